@@ -1,0 +1,238 @@
+"""How bytes reach an API server: one small protocol, and its HTTPS implementation over the `kubernetes` package.
+
+The package does what it is good at (kubeconfig, TLS, exec and token auth, proxies); bodies pass through untouched.
+A transport owns its connection pool: whoever made it calls `close`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import urlencode
+
+import urllib3
+
+JSON = "application/json"
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class TransportError(Exception):
+    """The server could not be reached, or the connection broke before an answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer: HTTP status, headers (lower-case names), body."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A watch: JSON documents, one at a time."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield one document after the other; ends when the server ends the watch or `close` is called."""
+        ...
+
+    def close(self) -> None:
+        """End the stream from any thread."""
+        ...
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Carries requests to one API server as one user."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Send one request; `timeout` in seconds. Raises TransportError when no answer comes."""
+        ...
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Open a watch. A server that refuses it answers a Response instead of a Stream."""
+        ...
+
+    def close(self) -> None:
+        """Give back all connections."""
+        ...
+
+
+class KubeconfigError(Exception):
+    """The kubeconfig is missing, unreadable or names something that is not there."""
+
+
+class HttpTransport:
+    """HTTPS through the `kubernetes` package's configuration and urllib3's pool."""
+
+    def __init__(self, configuration: Any, *, pool_size: int = 32) -> None:
+        """Use a `kubernetes.client.Configuration`; `pool_size` connections are kept open."""
+        self._configuration = configuration
+        self._base = str(configuration.host).rstrip("/")
+        tls: dict[str, Any] = {}
+        if self._base.startswith("https"):
+            tls["cert_reqs"] = ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE
+            tls["ca_certs"] = configuration.ssl_ca_cert
+            if configuration.cert_file:
+                tls["cert_file"] = configuration.cert_file
+                tls["key_file"] = configuration.key_file
+        self._pool: urllib3.PoolManager
+        if configuration.proxy:
+            self._pool = urllib3.ProxyManager(configuration.proxy, maxsize=pool_size, retries=False, **tls)
+        else:
+            self._pool = urllib3.PoolManager(maxsize=pool_size, retries=False, **tls)
+
+    @classmethod
+    def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> HttpTransport:
+        """Read a kubeconfig (default: KUBECONFIG, then ~/.kube/config); exec and token auth included.
+
+        Raises KubeconfigError with the file's name and what to do.
+        """
+        from kubernetes import client, config  # noqa: PLC0415 - 0.3 s to import; only cluster runs pay for it
+
+        configuration = client.Configuration()
+        try:
+            config.load_kube_config(
+                config_file=str(path) if path else None, context=context, client_configuration=configuration
+            )
+        except Exception as error:  # the package raises its own, yaml's and OS errors alike
+            where = str(path) if path else "KUBECONFIG or ~/.kube/config"
+            raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
+        return cls(configuration)
+
+    @classmethod
+    def in_cluster(cls) -> HttpTransport:
+        """Use the service account of the pod that this runs in. Raises KubeconfigError outside a pod."""
+        from kubernetes import client, config  # noqa: PLC0415
+
+        configuration = client.Configuration()
+        try:
+            config.load_incluster_config(client_configuration=configuration)
+        except config.ConfigException as error:
+            raise KubeconfigError(f"not in a pod: {error}") from error
+        return cls(configuration)
+
+    @property
+    def server(self) -> str:
+        """The server's address, for messages and reports."""
+        return self._base
+
+    def _headers(self, extra: Mapping[str, str]) -> dict[str, str]:
+        headers = {"Accept": JSON}
+        # get_api_key_with_prefix runs the refresh hook: exec credentials renew themselves here.
+        token = self._configuration.get_api_key_with_prefix("authorization") or (
+            self._configuration.get_api_key_with_prefix("BearerToken")
+        )
+        if token:
+            headers["Authorization"] = token
+        elif self._configuration.username:
+            headers["Authorization"] = self._configuration.get_basic_auth_token()
+        headers.update(extra)
+        return headers
+
+    def _url(self, path: str, query: Sequence[tuple[str, str]]) -> str:
+        return f"{self._base}{path}?{urlencode(query)}" if query else self._base + path
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Send one request; `timeout` in seconds (default 30)."""
+        sent = self._headers(headers)
+        if body is not None:
+            sent["Content-Type"] = content_type
+        try:
+            answer = self._pool.request(
+                method, self._url(path, query), body=body, headers=sent, timeout=timeout or 30.0
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"{method} {self._base}{path}: {error}") from error
+        return Response(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.data)
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Open a watch."""
+        try:
+            answer = self._pool.request(
+                "GET",
+                self._url(path, query),
+                headers=self._headers(headers),
+                preload_content=False,
+                timeout=urllib3.Timeout(connect=10.0, read=timeout),
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"watch {self._base}{path}: {error}") from error
+        if answer.status != 200:
+            with contextlib.closing(answer):
+                return Response(
+                    answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
+                )
+        return _HttpStream(answer)
+
+    def close(self) -> None:
+        """Close all pooled connections."""
+        self._pool.clear()
+
+
+class _HttpStream:
+    def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
+        self._answer = answer
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        try:
+            for chunk in self._answer.stream(65536):
+                lines = (rest + chunk).split(b"\n")
+                rest = lines.pop()
+                yield from (line for line in lines if line)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
+            # ValueError and AttributeError are what http.client raises when close() took the file away mid-read.
+            if not self._closed:
+                raise TransportError(f"watch broke: {error}") from error
+
+    def close(self) -> None:
+        self._closed = True
+        connection = getattr(self._answer, "connection", None) or getattr(self._answer, "_connection", None)
+        sock = getattr(connection, "sock", None)
+        if sock is not None:
+            # shutdown wakes a reader blocked in recv on another thread; close alone does not.
+            with contextlib.suppress(OSError):
+                sock.shutdown(2)
+        with contextlib.suppress(Exception):
+            self._answer.close()
