@@ -158,7 +158,7 @@ class KubeClient:
         self.user_agent = user_agent
         self.namespace = namespace
         self._headers = {"User-Agent": user_agent}
-        self._served: dict[str, list[str]] = {}
+        self._served: dict[str, Sequence[str]] = {}
         self._lock = threading.Lock()
 
     def as_agent(self, user_agent: str) -> KubeClient:
@@ -201,9 +201,7 @@ class KubeClient:
         items: list[Obj] = []
         token = ""
         while True:
-            page = self._call(
-                "GET", res.path(namespace), query=[*query, ("continue", token)] if token else query
-            )
+            page = self._call("GET", res.path(namespace), query=[*query, ("continue", token)] if token else query)
             for item in page.get("items") or ():
                 item.setdefault("apiVersion", res.api_version)
                 item.setdefault("kind", res.kind)
@@ -242,7 +240,7 @@ class KubeClient:
             raise error_from(opened.status, opened.body, request=f"WATCH {path}")
         return Watch(opened, request=f"WATCH {path}")
 
-    def served(self, group: str) -> list[str]:
+    def served(self, group: str) -> Sequence[str]:
         """Versions of an API group that the server serves, preferred first; empty when the group is not there."""
         with self._lock:
             if group not in self._served:
@@ -271,9 +269,7 @@ class KubeClient:
         for version in accepted:
             if version in served:
                 return res.at(version)
-        raise LookupError(
-            f"the API server serves {res.group} in {served or 'no version'}; need one of {accepted}"
-        )
+        raise LookupError(f"the API server serves {res.group} in {served or 'no version'}; need one of {accepted}")
 
     def version(self) -> Obj:
         """The server's /version document."""
@@ -296,18 +292,12 @@ class KubeClient:
         if field_validation:
             query.append(("fieldValidation", field_validation))
         path = res.path(self._ns(res, namespace_of(obj)), name, subresource)
-        return self._call(
-            "POST", path, body=self._complete(res, obj) if not subresource else obj, query=query
-        )
+        return self._call("POST", path, body=self._complete(res, obj) if not subresource else obj, query=query)
 
-    def update(
-        self, res: Resource, obj: Obj, *, subresource: str | None = None, dry_run: bool = False
-    ) -> Obj:
+    def update(self, res: Resource, obj: Obj, *, subresource: str | None = None, dry_run: bool = False) -> Obj:
         """Replace an object or its subresource; a stale resourceVersion raises Conflict."""
         path = res.path(self._ns(res, namespace_of(obj)), name_of(obj), subresource)
-        return self._call(
-            "PUT", path, body=self._complete(res, obj), query=[("dryRun", "All")] if dry_run else []
-        )
+        return self._call("PUT", path, body=self._complete(res, obj), query=[("dryRun", "All")] if dry_run else [])
 
     def update_status(self, res: Resource, obj: Obj) -> Obj:
         """Replace the status subresource."""
@@ -394,9 +384,7 @@ class KubeClient:
             "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        self._call(
-            "POST", f"/api/v1/namespaces/{namespace_of(pod)}/pods/{name_of(pod)}/binding", body=binding
-        )
+        self._call("POST", f"/api/v1/namespaces/{namespace_of(pod)}/pods/{name_of(pod)}/binding", body=binding)
 
     def evict(self, pod: Obj, *, grace_period_seconds: int | None = None) -> None:
         """Evict a pod through pods/eviction."""
@@ -407,9 +395,7 @@ class KubeClient:
         }
         if grace_period_seconds is not None:
             eviction["deleteOptions"] = {"gracePeriodSeconds": grace_period_seconds}
-        self._call(
-            "POST", f"/api/v1/namespaces/{namespace_of(pod)}/pods/{name_of(pod)}/eviction", body=eviction
-        )
+        self._call("POST", f"/api/v1/namespaces/{namespace_of(pod)}/pods/{name_of(pod)}/eviction", body=eviction)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -43,9 +43,7 @@ class Resource:
         """The same resource in another version of its group."""
         return replace(self, version=version)
 
-    def path(
-        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
-    ) -> str:
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The request path of a collection, of one object, or of a subresource.
 
         A namespaced resource without `namespace` gives the collection over all namespaces.
@@ -78,9 +76,7 @@ CLUSTER_ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "Clu
 CLUSTER_ROLE_BINDINGS = Resource(
     "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
 )
-CRDS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",
     "v1",
@@ -91,27 +87,19 @@ VALIDATING_WEBHOOKS = Resource(
 
 DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
 RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
-RESOURCE_CLAIM_TEMPLATES = Resource(
-    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
-)
+RESOURCE_CLAIM_TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
 # DeviceTaintRule reaches v1 in 1.37; 1.36 serves v1beta2, 1.33 to 1.35 v1alpha3.
-DEVICE_TAINT_RULES = Resource(
-    "resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", namespaced=False
-)
+DEVICE_TAINT_RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", namespaced=False)
 
 BIND_REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest")
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
 
 COMPUTE_DOMAINS = Resource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
-COMPUTE_DOMAIN_CLIQUES = Resource(
-    "resource.nvidia.com", "v1beta1", "computedomaincliques", "ComputeDomainClique"
-)
+COMPUTE_DOMAIN_CLIQUES = Resource("resource.nvidia.com", "v1beta1", "computedomaincliques", "ComputeDomainClique")
 
-KNOWN: tuple[Resource, ...] = tuple(
-    value for value in list(globals().values()) if isinstance(value, Resource)
-)
+KNOWN: tuple[Resource, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Resource))
 
 
 def meta(obj: Obj) -> Obj:

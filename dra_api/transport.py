@@ -110,11 +110,11 @@ class HttpTransport:
 
         Raises KubeconfigError with the file's name and what to do.
         """
-        from kubernetes import client, config  # noqa: PLC0415 - 0.3 s to import; only cluster runs pay for it
+        from kubernetes import client, config  # 0.3 s to import; only cluster runs pay for it
 
         configuration = client.Configuration()
         try:
-            config.load_kube_config(
+            config.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=str(path) if path else None, context=context, client_configuration=configuration
             )
         except Exception as error:  # the package raises its own, yaml's and OS errors alike
@@ -125,11 +125,11 @@ class HttpTransport:
     @classmethod
     def in_cluster(cls) -> HttpTransport:
         """Use the service account of the pod that this runs in. Raises KubeconfigError outside a pod."""
-        from kubernetes import client, config  # noqa: PLC0415
+        from kubernetes import client, config
 
         configuration = client.Configuration()
         try:
-            config.load_incluster_config(client_configuration=configuration)
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
             raise KubeconfigError(f"not in a pod: {error}") from error
         return cls(configuration)
@@ -199,9 +199,7 @@ class HttpTransport:
             raise TransportError(f"watch {self._base}{path}: {error}") from error
         if answer.status != 200:
             with contextlib.closing(answer):
-                return Response(
-                    answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
-                )
+                return Response(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
         return _HttpStream(answer)
 
     def close(self) -> None:

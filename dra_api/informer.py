@@ -1,0 +1,287 @@
+"""A local copy of one API collection, kept current by list and watch.
+
+Data comes from the API server: a list, then a watch from the list's version; a broken watch resumes where it stopped;
+410 Gone lists again; failures back off with jitter. The informer owns one thread between `start` and `stop`.
+Objects in the store are shared: readers must never change them.
+
+Source: client-go tools/cache reflector.go and shared_informer.go v0.36 (resume, relist and bookmark behaviour).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from dra_api.client import ApiError, Gone, KubeClient, Watch
+from dra_api.clock import Clock
+from dra_api.objects import Obj, Resource, key_of
+from dra_api.transport import TransportError
+
+log = logging.getLogger(__name__)
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+IndexFunction = Callable[[Obj], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one object. `old` is what the store held before, if anything."""
+
+    type: ChangeType
+    object: Obj
+    old: Obj | None = None
+
+
+class Informer:
+    """Watches one resource.
+
+    Handlers run on the informer's thread, one change at a time, after the store has it. `min_backoff` and
+    `max_backoff` are seconds between attempts after failures.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        *,
+        clock: Clock,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        min_backoff: float = 0.1,
+        max_backoff: float = 10.0,
+    ) -> None:
+        self.resource = resource
+        self._client = client
+        self._clock = clock
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._min_backoff = min_backoff
+        self._max_backoff = max_backoff
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._store: dict[tuple[str, str], Obj] = {}
+        self._indexers: dict[str, IndexFunction] = {}
+        self._indices: dict[str, dict[str, set[tuple[str, str]]]] = {}
+        self._handlers: list[Callable[[Change], None]] = []
+        self._synced = threading.Event()
+        self._stopping = threading.Event()
+        self._watch: Watch | None = None
+        self._thread: threading.Thread | None = None
+        self._version = ""
+        self._random = random.Random(resource.plural)  # noqa: S311 - jitter, not a secret
+
+    # -- set up ----------------------------------------------------------------------------------------------------
+
+    def on_change(self, handler: Callable[[Change], None]) -> None:
+        """Call `handler` for every change; objects that are there already are delivered as ADDED at once."""
+        with self._lock:
+            self._handlers.append(handler)
+            for obj in self._store.values():
+                handler(Change("ADDED", obj))
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Keep an index: `function` gives the index values of an object."""
+        with self._lock:
+            self._indexers[name] = function
+            index = self._indices[name] = {}
+            for key, obj in self._store.items():
+                for value in function(obj):
+                    index.setdefault(value, set()).add(key)
+
+    def start(self) -> None:
+        """Begin to list and watch, in a thread of its own."""
+        if self._thread is not None:
+            return
+        self._thread = threading.Thread(
+            target=self._run, name=f"informer-{self._client.user_agent}-{self.resource.plural}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the watch and join the thread. The store stays readable."""
+        self._stopping.set()
+        with self._lock:
+            watch = self._watch
+        if watch is not None:
+            watch.close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10)
+
+    def wait_synced(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds for the first complete list."""
+        return self._clock.wait(self._synced, timeout)
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def synced(self) -> bool:
+        """Whether the first complete list is in the store."""
+        return self._synced.is_set()
+
+    @property
+    def resource_version(self) -> str:
+        """The version that the store has reached."""
+        with self._lock:
+            return self._version
+
+    def get(self, name: str, namespace: str = "") -> Obj | None:
+        """One object from the store."""
+        with self._lock:
+            return self._store.get((namespace, name))
+
+    def list(self, namespace: str | None = None) -> list[Obj]:
+        """All objects in the store, or those of one namespace."""
+        with self._lock:
+            if namespace is None:
+                return [*self._store.values()]
+            return [obj for (where, _), obj in self._store.items() if where == namespace]
+
+    def by_index(self, name: str, value: str) -> Iterable[Obj]:
+        """All objects whose index `name` has `value`."""
+        with self._lock:
+            return [self._store[key] for key in self._indices[name].get(value, ())]
+
+    def wait_for(self, predicate: Callable[[], bool], timeout: float) -> bool:
+        """Wait at most `timeout` seconds until `predicate` holds; it is asked again after every change."""
+        deadline = self._clock.monotonic() + timeout
+        with self._changed:
+            while not predicate():
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0 or self._stopping.is_set():
+                    return predicate()
+                self._clock.condition_wait(self._changed, remaining)
+            return True
+
+    def assume(self, obj: Obj) -> None:
+        """Put an object that a write just returned into the store, so that readers see their own writes.
+
+        An older version than the store has is ignored.
+        """
+        with self._lock:
+            held = self._store.get(key_of(obj))
+            if held is None or _version(obj) > _version(held):
+                self._apply("MODIFIED" if held else "ADDED", obj)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        failures = 0
+        need_list = True
+        while not self._stopping.is_set():
+            try:
+                if need_list:
+                    self._relist()
+                    need_list = False
+                if self._follow():
+                    failures = 0
+                    continue
+                failures += 1
+            except Gone:
+                need_list = True
+                failures += 1
+                if failures == 1:
+                    continue
+            except (ApiError, TransportError, OSError) as error:
+                if self._stopping.is_set():
+                    return
+                failures += 1
+                log.debug("%s: %s", self.resource, error)
+            delay = min(self._min_backoff * 2.0 ** min(failures - 1, 20), self._max_backoff)
+            self._clock.wait(self._stopping, delay * self._random.uniform(0.5, 1.0))
+
+    def _relist(self) -> None:
+        listed = self._client.list(
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+        )
+        with self._lock:
+            present = {key_of(obj): obj for obj in listed.items}
+            for key in [key for key in self._store if key not in present]:
+                self._apply("DELETED", self._store[key])
+            for key, obj in present.items():
+                held = self._store.get(key)
+                if held is None:
+                    self._apply("ADDED", obj)
+                elif held["metadata"].get("resourceVersion") != obj["metadata"].get("resourceVersion"):
+                    self._apply("MODIFIED", obj)
+            self._version = listed.resource_version
+            self._changed.notify_all()
+        self._synced.set()
+
+    def _follow(self) -> bool:
+        """Follow one watch to its end; False when it ended at once and empty, which must not become a hot loop."""
+        began = self._clock.monotonic()
+        events = 0
+        watch = self._client.watch(
+            self.resource,
+            self._namespace,
+            resource_version=self._version,
+            timeout_seconds=300,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+        )
+        with self._lock:
+            if self._stopping.is_set():
+                watch.close()
+                return True
+            self._watch = watch
+        with contextlib.closing(watch):
+            for event in watch:
+                if self._stopping.is_set():
+                    return True
+                events += 1
+                with self._lock:
+                    self._version = event.object["metadata"]["resourceVersion"]
+                    if event.type == "BOOKMARK":
+                        continue
+                    obj = event.object
+                    held = self._store.get(key_of(obj))
+                    if event.type == "DELETED":
+                        if held is not None:
+                            self._apply("DELETED", obj)
+                    elif held is None:
+                        self._apply("ADDED", obj)
+                    elif held["metadata"].get("resourceVersion") != self._version and not (
+                        _version(held) > _version(obj)  # assume() was ahead of this event
+                        and held["metadata"].get("uid") == obj["metadata"].get("uid")
+                    ):
+                        self._apply("MODIFIED", obj)
+        return events > 0 or self._clock.monotonic() - began >= 1.0
+
+    def _apply(self, kind: ChangeType, obj: Obj) -> None:
+        key = key_of(obj)
+        old = self._store.get(key)
+        if old is not None and self._indexers:
+            for name, function in self._indexers.items():
+                for value in function(old):
+                    self._indices[name].get(value, set()).discard(key)
+        if kind == "DELETED":
+            self._store.pop(key, None)
+        else:
+            self._store[key] = obj
+            for name, function in self._indexers.items():
+                for value in function(obj):
+                    self._indices[name].setdefault(value, set()).add(key)
+        change = Change(kind, obj, old)
+        self._changed.notify_all()
+        for handler in self._handlers:
+            try:
+                handler(change)
+            except Exception:  # one bad handler must not end the watch for all others
+                log.exception("a handler of %s failed", self.resource)
+
+
+def _version(obj: Obj) -> int:
+    try:
+        return int(obj["metadata"]["resourceVersion"])
+    except (KeyError, TypeError, ValueError):
+        return 0

@@ -1,0 +1,135 @@
+"""A work queue with client-go's semantics: a key is handled by one worker at a time and never lost.
+
+A key added while it is being handled is handled once more afterwards. Delays and back-off run on the given clock.
+The queue lives until `shut_down`; it starts no thread.
+
+Source: client-go util/workqueue v0.36 (queue.go, delaying_queue.go, default_rate_limiters.go).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from dra_api.clock import Clock
+
+K = TypeVar("K", bound=Hashable)
+
+
+class WorkQueue(Generic[K]):
+    """Keys to reconcile.
+
+    `base_delay` and `max_delay` are the exponential back-off of `add_rate_limited`, in seconds.
+    """
+
+    def __init__(self, clock: Clock, *, base_delay: float = 0.005, max_delay: float = 60.0) -> None:
+        self._clock = clock
+        self._base_delay = base_delay
+        self._max_delay = max_delay
+        self._condition = threading.Condition()
+        self._queue: deque[K] = deque()
+        self._dirty: set[K] = set()
+        self._processing: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._later: list[tuple[float, int, K]] = []
+        self._due: dict[K, float] = {}
+        self._sequence = itertools.count()
+        self._closed = False
+
+    def add(self, key: K) -> None:
+        """Ask for `key` to be handled as soon as a worker is free."""
+        with self._condition:
+            self._add(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Ask for `key` to be handled in `seconds`; an earlier wish for the same key wins."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        with self._condition:
+            due = self._clock.monotonic() + seconds
+            if self._closed or self._due.get(key, float("inf")) <= due:
+                return
+            self._due[key] = due
+            heapq.heappush(self._later, (due, next(self._sequence), key))
+            self._condition.notify()
+
+    def add_rate_limited(self, key: K) -> float:
+        """Ask for `key` again after its back-off; returns the seconds until then."""
+        with self._condition:
+            failures = self._failures.get(key, 0)
+            self._failures[key] = failures + 1
+        delay = min(self._base_delay * 2.0 ** min(failures, 40), self._max_delay)
+        self.add_after(key, delay)
+        return delay
+
+    def failures(self, key: K) -> int:
+        """How often `key` was added with back-off since it was last forgotten."""
+        with self._condition:
+            return self._failures.get(key, 0)
+
+    def forget(self, key: K) -> None:
+        """`key` succeeded: its next back-off starts anew."""
+        with self._condition:
+            self._failures.pop(key, None)
+
+    def get(self, timeout: float | None = None) -> K | None:
+        """The next key, or None when the queue is shut down or `timeout` seconds pass. Call `done` after work."""
+        deadline = None if timeout is None else self._clock.monotonic() + timeout
+        with self._condition:
+            while True:
+                self._release_due()
+                if self._queue:
+                    key = self._queue.popleft()
+                    self._processing.add(key)
+                    self._dirty.discard(key)
+                    return key
+                if self._closed:
+                    return None
+                now = self._clock.monotonic()
+                waits = [self._later[0][0] - now] if self._later else []
+                if deadline is not None:
+                    if now >= deadline:
+                        return None
+                    waits.append(deadline - now)
+                self._clock.condition_wait(self._condition, max(min(waits), 0.0) if waits else None)
+
+    def done(self, key: K) -> None:
+        """The worker is finished with `key`."""
+        with self._condition:
+            self._processing.discard(key)
+            if key in self._dirty:
+                self._queue.append(key)
+                self._condition.notify()
+
+    def shut_down(self) -> None:
+        """Wake all workers; `get` returns None once the queue is empty."""
+        with self._condition:
+            self._closed = True
+            self._queue.clear()
+            self._later.clear()
+            self._condition.notify_all()
+
+    def __len__(self) -> int:
+        with self._condition:
+            return len(self._queue)
+
+    def _add(self, key: K) -> None:
+        if self._closed or key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._processing:
+            self._queue.append(key)
+            self._condition.notify()
+
+    def _release_due(self) -> None:
+        now = self._clock.monotonic()
+        while self._later and self._later[0][0] <= now:
+            due, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self._add(key)
