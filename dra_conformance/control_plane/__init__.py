@@ -1,0 +1,1 @@
+"""Control planes: the seat that stores, validates and watches Kubernetes objects."""
