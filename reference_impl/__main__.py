@@ -1,0 +1,10 @@
+"""`python -m reference_impl PART …`: run one reference part alone, against any API server."""
+
+from __future__ import annotations
+
+import sys
+
+from reference_impl.runtime import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""How every reference part runs as a program of its own: options, client, signals, one-line errors.
+
+A part's folder has a `command.py` with two functions, `add_arguments(parser)` and `build(args, client, clock)`; this
+module finds it by the part's name, so that importing one part never imports the others. The process lives from `main`
+until SIGINT, SIGTERM, or the end of its standard input where `--until-stdin-closes` asks for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import Clock, RealClock
+from dra_api.part import Part
+from dra_api.transport import HttpTransport, KubeconfigError, TransportError
+
+log = logging.getLogger("reference_impl")
+
+# Where each part's command lives. A part is one seat of the system; two parts may share a folder.
+COMMANDS: Mapping[str, str] = {
+    "scheduler": "reference_impl.scheduler.command",
+    "binder": "reference_impl.binder.command",
+    "claim-controller": "reference_impl.claim_controller.command",
+    "kubelet-plugin": "reference_impl.kubelet_plugin.command",
+    "compute-domain": "reference_impl.compute_domain.command",
+    "compute-domain-plugin": "reference_impl.compute_domain.plugin_command",
+    "taint-eviction": "reference_impl.taint_eviction.command",
+    "webhook": "reference_impl.webhook.command",
+}
+
+# The Kubernetes gates of DRA up to 1.37 (pkg/features/kube_features.go).
+KNOWN_GATES = frozenset(
+    {
+        "DynamicResourceAllocation",
+        "DRAAdminAccess",
+        "DRAConsumableCapacity",
+        "DRADeviceBindingConditions",
+        "DRADeviceTaintRules",
+        "DRADeviceTaints",
+        "DRAExtendedResource",
+        "DRAListTypeAttributes",
+        "DRAPartitionableDevices",
+        "DRAPrioritizedList",
+        "DRAResourceClaimDeviceStatus",
+    }
+)
+
+
+class PartError(Exception):
+    """A part cannot be built or started, for a reason its user can mend. Shown as one line, without a traceback.
+
+    Raise it in `build` or `Part.start`; every other exception but API, transport and OS errors is a bug and shows
+    its traceback.
+    """
+
+
+class Command(Protocol):
+    """What a part's `command` module offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the part's own options."""
+        ...
+
+    def build(self, args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+        """Make the part, not yet started. Raises PartError with the reason when it cannot."""
+        ...
+
+
+def load(part: str) -> Command:
+    """The command module of `part`. Raises PartError when this installation has no such part."""
+    module = COMMANDS[part]
+    try:
+        return cast(Command, importlib.import_module(module))
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(error.name + ".")):
+            raise PartError(f"this installation has no part {part!r} (module {module} is missing)") from error
+        raise
+
+
+def feature_gates(text: str) -> dict[str, bool]:
+    """Read `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError naming the bad pair."""
+    gates: dict[str, bool] = {}
+    for pair in filter(None, (piece.strip() for piece in text.split(","))):
+        name, equals, value = pair.partition("=")
+        if not equals or value.lower() not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{pair!r} is not Name=true or Name=false")
+        if name not in KNOWN_GATES:
+            known = ", ".join(sorted(KNOWN_GATES))
+            raise argparse.ArgumentTypeError(f"unrecognized feature gate {name!r}; known: {known}")
+        gates[name] = value.lower() == "true"
+    return gates
+
+
+class _MergeGates(argparse.Action):
+    """`--feature-gates` may be given more than once; later pairs win."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        merged = {**getattr(namespace, self.dest), **cast(dict[str, bool], values)}
+        setattr(namespace, self.dest, merged)
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every part has."""
+    where = parser.add_argument_group("where the API server is")
+    where.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, then ~/.kube/config)")
+    where.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
+    where.add_argument("--in-cluster", action="store_true", help="use the service account of the pod this runs in")
+    parser.add_argument(
+        "--feature-gates",
+        type=feature_gates,
+        action=_MergeGates,
+        default={},
+        metavar="NAME=BOOL,…",
+        help="Kubernetes feature gates, for example DynamicResourceAllocation=true; a gate not named is left open",
+    )
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="log more (-v: info, -vv: debug)")
+    parser.add_argument(
+        "--until-stdin-closes", action="store_true", help="also stop when standard input ends (for a parent process)"
+    )
+
+
+def make_parser(part: str, command: Command) -> argparse.ArgumentParser:
+    """The full option parser of one part."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m reference_impl {part}",
+        description=(sys.modules[COMMANDS[part]].__doc__ or "").partition("\n")[0],
+        allow_abbrev=False,
+    )
+    add_common_arguments(parser)
+    command.add_arguments(parser)
+    return parser
+
+
+def connect(args: argparse.Namespace, part: str) -> KubeClient:
+    """The client that the common options ask for. Raises KubeconfigError."""
+    if args.in_cluster:
+        transport = HttpTransport.in_cluster()
+    else:
+        transport = HttpTransport.from_kubeconfig(args.kubeconfig, context=args.context)
+    return KubeClient(transport, user_agent=f"reference-{part}")
+
+
+def run_until_stopped(part: Part, *, stopped: threading.Event, clock: Clock) -> None:
+    """Start `part`, say that it is ready on standard output, and stop it when `stopped` is set."""
+    try:
+        part.start()
+        print(f"{part.name} ready", flush=True)
+        while not clock.wait(stopped, 3600.0):
+            continue
+    finally:
+        part.stop()
+
+
+def _stop_on_signals(stopped: threading.Event) -> Callable[[], None]:
+    previous = {
+        number: signal.signal(number, lambda _number, _frame: stopped.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    return restore
+
+
+def _stop_at_end_of_stdin(stopped: threading.Event) -> None:
+    def read() -> None:
+        while os.read(0, 4096):
+            continue
+        stopped.set()
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+
+
+def usage() -> str:
+    """The one-screen help of `python -m reference_impl`."""
+    names = "\n".join(f"  {name}" for name in COMMANDS)
+    return (
+        "usage: python -m reference_impl PART [--kubeconfig FILE] [options]\n\n"
+        f"parts:\n{names}\n\n`python -m reference_impl PART --help` shows a part's own options."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one part until a signal; the process's exit code: 0 stopped, 1 could not run, 2 wrong usage."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in ([], ["-h"], ["--help"]):
+        print(usage(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in COMMANDS:
+        print(f"reference_impl: there is no part {name!r}; parts: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    stopped = threading.Event()
+    restore = _stop_on_signals(stopped)
+    try:
+        command = load(name)
+        args = make_parser(name, command).parse_args(rest)
+        level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(args.verbose, 2)]
+        logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        if args.until_stdin_closes:
+            _stop_at_end_of_stdin(stopped)
+        clock = RealClock()
+        client = connect(args, name)
+        try:
+            run_until_stopped(command.build(args, client, clock), stopped=stopped, clock=clock)
+        finally:
+            client.transport.close()
+    except (PartError, KubeconfigError, TransportError, ApiError, OSError) as error:
+        if logging.getLogger().isEnabledFor(logging.DEBUG):
+            log.debug("the part ended", exc_info=error)
+        print(f"reference_impl {name}: {error or type(error).__name__}".replace("\n", " "), file=sys.stderr)
+        return 1
+    finally:
+        restore()
+    return 0
