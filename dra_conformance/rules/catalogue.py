@@ -1,0 +1,126 @@
+"""Reads the rule catalogue from `fixtures/rules/*.yaml`.
+
+A row is one rule. The catalogue is read once a run and never changes; a row that does not make sense is an error that
+names the file and the rule, because a verdict on a rule that cannot be read is worth nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from dra_conformance import assets, documents
+from dra_conformance.errors import SpecificationError, UsageError
+from dra_conformance.rules.window import Version
+
+RULE_ID = re.compile(r"(?:DRA|KAI|NV|NVML)-\d{3}[a-z]?")
+LEVELS = ("MUST", "SHOULD", "MAY")
+SEATS = (
+    "control-plane",
+    "claim-controller",
+    "scheduler",
+    "binder",
+    "kubelet",
+    "driver",
+    "fabric",
+    "taint-eviction",
+    "webhook",
+    "nvml",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule.
+
+    `text` is a sentence of our own; `source` names file and release that it was read in or the run that showed it;
+    `seat` is the role that it binds; `since` and `until` are Kubernetes minors (inclusive); `gate` is a feature gate
+    that must be on; `quirk` says that it describes a known deviation of one release rather than what is intended;
+    `why` tells a reader what breaks when the rule is broken, `mistake` what implementers usually do wrong.
+    """
+
+    id: str
+    text: str
+    level: str
+    seat: str
+    source: str
+    since: str | None = None
+    until: str | None = None
+    gate: str | None = None
+    quirk: bool = False
+    why: str = ""
+    mistake: str = ""
+    corrected: str = field(default="")
+
+    @property
+    def scored(self) -> bool:
+        """Whether a failure makes a target not conformant. SHOULD and MAY are reported, not scored."""
+        return self.level == "MUST"
+
+
+class Catalogue(Mapping[str, Rule]):
+    """All adopted rules by id, in the order of their ids."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = dict(sorted(rules.items()))
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Catalogue:
+        """Read all files of a folder (default: the suite's own). Raises SpecificationError on a bad row."""
+        found: dict[str, Rule] = {}
+        for path in sorted((folder or assets.fixtures() / "rules").glob("*.yaml")):
+            document = documents.load(path) or {}
+            for number, row in enumerate(document.get("rules") or (), start=1):
+                rule = _rule(row, f"{path.name}, row {number}", document.get("defaults") or {})
+                if rule.id in found:
+                    raise SpecificationError(f"{path.name}: rule {rule.id} has two rows")
+                found[rule.id] = rule
+        return cls(found)
+
+    def __getitem__(self, key: str) -> Rule:
+        return self._rules[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def find(self, rule_id: str) -> Rule:
+        """The rule with this id. Raises UsageError with the nearest ids when there is none."""
+        rule = self._rules.get(rule_id.upper()) or self._rules.get(rule_id)
+        if rule is None:
+            near = get_close_matches(rule_id.upper(), self._rules, n=3)
+            hint = f"Did you mean {', '.join(near)}?" if near else "`dra-conformance list rules` shows all of them."
+            raise UsageError(f"there is no rule {rule_id!r} in the catalogue", hint=hint)
+        return rule
+
+
+def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
+    if not isinstance(row, dict):
+        raise SpecificationError(f"{where}: a rule is a mapping, not {type(row).__name__}")
+    row = {**defaults, **row}
+    known = {item.name for item in fields(Rule)}
+    if unknown := set(row) - known:
+        raise SpecificationError(f"{where}: unknown field {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    if missing := {"id", "text", "level", "seat", "source"} - {key for key, value in row.items() if value}:
+        raise SpecificationError(f"{where} ({row.get('id', 'no id')}): missing {', '.join(sorted(missing))}")
+    for key in ("since", "until"):
+        if row.get(key) is not None:
+            row[key] = str(row[key])
+            try:
+                Version.parse(row[key])
+            except ValueError as error:
+                raise SpecificationError(f"{where}: {key}: {error}") from None
+    if not RULE_ID.fullmatch(str(row["id"])):
+        raise SpecificationError(f"{where}: {row['id']!r} is no rule id such as DRA-001")
+    if row["level"] not in LEVELS:
+        raise SpecificationError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
+    if row["seat"] not in SEATS:
+        raise SpecificationError(f"{where}: seat {row['seat']!r} is none of {', '.join(SEATS)}")
+    row["text"] = " ".join(str(row["text"]).split())
+    return Rule(**row)

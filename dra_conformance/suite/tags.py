@@ -1,0 +1,85 @@
+"""The closed vocabulary of tags. A tag that is none of these is an error: a typo must never drop a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from dra_conformance.errors import SpecificationError
+from dra_conformance.rules.catalogue import RULE_ID, SEATS
+
+PROFILES: dict[str, str] = {
+    "driver-core": "what every DRA driver must do: register, publish, prepare, unprepare, survive",
+    "driver-gpu": "the GPU driver gpu.nvidia.com on (fake or real) NVML",
+    "driver-mig": "MIG devices of the GPU driver",
+    "imex": "IMEX channels behind ComputeDomains",
+    "claim-lifecycle": "template to claim, reservedFor, deletion",
+    "scheduler-core": "pick a node and devices for claims",
+    "bind-requests": "KAI's BindRequest protocol between scheduler and binder",
+    "device-taints": "tainted devices, tolerations, eviction",
+    "device-health": "health of devices in the status of pods",
+    "api": "storage and validation of resource.k8s.io by the control plane",
+    "kubelet": "the kubelet's side of the plugin contract",
+}
+
+# What a scenario may need beside its seats; `plan` knows how each is decided.
+NEEDS: dict[str, str] = {
+    "fake-nvml": "GPUs of the fake NVML that the scenario can change",
+    "virtual-clock": "time that the scenario can advance, in every seat that it uses",
+    "process-driver": "a driver that runs as a process of the harness and can be killed",
+    "gpu-driver": "the driver gpu.nvidia.com",
+    "compute-domain": "the ComputeDomain API and its driver",
+    "kai": "the BindRequest API and seats that speak it",
+    "own-control-plane": "a control plane that belongs to the run",
+    "own-kubelet": "the harness's kubelet",
+    "pinned-revision": "one documented revision of the BindRequest protocol",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The tags of one scenario, read."""
+
+    rules: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    seats: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    disruptive: bool = False
+    all: tuple[str, ...] = field(default=())
+
+
+def read(tags: Iterable[str], *, where: str) -> Tags:
+    """Sort tags into their meanings. Raises SpecificationError naming `where` on an unknown one."""
+    rules: list[str] = []
+    sorted_in: dict[str, list[str]] = {"profile": [], "seat": [], "needs": [], "gate": [], "since": [], "until": []}
+    known_values = {"profile": list(PROFILES), "seat": list(SEATS), "needs": list(NEEDS)}
+    disruptive = False
+    everything = tuple(dict.fromkeys(tag.removeprefix("@") for tag in tags))
+    for tag in everything:
+        key, colon, value = tag.partition(":")
+        if RULE_ID.fullmatch(tag):
+            rules.append(tag)
+        elif tag == "disruptive":
+            disruptive = True
+        elif colon and key in sorted_in and value and value in known_values.get(key, [value]):
+            sorted_in[key].append(value)
+        else:
+            choices = [f"{k}:{v}" for k, values in known_values.items() for v in values]
+            near = get_close_matches(tag, [*choices, "disruptive"], n=1)
+            hint = f"Did you mean @{near[0]}?" if near else "docs/writing-a-scenario.md lists the tags."
+            raise SpecificationError(f"{where}: unknown tag @{tag}", hint=hint)
+    return Tags(
+        rules=tuple(rules),
+        profiles=tuple(sorted_in["profile"]),
+        seats=tuple(sorted_in["seat"]),
+        needs=tuple(sorted_in["needs"]),
+        gates=tuple(sorted_in["gate"]),
+        since=sorted_in["since"][0] if sorted_in["since"] else None,
+        until=sorted_in["until"][0] if sorted_in["until"] else None,
+        disruptive=disruptive,
+        all=everything,
+    )
