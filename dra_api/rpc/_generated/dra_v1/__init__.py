@@ -1,0 +1,1 @@
+"""Generated from proto/dra_v1.proto; do not edit."""

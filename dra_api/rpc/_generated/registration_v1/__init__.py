@@ -1,0 +1,1 @@
+"""Generated from proto/registration_v1.proto; do not edit."""

@@ -1,0 +1,246 @@
+"""The driver's side of the sockets: a driver's methods served as v1, v1beta1 and health on one socket, and its
+registration on another.
+
+`PluginServer` owns both sockets between `start` and `stop`, and removes only what it made. A socket appears under its
+name when it already listens and already has mode 0600: it is bound under a hidden name and renamed.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from dra_api.clock import Clock, RealClock
+from dra_api.rpc import codec
+from dra_api.rpc.client import check_socket_path
+from dra_api.rpc.types import (
+    DRA_PLUGIN_TYPE,
+    DRA_VERSIONS,
+    HEALTH_V1ALPHA1,
+    DRADriver,
+    HealthReporter,
+    PluginInfo,
+    RegistrationStatus,
+)
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+WORKERS = 16
+"""Calls that one socket serves at a time; a health stream holds one."""
+
+
+class SocketServer:
+    """A gRPC server on one Unix socket of mode 0600.
+
+    `socket`: where to listen; its folder is made with mode 0700 if absent, and a dead socket of that name is replaced.
+    Raises ValueError for a path that is too long, FileExistsError when something that is no socket is in the way.
+    """
+
+    def __init__(self, socket: Path | str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], *, name: str) -> None:
+        self.socket = Path(socket)
+        check_socket_path(self.socket)
+        self._handlers = list(handlers)
+        self._name = name
+        self._server: grpc.Server | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._inode: int | None = None
+
+    def start(self) -> None:
+        """Listen; returns when a client can connect."""
+        folder = self.socket.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.socket.exists() and not stat.S_ISSOCK(self.socket.stat().st_mode):
+            raise FileExistsError(f"{self.socket} is in the way of the socket of {self._name}: remove it")
+        hidden = folder / f".{secrets.token_hex(3)}"
+        check_socket_path(hidden)
+        pool = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix=f"grpc-{self._name}")
+        server = grpc.server(pool, handlers=self._handlers, options=[("grpc.so_reuseport", 0)])
+        try:
+            server.add_insecure_port(f"unix:{hidden}")
+            hidden.chmod(0o600)
+            server.start()
+            self._inode = hidden.stat().st_ino
+            hidden.rename(self.socket)
+        except BaseException:
+            server.stop(None)
+            pool.shutdown(wait=False)
+            hidden.unlink(missing_ok=True)
+            raise
+        self._server, self._pool = server, pool
+
+    def stop(self, *, grace: float | None = 1.0) -> None:
+        """Remove the socket, let running calls finish for `grace` seconds, then end them. Idempotent."""
+        server, pool = self._server, self._pool
+        self._server = self._pool = None
+        if server is None or pool is None:
+            return
+        try:
+            if self.socket.stat().st_ino == self._inode:
+                self.socket.unlink()
+        except FileNotFoundError:
+            self._inode = None  # somebody removed it before us: nothing is left to remove
+        server.stop(grace).wait()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class PluginServer:
+    """A driver on its two sockets, with the lock that Kubernetes' own helper has.
+
+    Arguments:
+        driver: its methods are called from gRPC's threads.
+        driver_name: the name to register, for example `gpu.nvidia.com`.
+        plugin_socket: the service socket, `…/plugins/<driver>/dra.sock`.
+        registration_socket: in the kubelet's registration folder, `…/plugins_registry/<driver>-reg.sock`.
+        versions: the DRA services to offer, in the order to register them: a kubelet takes the first that it knows
+            (rule DRA-258). The health service is added when the driver reports health.
+        serialize: whether prepare and unprepare run one at a time (rule DRA-283).
+        endpoint: what GetInfo answers as endpoint when it is not `plugin_socket`'s own absolute path.
+        extra_versions: further names to register without serving them.
+
+    Raises ValueError for an unknown version. The server ends with `stop()`.
+    """
+
+    def __init__(
+        self,
+        driver: DRADriver,
+        driver_name: str,
+        plugin_socket: Path | str,
+        registration_socket: Path | str,
+        *,
+        versions: Sequence[str] = DRA_VERSIONS,
+        serialize: bool = True,
+        endpoint: str | None = None,
+        extra_versions: Sequence[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        unknown = [version for version in versions if version not in codec.DRA_CODECS]
+        if unknown:
+            raise ValueError(f"unknown DRA service {unknown[0]!r}; known: {', '.join(DRA_VERSIONS)}")
+        self.name = f"plugin {driver_name}"
+        self.driver = driver
+        self._clock: Clock = clock or RealClock()
+        self._lock = threading.Lock() if serialize else nullcontext()
+        self._notified = threading.Event()
+        self._status: RegistrationStatus | None = None
+        plugin_path = Path(plugin_socket).absolute()
+        supported = list(versions)
+        handlers = [self._dra_handler(codec.DRA_CODECS[version]) for version in versions]
+        if isinstance(driver, HealthReporter):
+            supported.append(HEALTH_V1ALPHA1)
+            handlers.append(self._health_handler(driver))
+        self.info = PluginInfo(
+            DRA_PLUGIN_TYPE, driver_name, endpoint or str(plugin_path), (*supported, *extra_versions)
+        )
+        self._plugin = SocketServer(plugin_path, handlers, name=driver_name)
+        self._registration = SocketServer(
+            registration_socket, [self._registration_handler()], name=f"{driver_name}-reg"
+        )
+
+    @property
+    def registration_status(self) -> RegistrationStatus | None:
+        """What a kubelet said last; None while it has said nothing."""
+        return self._status
+
+    def wait_notified(self, timeout: float) -> RegistrationStatus | None:
+        """Wait at most `timeout` seconds for a kubelet's NotifyRegistrationStatus."""
+        self._clock.wait(self._notified, timeout)
+        return self._status
+
+    def start(self) -> None:
+        """Serve, then register: the registration socket appears only when the driver answers."""
+        self._notified.clear()
+        self._status = None
+        with ExitStack() as undo:
+            self._plugin.start()
+            undo.callback(self._plugin.stop)
+            self._registration.start()
+            undo.pop_all()
+
+    def stop(self, *, grace: float | None = 1.0) -> None:
+        """Leave the registration folder first, then end the service. Idempotent."""
+        self._registration.stop(grace=grace)
+        self._plugin.stop(grace=grace)
+
+    def stop_registration(self) -> None:
+        """Leave the registration folder and go on serving."""
+        self._registration.stop()
+
+    def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
+        def prepare(data: bytes, context: grpc.ServicerContext) -> bytes:
+            claims = _decoded(context, lambda: version.decode_claims(data, unprepare=False))
+            with self._lock:
+                return _answered(context, lambda: version.encode_prepared(self.driver.prepare(claims)))
+
+        def unprepare(data: bytes, context: grpc.ServicerContext) -> bytes:
+            claims = _decoded(context, lambda: version.decode_claims(data, unprepare=True))
+            with self._lock:
+                return _answered(context, lambda: version.encode_unprepared(self.driver.unprepare(claims)))
+
+        return _handlers(
+            version.service,
+            {
+                "NodePrepareResources": grpc.unary_unary_rpc_method_handler(prepare),
+                "NodeUnprepareResources": grpc.unary_unary_rpc_method_handler(unprepare),
+            },
+        )
+
+    def _health_handler(self, driver: HealthReporter) -> grpc.GenericRpcHandler[Any, Any]:
+        def watch(_: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+            source = driver.watch_health()
+            close = getattr(source, "close", None)
+            if close is not None and not hasattr(source, "gi_frame"):
+                context.add_callback(close)
+            for devices in source:
+                if not context.is_active():
+                    return
+                yield codec.encode_health(devices)
+
+        return _handlers(codec.HEALTH_SERVICE, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
+
+    def _registration_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:
+            return codec.encode_info(self.info)
+
+        def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
+            self._status = _decoded(context, lambda: codec.decode_status(data))
+            self._notified.set()
+            return b""
+
+        return _handlers(
+            codec.REGISTRATION_SERVICE,
+            {
+                "GetInfo": grpc.unary_unary_rpc_method_handler(get_info),
+                "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(notify),
+            },
+        )
+
+
+def _handlers(service: str, methods: dict[str, Any]) -> grpc.GenericRpcHandler[Any, Any]:
+    return grpc.method_handlers_generic_handler(service, methods)
+
+
+def _decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
+    try:
+        return decode()
+    except DecodeError as error:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is no message of this service: {error}")
+        raise  # abort raised already; this is for the type checker
+
+
+def _answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> bytes:
+    try:
+        return answer()
+    except Exception as error:
+        LOG.exception("the driver failed")
+        context.abort(grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error}")
+        raise
