@@ -1,0 +1,51 @@
+"""How often a failed BindRequest is tried again, and when.
+
+Pure functions over the BindRequest: the attempts live in its status, so a restart of the binder forgets none.
+
+Decisions, where KAI 0.17 differs from its own field names (upstream issue #2075):
+
+- KAI-172, KAI-174, KAI-175: every failed attempt is written to `status.failedAttempts`, up to `spec.backoffLimit`.
+  KAI writes the first one only and retries for ever.
+- No retry is made once `failedAttempts` reaches `backoffLimit`: from then on the scheduler takes the devices for free
+  and deletes the BindRequest (KAI-072), so a late retry could bind a pod to devices that another pod got.
+- Without `backoffLimit` (KAI-171, KAI-173: 0 means the same) the first failure is the last, as the scheduler reads it
+  (KAI-070).
+- KAI-184, KAI-185: whoever changes the BindRequest, or restarts the binder, asks for one more attempt.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from dra_api.objects import Obj, meta
+
+
+def limit_of(request: Obj) -> int:
+    """`spec.backoffLimit`; 0 where it is absent or negative."""
+    return max(int((request.get("spec") or {}).get("backoffLimit") or 0), 0)
+
+
+def failed_attempts(request: Obj) -> int:
+    """`status.failedAttempts`."""
+    return int((request.get("status") or {}).get("failedAttempts") or 0)
+
+
+def after_failure(request: Obj) -> int:
+    """`status.failedAttempts` after one more failure."""
+    return min(failed_attempts(request) + 1, limit_of(request))
+
+
+def is_final(request: Obj, attempts: int) -> bool:
+    """Whether no retry follows after `attempts` failures."""
+    return attempts >= limit_of(request)
+
+
+def retry_delay(request: Obj, *, cap: float) -> float:
+    """Seconds until the retry after one more failure: 1, 2, 4 and so on, at most `cap`."""
+    return float(min(2.0 ** min(failed_attempts(request), 30), cap))
+
+
+def fingerprint(request: Obj) -> bytes:
+    """What others change about a BindRequest: its spec, labels and annotations, not its status."""
+    held = meta(request)
+    return orjson.dumps([request.get("spec"), held.get("labels"), held.get("annotations")], option=orjson.OPT_SORT_KEYS)

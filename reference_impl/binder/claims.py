@@ -1,0 +1,280 @@
+"""What the binder does to a ResourceClaim: find it, set its allocation, reserve it for the pod, give it back.
+
+Claims come from the binder's informer or, after a conflict, from the API server; every write carries the resource
+version that it was decided on. This module owns nothing but its connection to the client.
+
+Decisions, where KAI 0.17 leaves a hazard (`kai-scheduler/KAI-Scheduler` pkg/binder/plugins/k8s-plugins/
+dynamicresources/dra.go):
+
+- KAI-110: the finalizer `resource.kubernetes.io/delete-protection` is added before the allocation, as kube-scheduler
+  does; without it a claim could vanish while its devices are in use, and nobody would deallocate it.
+- KAI-113: an allocation that is there already must be the requested one. KAI keeps whatever it finds and binds the pod
+  to its own node, where the devices may not be.
+- A claim made for another pod (DRA-106) and an allocation whose node selector refuses the node are failures.
+- Everything is checked before anything is written, so that a claim that cannot work leaves its siblings untouched.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from dra_api.client import Conflict, KubeClient
+from dra_api.clock import Clock
+from dra_api.informer import Informer
+from dra_api.objects import Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
+from reference_impl.binder import node_selector
+from reference_impl.binder.failure import BindFailure
+from reference_impl.binder.options import BinderOptions
+
+DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
+RESERVED_FOR_LIMIT = 256
+
+
+def consumer(pod: Obj) -> Obj:
+    """The `reservedFor` entry of a pod (KAI-107)."""
+    return {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
+
+
+def is_reserved_for(claim: Obj, pod: Obj) -> bool:
+    """Whether the claim's `reservedFor` names this very pod."""
+    return any(
+        not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
+        for entry in status_of(claim).get("reservedFor") or ()
+    )
+
+
+def status_of(claim: Obj) -> Obj:
+    """The claim's status; an empty dict where it has none."""
+    found = claim.get("status")
+    return found if isinstance(found, dict) else {}
+
+
+def allocation_of(claim: Obj) -> Obj | None:
+    """`status.allocation`, or None."""
+    found = status_of(claim).get("allocation")
+    return found if isinstance(found, dict) else None
+
+
+def pod_claim(pod: Obj, name: str) -> Obj | None:
+    """The entry of `pod.spec.resourceClaims` with this name."""
+    for entry in pod.get("spec", {}).get("resourceClaims") or ():
+        if entry.get("name") == name:
+            return dict(entry)
+    return None
+
+
+def claim_name(pod: Obj, entry: Obj) -> str | None:
+    """The name of the claim object behind one entry of `pod.spec.resourceClaims`.
+
+    None when the pod's status says that no claim is needed (DRA-107). Raises BindFailure when the claim of a template
+    is not recorded yet (KAI-153).
+    """
+    if direct := entry.get("resourceClaimName"):
+        return str(direct)
+    for status in pod.get("status", {}).get("resourceClaimStatuses") or ():
+        if status.get("name") == entry["name"]:
+            generated = status.get("resourceClaimName")
+            return str(generated) if generated else None
+    raise BindFailure(
+        f"claim {entry['name']!r} comes from a template and pod.status.resourceClaimStatuses does not name it yet; "
+        "the claim controller has not made it"
+    )
+
+
+def same_allocation(one: Obj, other: Obj) -> bool:
+    """Whether two allocations mean the same: everything but `allocationTimestamp`, absent and empty alike."""
+    return bool(_plain(one, top=True) == _plain(other, top=True))
+
+
+def _plain(value: Any, *, top: bool = False) -> Any:
+    if isinstance(value, dict):
+        found = {key: _plain(item) for key, item in value.items() if not (top and key == "allocationTimestamp")}
+        if "effect" in found and found.get("operator") == "Equal":
+            found.pop("operator")  # the default of a toleration's operator
+        return {key: item for key, item in found.items() if item not in (None, "", [], {}, False)}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+class ClaimWriter:
+    """Writes allocation and reservation of claims, one pod at a time.
+
+    `stopping` ends waits between tries. Each decision is a method of its own.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        informer: Informer,
+        *,
+        options: BinderOptions,
+        clock: Clock,
+        stopping: threading.Event,
+    ) -> None:
+        self.resource = resource
+        self._client = client
+        self._informer = informer
+        self._options = options
+        self._clock = clock
+        self._stopping = stopping
+
+    def find(self, name: str, namespace: str) -> Obj:
+        """The claim of that name. Raises BindFailure when there is none (KAI-152)."""
+        found = self._informer.get(name, namespace) or self._client.find(self.resource, name, namespace)
+        if found is None:
+            raise BindFailure(f"ResourceClaim {namespace}/{name} does not exist")
+        return found
+
+    # -- decisions -------------------------------------------------------------------------------------------------
+
+    def check(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
+        """Refuse what cannot work, before anything is written. Raises BindFailure."""
+        self.check_owner(claim, pod, generated=generated)
+        held = allocation_of(claim)
+        if held is not None and allocation is not None:
+            self.check_same_allocation(claim, held, allocation)
+        self.check_node(claim, held or allocation, node)
+        if not is_reserved_for(claim, pod):
+            self.check_reservable(claim)
+
+    def check_owner(self, claim: Obj, pod: Obj, *, generated: bool) -> None:
+        """A template's claim must belong to this pod, by uid (DRA-106)."""
+        if not generated:
+            return
+        owner = controller_of(claim)
+        if owner is None or owner.get("uid") != uid_of(pod):
+            raise BindFailure(f"ResourceClaim {_ref(claim)} was not made for this pod (it is not its controller owner)")
+
+    def check_same_allocation(self, claim: Obj, held: Obj, wanted: Obj) -> None:
+        """An existing allocation must be the requested one."""
+        if self._options.existing_allocation == "refuse" and not same_allocation(held, wanted):
+            raise BindFailure(
+                f"ResourceClaim {_ref(claim)} is already allocated to {describe(held)}, "
+                f"the BindRequest asks for {describe(wanted)}"
+            )
+
+    def check_node(self, claim: Obj, allocation: Obj | None, node: Obj) -> None:
+        """The devices must be usable on the selected node."""
+        if allocation is None or self._options.existing_allocation == "keep":
+            return
+        if not node_selector.matches(allocation.get("nodeSelector"), node):
+            raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
+
+    def check_reservable(self, claim: Obj) -> None:
+        """A claim that is going away or full takes no new consumer (KAI-158)."""
+        if meta(claim).get("deletionTimestamp"):
+            raise BindFailure(f"ResourceClaim {_ref(claim)} is being deleted")
+        if len(status_of(claim).get("reservedFor") or ()) >= RESERVED_FOR_LIMIT:
+            raise BindFailure(
+                f"ResourceClaim {_ref(claim)} is reserved for {RESERVED_FOR_LIMIT} consumers, the maximum"
+            )
+
+    def new_status(self, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj | None:
+        """The status that the claim needs for this pod, or None when it has it already."""
+        status = dict(status_of(claim))
+        if allocation is not None and not status.get("allocation"):
+            status["allocation"] = allocation
+        if not is_reserved_for(claim, pod):
+            status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer(pod)]
+        return status if status != status_of(claim) else None
+
+    def needs_finalizer(self, claim: Obj) -> bool:
+        """Whether delete protection is to be added before this claim is allocated or reserved."""
+        found = meta(claim)
+        return "deletionTimestamp" not in found and DELETE_PROTECTION not in list(found.get("finalizers") or ())
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def commit(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
+        """Allocate `claim` (where it is not) and reserve it for `pod`.
+
+        A conflict is tried again on a fresh copy, checks included; any other error is the caller's at once (KAI-157).
+        Raises BindFailure when every try met another writer (KAI-155) or the time is over (KAI-163).
+        """
+        uid = uid_of(claim)
+        deadline = self._clock.monotonic() + self._options.bind_timeout
+        fresh = False
+        for attempt in range(self._options.conflict_tries):
+            if attempt:
+                self._clock.wait(self._stopping, self._options.conflict_delay * attempt)
+                if self._clock.monotonic() >= deadline:
+                    raise BindFailure(f"deadline of {self._options.bind_timeout:g} s exceeded on {_ref(claim)}")
+            if attempt or (self.new_status(claim, pod, allocation) is None and not fresh):
+                # After a conflict, or where the copy says that there is nothing to do: only the server knows.
+                claim, fresh = self._reread(claim, uid), True
+                self.check(claim, pod, node, allocation, generated=generated)
+            try:
+                self._write(claim, pod, allocation)
+            except Conflict:
+                continue
+            return
+        raise BindFailure(
+            f"ResourceClaim {_ref(claim)} was changed by others in each of {self._options.conflict_tries} tries"
+        )
+
+    def release(self, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+        """Undo `commit`: drop the pod's reservation and, where nobody else has one, `allocation` and the finalizer."""
+        for _ in range(self._options.conflict_tries):
+            current = self._client.find(self.resource, name_of(claim), namespace_of(claim))
+            if current is None or uid_of(current) != uid_of(claim) or not is_reserved_for(current, pod):
+                return
+            status = dict(status_of(current))
+            remaining = [entry for entry in status["reservedFor"] if entry.get("uid") != uid_of(pod)]
+            status["reservedFor"] = remaining
+            held = allocation_of(current)
+            deallocate = not remaining and (allocation is None or held is None or same_allocation(held, allocation))
+            if deallocate:
+                status.pop("allocation", None)
+            if not remaining:
+                del status["reservedFor"]
+            try:
+                current = self._client.update_status(self.resource, {**current, "status": status})
+                if deallocate and DELETE_PROTECTION in (meta(current).get("finalizers") or ()):
+                    current = self._client.update(self.resource, without_finalizer(current))
+            except Conflict:
+                continue
+            self._informer.assume(current)
+            return
+
+    def _reread(self, claim: Obj, uid: str) -> Obj:
+        found = self._client.find(self.resource, name_of(claim), namespace_of(claim))
+        if found is None or uid_of(found) != uid:
+            raise BindFailure(f"ResourceClaim {_ref(claim)} was deleted meanwhile")
+        return found
+
+    def _write(self, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+        status = self.new_status(claim, pod, allocation)
+        if status is None:
+            return
+        if self.needs_finalizer(claim):
+            claim = self._client.update(self.resource, with_finalizer(claim))
+        claim = self._client.update_status(self.resource, {**claim, "status": status})
+        self._informer.assume(claim)
+
+
+def with_finalizer(claim: Obj) -> Obj:
+    """The claim with delete protection."""
+    return _with_finalizers(claim, [*(meta(claim).get("finalizers") or ()), DELETE_PROTECTION])
+
+
+def without_finalizer(claim: Obj) -> Obj:
+    """The claim without delete protection."""
+    return _with_finalizers(claim, [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION])
+
+
+def _with_finalizers(claim: Obj, finalizers: list[str]) -> Obj:
+    return {**claim, "metadata": {**meta(claim), "finalizers": finalizers}}
+
+
+def describe(allocation: Obj) -> str:
+    """The devices of an allocation in a few words."""
+    results = (allocation.get("devices") or {}).get("results") or []
+    names = [f"{item.get('driver')}/{item.get('pool')}/{item.get('device')}" for item in results]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "no device"
+
+
+def _ref(claim: Obj) -> str:
+    return f"{namespace_of(claim)}/{name_of(claim)}"

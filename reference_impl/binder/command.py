@@ -1,0 +1,47 @@
+"""The binder as a program: carries out BindRequests against one API server."""
+
+from __future__ import annotations
+
+import argparse
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from reference_impl.binder.options import BinderOptions
+from reference_impl.binder.reconcile import Binder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the binder's options."""
+    parser.add_argument("--workers", type=int, default=4, metavar="N", help="pods bound at a time (default: 4)")
+    parser.add_argument(
+        "--bind-timeout", type=float, default=120.0, metavar="SECONDS", help="for the claim writes of one attempt"
+    )
+    parser.add_argument(
+        "--existing-allocation",
+        choices=("refuse", "keep"),
+        default="refuse",
+        help="what to do when a claim is allocated otherwise than requested (KAI 0.17 keeps it; default: refuse)",
+    )
+    parser.add_argument(
+        "--uncovered-claims",
+        choices=("refuse", "bind"),
+        default="refuse",
+        help="what to do with a pod whose claim is neither requested nor allocated (KAI 0.17 binds; default: refuse)",
+    )
+    parser.add_argument(
+        "--no-rollback", action="store_true", help="leave reservations of a failed request in place, as KAI 0.17 does"
+    )
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the binder that the options ask for."""
+    options = BinderOptions(
+        workers=args.workers,
+        dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
+        bind_timeout=args.bind_timeout,
+        existing_allocation=args.existing_allocation,
+        uncovered_claims=args.uncovered_claims,
+        rollback=not args.no_rollback,
+    )
+    return Binder(client, clock=clock, options=options)

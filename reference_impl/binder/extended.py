@@ -1,0 +1,134 @@
+"""The claim behind extended resources (KEP-5004): made, allocated and reserved by the binder, recorded in the pod.
+
+The claim belongs to its pod (controller owner); the garbage collector or the claim controller ends it. A crash at any
+point leaves a claim that the next attempt finds by its owner and annotation (KAI-118, KAI-119).
+
+Decisions, where KAI 0.17 differs (`dynamicresources/dra.go`):
+
+- A claim that is terminating is never reused (its reservation would be refused), and on roll-back the finalizer is
+  removed with the allocation, so that the deleted claim does not linger.
+- A claim left by an earlier attempt whose requests or allocation differ from the BindRequest is replaced (DRA-247).
+- The annotated claim alone is enough to make the pod relevant: a missing allocation is a failure for every pod.
+"""
+
+from __future__ import annotations
+
+from dra_api.client import Conflict, KubeClient, NotFound
+from dra_api.informer import Informer
+from dra_api.objects import PODS, Obj, meta, name_of, namespace_of, owner_reference, uid_of
+from reference_impl.binder.claims import (
+    DELETE_PROTECTION,
+    ClaimWriter,
+    allocation_of,
+    same_allocation,
+    without_finalizer,
+)
+from reference_impl.binder.failure import BindFailure
+
+EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+OWNER_INDEX = "owner"
+
+
+def owners(claim: Obj) -> list[str]:
+    """Index function: the uids of a claim's controller owners."""
+    return [str(ref.get("uid")) for ref in meta(claim).get("ownerReferences") or () if ref.get("controller")]
+
+
+def is_extended_resource_claim(claim: Obj) -> bool:
+    """Whether the claim was made for extended resources."""
+    return (meta(claim).get("annotations") or {}).get(EXTENDED_RESOURCE_CLAIM) == "true"
+
+
+class ExtendedClaims:
+    """Makes and removes extended resource claims."""
+
+    def __init__(self, client: KubeClient, informer: Informer, writer: ClaimWriter) -> None:
+        self._client = client
+        self._informer = informer
+        self._writer = writer
+
+    def find(self, pod: Obj) -> Obj | None:
+        """The pod's extended resource claim that is not going away, if there is one."""
+        for claim in self._informer.by_index(OWNER_INDEX, uid_of(pod)):
+            if is_extended_resource_claim(claim) and not meta(claim).get("deletionTimestamp"):
+                return claim
+        return None
+
+    def commit(self, pod: Obj, node: Obj, entry: Obj) -> None:
+        """Make (or find), allocate and reserve the claim, and record it in the pod's status."""
+        allocation = entry.get("allocation")
+        if not allocation:
+            raise BindFailure("extendedResourceClaimAllocation has no allocation")
+        claim = self.find(pod)
+        if claim is not None and not self.fits(claim, entry):
+            self._remove(claim)
+            claim = None
+        if claim is None:
+            claim = self._client.create(self._writer.resource, self.claim_for(pod, entry))
+            self._informer.assume(claim)
+        self._writer.check(claim, pod, node, allocation, generated=True)
+        self._writer.commit(claim, pod, node, allocation, generated=True)
+        self._record(
+            pod, {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
+        )
+
+    def roll_back(self, pod: Obj) -> None:
+        """Remove the pod's claim and forget it in the pod's status (KAI-162)."""
+        claim = self.find(pod)
+        if claim is None:
+            return
+        self._remove(claim)
+        self._record(pod, None)
+
+    def fits(self, claim: Obj, entry: Obj) -> bool:
+        """Whether a claim of an earlier attempt holds what this BindRequest asks for."""
+        held = allocation_of(claim)
+        names = [item.get("name") for item in claim.get("spec", {}).get("devices", {}).get("requests") or ()]
+        wanted = [item.get("name") for item in entry.get("deviceRequests") or ()]
+        return names == wanted and (held is None or same_allocation(held, entry["allocation"]))
+
+    def claim_for(self, pod: Obj, entry: Obj) -> Obj:
+        """The claim object as it is created."""
+        return {
+            "apiVersion": self._writer.resource.api_version,
+            "kind": "ResourceClaim",
+            "metadata": {
+                "generateName": f"{name_of(pod)[:220]}-extended-resources-",
+                "namespace": namespace_of(pod),
+                "annotations": {EXTENDED_RESOURCE_CLAIM: "true"},
+                "finalizers": [DELETE_PROTECTION],
+                "ownerReferences": [
+                    owner_reference(
+                        {"apiVersion": "v1", "kind": "Pod", **pod}, controller=True, block_owner_deletion=True
+                    )
+                ],
+            },
+            "spec": {"devices": {"requests": entry.get("deviceRequests") or []}},
+        }
+
+    def _remove(self, claim: Obj) -> None:
+        resource = self._writer.resource
+        for _ in range(5):
+            current = self._client.find(resource, name_of(claim), namespace_of(claim))
+            if current is None or uid_of(current) != uid_of(claim):
+                return
+            try:
+                if current.get("status"):
+                    current = self._client.update_status(resource, {**current, "status": {}})
+                if DELETE_PROTECTION in (meta(current).get("finalizers") or ()):
+                    current = self._client.update(resource, without_finalizer(current))
+                self._client.delete(resource, name_of(claim), namespace_of(claim), uid=uid_of(claim))
+            except Conflict:
+                continue
+            except NotFound:
+                return
+            self._informer.assume(
+                {**current, "metadata": {**meta(current), "deletionTimestamp": meta(current)["creationTimestamp"]}}
+            )
+            return
+
+    def _record(self, pod: Obj, status: Obj | None) -> None:
+        if (pod.get("status", {}).get("extendedResourceClaimStatus") or None) == status:
+            return
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")

@@ -1,0 +1,34 @@
+"""What can be chosen about the binder. Plain values; nobody owns them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class BinderOptions:
+    """Settings of one binder.
+
+    `workers`: pods bound at the same time. `dynamic_resource_allocation`: True or False sets the feature gate; None
+    asks the API server once, at start, whether it serves resource.k8s.io v1beta1 or newer (KAI-041).
+    `conflict_tries` and `conflict_delay` (seconds): how often a claim write that met another writer is tried
+    (KAI-154). `max_retry_delay`: the cap, in seconds, of the wait between attempts of one BindRequest.
+    `bind_timeout`: seconds that the claim writes of one attempt may take (KAI's `bindTimeoutSeconds`, 120).
+
+    Two rules of KAI 0.17 ask for what can never work, and the strict value is the default:
+    `existing_allocation="keep"` keeps an allocation that differs from the requested one and still binds (KAI-113);
+    `uncovered_claims="bind"` binds a pod whose claim nobody has allocated (KAI-115).
+    `rollback`: give back, after the last attempt, what the attempts had reserved (KAI keeps it: KAI-159, KAI-160).
+    """
+
+    workers: int = 4
+    dynamic_resource_allocation: bool | None = None
+    conflict_tries: int = 5
+    conflict_delay: float = 0.01
+    max_retry_delay: float = 60.0
+    bind_timeout: float = 120.0
+    existing_allocation: Literal["refuse", "keep"] = "refuse"
+    uncovered_claims: Literal["refuse", "bind"] = "refuse"
+    rollback: bool = True
+    event_source: str = "binder"

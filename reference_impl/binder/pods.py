@@ -1,0 +1,74 @@
+"""What the binder does to a Pod: annotations, the binding itself, the condition PodBound.
+
+Pods belong to the API server; every write carries the pod's uid, so that a pod recreated under the same name is never
+touched. Source: KAI-Scheduler 0.17 pkg/binder/binding/binder.go and controllers/bindrequest_controller.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock, timestamp
+from dra_api.objects import PODS, Obj, meta, name_of, namespace_of, uid_of
+
+RECEIVED_RESOURCE_TYPE = "received-resource-type"
+NUMA_PREDICTED = "kai.scheduler/numa-placement-predicted"
+POD_BOUND = "PodBound"
+
+
+def node_of(pod: Obj) -> str:
+    """The node that the pod is bound to, or an empty string."""
+    return str(pod.get("spec", {}).get("nodeName") or "")
+
+
+def is_finished(pod: Obj) -> bool:
+    """Whether the pod's phase is terminal."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def annotations_for(request: Obj) -> dict[str, str]:
+    """The annotations that the pod gets before it is bound (KAI-101, KAI-102)."""
+    spec = request.get("spec") or {}
+    wanted = {RECEIVED_RESOURCE_TYPE: str(spec.get("receivedResourceType") or "")}
+    if zones := spec.get("predictedNUMAZones"):
+        wanted[NUMA_PREDICTED] = orjson.dumps(zones).decode()
+    return wanted
+
+
+class PodWriter:
+    """Writes to pods."""
+
+    def __init__(self, client: KubeClient, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    def annotate(self, pod: Obj, wanted: Mapping[str, str]) -> None:
+        """Set annotations; nothing is written when the pod has them."""
+        present = meta(pod).get("annotations") or {}
+        if all(present.get(key) == value for key, value in wanted.items()):
+            return
+        patch = {"metadata": {"uid": uid_of(pod), "annotations": dict(wanted)}}
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod))
+
+    def bind(self, pod: Obj, node: str) -> None:
+        """Bind the pod, this uid only (KAI-139). Raises Conflict when it is bound already."""
+        self._client.bind(pod, node)
+
+    def set_bound_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
+        """Set the condition PodBound; nothing is written when the pod says the same already."""
+        held: Obj = next((c for c in pod.get("status", {}).get("conditions") or () if c.get("type") == POD_BOUND), {})
+        if (held.get("status"), held.get("reason"), held.get("message")) == (status, reason, message):
+            return
+        changed = held.get("status") != status
+        condition = {
+            "type": POD_BOUND,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": timestamp(self._clock.now()) if changed else held.get("lastTransitionTime"),
+        }
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": [condition]}}
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")

@@ -1,0 +1,495 @@
+"""The binder: watches BindRequests and carries each out, in an order that a crash cannot spoil.
+
+Data comes from the API server (BindRequests, pods, nodes, claims); nothing is kept in memory that a restart would
+miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is
+check all, write claims, annotate, bind, condition and event, phase: each step is skipped where it is done already,
+and the phase comes last, so that reconciling again from any point completes the request.
+
+Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) leaves a defect or a hazard:
+
+- KAI-177: the event Bound and PodBound=True tell of a bound pod only; every failed attempt is a BindingError. (KAI
+  reports Bound after the second failure; upstream #2155.)
+- KAI-139: the BindRequest's owner reference must name this pod's uid, else it was made for an earlier pod.
+- KAI-115, KAI-113: see `BinderOptions`.
+- KAI-137: a pod that is terminating or finished is refused before its claims are written, not after.
+- KAI-159, KAI-160: once no retry is left, reservations of the failed request are given back, unless the pod turns out
+  to be bound (an answer may have been lost). KAI leaves them until the pod is deleted.
+- A status patch carries the resource version, so that it never lands on a new BindRequest of the same name.
+- Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`.
+
+GPU sharing (`receivedResourceType: Fraction`) is no part of DRA: a request without groups is deleted as KAI does
+(KAI-202), one with groups fails with that reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    BIND_REQUESTS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    Obj,
+    Resource,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_api.transport import TransportError
+from reference_impl.binder import attempts, claims, extended, pods
+from reference_impl.binder.claims import ClaimWriter
+from reference_impl.binder.extended import ExtendedClaims
+from reference_impl.binder.failure import BindFailure, InvalidBindRequest, StaleBindRequest
+from reference_impl.binder.options import BinderOptions
+from reference_impl.binder.pods import PodWriter
+from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
+from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+SUPPORTED_VERSIONS = ("v1", "v1beta2", "v1beta1")
+_STATUS_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attempt came to. `node` is where the pod is bound; `reason` is why it is not.
+
+    `attempts` is the new `failedAttempts`, `final` says that no retry follows.
+    """
+
+    node: str = ""
+    reason: str = ""
+    attempts: int = 0
+    final: bool = False
+
+    @property
+    def bound(self) -> bool:
+        """Whether the pod is bound."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedClaim:
+    """One claim of the pod and what is to be written to it (`allocation` None: reserve only)."""
+
+    claim: Obj
+    allocation: Obj | None
+    generated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What this process knows about a failed request: what was tried, and when the next try is due."""
+
+    fingerprint: bytes
+    due: float | None
+
+
+class Binder:
+    """Carries out BindRequests.
+
+    `client` reaches the API server and stays the caller's; `options` are described in BinderOptions. Threads run
+    between `start` and `stop`.
+    """
+
+    name = "binder"
+
+    def __init__(self, client: KubeClient, *, clock: Clock, options: BinderOptions | None = None) -> None:
+        self.options = options or BinderOptions()
+        self._client = client
+        self._clock = clock
+        self.bind_requests = Informer(client, BIND_REQUESTS, clock=clock)
+        self.bind_requests.add_index("pod", lambda obj: [f"{namespace_of(obj)}/{_spec(obj).get('podName') or ''}"])
+        self.pods = Informer(client, PODS, clock=clock)
+        self.nodes = Informer(client, NODES, clock=clock)
+        self.dra_enabled = self._dra_enabled()
+        resource = self._claim_resource()
+        self.claims = Informer(client, resource, clock=clock)
+        self.claims.add_index(extended.OWNER_INDEX, extended.owners)
+        informers = [self.bind_requests, self.pods, self.nodes]
+        if self.dra_enabled:
+            informers.append(self.claims)
+        self.loop: Loop[Key] = Loop(
+            self.name, self.reconcile, informers=informers, clock=clock, workers=self.options.workers, base_delay=0.1
+        )
+        self.claim_writer = ClaimWriter(
+            client, resource, self.claims, options=self.options, clock=clock, stopping=self.loop.stopping
+        )
+        self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
+        self.pod_writer = PodWriter(client, clock=clock)
+        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self._memory: dict[str, _Memory] = {}
+        self._unwritten: dict[str, Outcome] = {}
+        self.bind_requests.on_change(self._on_bind_request)
+
+    def start(self) -> None:
+        """Begin to bind; returns when the informers are filled. Raises PartError when they cannot be."""
+        self.recorder.start()
+        self.loop.start()
+
+    def stop(self) -> None:
+        """End all work. Idempotent."""
+        self.loop.stop()
+        self.recorder.stop()
+
+    # -- which requests are worked on, and when ----------------------------------------------------------------------
+
+    def _on_bind_request(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._memory.pop(uid_of(change.object), None)
+            self._unwritten.pop(uid_of(change.object), None)
+            return
+        self.loop.queue.add((namespace_of(change.object), str(_spec(change.object).get("podName") or "")))
+
+    def reconcile(self, key: Key) -> None:
+        """Carry out all BindRequests that name one pod, oldest first."""
+        namespace, pod_name = key
+        requests = list(self.bind_requests.by_index("pod", f"{namespace}/{pod_name}"))
+        requests.sort(key=lambda obj: (meta(obj).get("creationTimestamp") or "", name_of(obj)))
+        for request in requests:
+            if self.needs_attempt(request):
+                self.reconcile_request(request)
+
+    def needs_attempt(self, request: Obj) -> bool:
+        """Whether this BindRequest is to be tried now (KAI-117, KAI-135, KAI-179, KAI-185)."""
+        if meta(request).get("deletionTimestamp"):
+            return False
+        phase = (request.get("status") or {}).get("phase")
+        if phase == "Succeeded":
+            return False
+        memory = self._memory.get(uid_of(request))
+        if memory is None or uid_of(request) in self._unwritten:
+            return True
+        if memory.fingerprint != attempts.fingerprint(request):
+            return True
+        return memory.due is not None and self._clock.monotonic() >= memory.due
+
+    def reconcile_request(self, request: Obj) -> None:
+        """Make one attempt and write what came of it."""
+        uid = uid_of(request)
+        if (request.get("status") or {}).get("phase") == "Failed" or uid in self._memory:
+            # A retry: the scheduler may have taken the request back, which the informer need not know yet.
+            current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
+            if current is None or uid_of(current) != uid or meta(current).get("deletionTimestamp"):
+                return
+            request = current
+        outcome = self._unwritten.get(uid)
+        if outcome is None:
+            outcome = self.attempt(request)
+            if outcome is None:
+                return
+            self._unwritten[uid] = outcome
+        self.record(request, outcome)
+        self._unwritten.pop(uid, None)
+        self.remember(request, outcome)
+
+    def remember(self, request: Obj, outcome: Outcome) -> None:
+        """Keep what was tried, and plan the retry."""
+        if outcome.bound:
+            self._memory.pop(uid_of(request), None)
+            return
+        due = None
+        if not outcome.final:
+            delay = attempts.retry_delay(request, cap=self.options.max_retry_delay)
+            due = self._clock.monotonic() + delay
+            self.loop.queue.add_after((namespace_of(request), str(_spec(request).get("podName") or "")), delay)
+        self._memory[uid_of(request)] = _Memory(attempts.fingerprint(request), due)
+
+    # -- one attempt -------------------------------------------------------------------------------------------------
+
+    def attempt(self, request: Obj) -> Outcome | None:
+        """Try to bind once; None when the request was deleted as invalid. Never raises."""
+        pod: Obj | None = None
+        try:
+            pod = self.find_pod(request)
+            self.check_identity(request, pod)
+            if not (node := pods.node_of(pod)):
+                node = self.bind(request, pod)
+        except InvalidBindRequest as failure:
+            self.discard(request, pod, str(failure))
+            return None
+        except StaleBindRequest as failure:
+            log.info("%s: %s", name_of(request), failure)
+            return Outcome(reason=str(failure), attempts=attempts.limit_of(request), final=True)
+        except BindFailure as failure:
+            return self.fail(request, pod, str(failure))
+        except (ApiError, TransportError, OSError) as failure:
+            return self.fail(request, pod, getattr(failure, "message", "") or str(failure) or type(failure).__name__)
+        except Exception as failure:  # KAI-181: one request's bug must not cost the others
+            log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
+            return self.fail(request, pod, f"Internal Error: {type(failure).__name__}: {failure}")
+        self.tell_success(pod, node)
+        return Outcome(node=node)
+
+    def bind(self, request: Obj, pod: Obj) -> str:
+        """Check, write claims, annotate, bind; returns the node. Raises BindFailure and API errors."""
+        self.check_pod(pod)
+        self.check_resource_type(request)
+        node = self.find_node(request)
+        planned = self.plan_claims(request, pod, node)
+        for item in planned:
+            self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
+        if (entry := _spec(request).get("extendedResourceClaimAllocation")) is not None:
+            self.check_dra_enabled()
+            self.extended_claims.commit(pod, node, entry)
+        self.pod_writer.annotate(pod, pods.annotations_for(request))
+        try:
+            self.pod_writer.bind(pod, name_of(node))
+        except Conflict:
+            # Bound meanwhile, by another binder or by an attempt whose answer was lost.
+            current = self._client.find(PODS, name_of(pod), namespace_of(pod))
+            if current is None or uid_of(current) != uid_of(pod) or not pods.node_of(current):
+                raise
+            return pods.node_of(current)
+        return name_of(node)
+
+    def find_pod(self, request: Obj) -> Obj:
+        """The pod that the request names. Raises BindFailure when there is none (KAI-132)."""
+        name, namespace = str(_spec(request).get("podName") or ""), namespace_of(request)
+        if not name:
+            raise BindFailure("spec.podName is empty")
+        pod = self.pods.get(name, namespace)
+        if pod is None or not self.fresh_enough(request, pod):
+            pod = self._client.find(PODS, name, namespace)
+        if pod is None:
+            raise BindFailure(f'Pod "{namespace}/{name}" not found')
+        return pod
+
+    def fresh_enough(self, request: Obj, pod: Obj) -> bool:
+        """Whether the informer's pod can be the one meant: same uid, and every template's claim recorded."""
+        if self.owner_uid(request) not in ("", uid_of(pod)):
+            return False
+        recorded = {item.get("name") for item in pod.get("status", {}).get("resourceClaimStatuses") or ()}
+        return all(
+            entry.get("resourceClaimName") or entry.get("name") in recorded
+            for entry in pod.get("spec", {}).get("resourceClaims") or ()
+        )
+
+    def owner_uid(self, request: Obj) -> str:
+        """The uid of the pod that owns the request; empty when no pod does."""
+        pod_name = _spec(request).get("podName")
+        for reference in meta(request).get("ownerReferences") or ():
+            if reference.get("kind") == "Pod" and reference.get("name") == pod_name:
+                return str(reference.get("uid") or "")
+        return ""
+
+    def check_identity(self, request: Obj, pod: Obj) -> None:
+        """The pod must be the one that the request was made for (KAI-139). Raises StaleBindRequest."""
+        if self.owner_uid(request) not in ("", uid_of(pod)):
+            raise StaleBindRequest(
+                f'the BindRequest was made for Pod "{namespace_of(pod)}/{name_of(pod)}" with uid '
+                f"{self.owner_uid(request)}; the pod of that name now has uid {uid_of(pod)}"
+            )
+
+    def check_pod(self, pod: Obj) -> None:
+        """A pod that is going away or finished is not bound (KAI-137)."""
+        if meta(pod).get("deletionTimestamp"):
+            raise BindFailure("the pod is being deleted")
+        if pods.is_finished(pod):
+            raise BindFailure(f"the pod has finished (phase {pod['status']['phase']})")
+
+    def check_resource_type(self, request: Obj) -> None:
+        """GPU fractions are not for this binder (KAI-202)."""
+        spec = _spec(request)
+        if spec.get("receivedResourceType") != "Fraction":
+            return
+        if not spec.get("selectedGPUGroups"):
+            raise InvalidBindRequest("receivedResourceType is Fraction and selectedGPUGroups is empty")
+        raise BindFailure("GPU fractions need KAI's reservation pods; this binder binds whole devices and DRA claims")
+
+    def find_node(self, request: Obj) -> Obj:
+        """The selected node. Raises BindFailure when there is none (KAI-134)."""
+        name = str(_spec(request).get("selectedNode") or "")
+        node = (self.nodes.get(name) or self._client.find(NODES, name)) if name else None
+        if node is None:
+            raise BindFailure(f'Node "{name}" not found' if name else "spec.selectedNode is empty")
+        return node
+
+    def check_dra_enabled(self) -> None:
+        """Claims need the feature gate DynamicResourceAllocation."""
+        if not self.dra_enabled:
+            raise BindFailure(
+                "DynamicResources: the pod uses resource claims and DynamicResourceAllocation is off in this binder"
+            )
+
+    def plan_claims(self, request: Obj, pod: Obj, node: Obj) -> list[PlannedClaim]:
+        """The pod's claims and what to write to each, all checked. Raises BindFailure naming the claim."""
+        wanted = pod.get("spec", {}).get("resourceClaims") or ()
+        if not wanted:
+            return []  # entries of a pod without claims are ignored (KAI-116)
+        self.check_dra_enabled()
+        entries: Mapping[str, Obj] = {
+            str(item.get("name") or ""): item for item in _spec(request).get("resourceClaimAllocations") or ()
+        }
+        try:
+            self.check_entries(pod, entries)
+            planned = [
+                item for entry in wanted if (item := self.plan_claim(pod, node, entry, entries.get(entry["name"])))
+            ]
+        except BindFailure as failure:
+            raise BindFailure(
+                f"DynamicResources: pod {namespace_of(pod)}/{name_of(pod)}, node {name_of(node)}: {failure}"
+            ) from failure
+        return planned
+
+    def check_entries(self, pod: Obj, entries: Mapping[str, Obj]) -> None:
+        """Every entry must name a claim of the pod and carry an allocation (KAI-150, KAI-151)."""
+        for name, entry in entries.items():
+            if claims.pod_claim(pod, name) is None:
+                raise BindFailure(f"the BindRequest allocates claim {name!r}, which pod.spec.resourceClaims lacks")
+            if not entry.get("allocation"):
+                raise BindFailure(f"the BindRequest has no allocation for claim {name!r}")
+
+    def plan_claim(self, pod: Obj, node: Obj, wanted: Obj, entry: Obj | None) -> PlannedClaim | None:
+        """One claim of the pod; None when there is nothing to write to it."""
+        name = claims.claim_name(pod, wanted)
+        if name is None:
+            return None
+        if entry is None and self.options.uncovered_claims == "bind":
+            return None
+        claim = self.claim_writer.find(name, namespace_of(pod))
+        allocation = entry["allocation"] if entry else None
+        generated = not wanted.get("resourceClaimName")
+        if entry is None:
+            self.check_uncovered(wanted, claim)
+        self.claim_writer.check(claim, pod, node, allocation, generated=generated)
+        return PlannedClaim(claim, allocation, generated)
+
+    def check_uncovered(self, wanted: Obj, claim: Obj) -> None:
+        """A claim without an entry must be allocated already: nobody allocates after binding (DRA-119)."""
+        if claims.allocation_of(claim) is None:
+            raise BindFailure(
+                f"the BindRequest says nothing about claim {wanted['name']!r} and ResourceClaim {name_of(claim)} is "
+                "not allocated"
+            )
+
+    # -- what came of it ---------------------------------------------------------------------------------------------
+
+    def fail(self, request: Obj, pod: Obj | None, reason: str) -> Outcome:
+        """Turn a failure into an outcome; give reservations back when no retry follows."""
+        count = attempts.after_failure(request)
+        final = attempts.is_final(request, count)
+        if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
+            self.tell_success(pod, node)
+            return Outcome(node=node)
+        self.tell_failure(request, pod, reason)
+        return Outcome(reason=reason, attempts=count, final=final)
+
+    def roll_back(self, request: Obj, pod: Obj) -> str:
+        """Give back what the request reserved for the pod; returns the node if the pod is bound after all."""
+        spec = _spec(request)
+        try:
+            current = self._client.find(PODS, name_of(pod), namespace_of(pod))
+            if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
+                return pods.node_of(current)
+            if not self.dra_enabled:
+                return ""
+            for entry in spec.get("resourceClaimAllocations") or ():
+                wanted = claims.pod_claim(pod, str(entry.get("name") or ""))
+                name = claims.claim_name(pod, wanted) if wanted else None
+                claim = self.claims.get(name, namespace_of(pod)) if name else None
+                if claim is not None and claims.is_reserved_for(claim, pod):
+                    self.claim_writer.release(claim, pod, entry.get("allocation"))
+            if spec.get("extendedResourceClaimAllocation"):
+                self.extended_claims.roll_back(pod)
+        except (BindFailure, ApiError, TransportError, OSError) as error:
+            # The reservation stays; the claim controller ends it with the pod.
+            log.warning("BindRequest %s/%s: roll-back: %s", namespace_of(request), name_of(request), error)
+        return ""
+
+    def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
+        """Delete a BindRequest that can never work (KAI-202), and say so on the pod."""
+        self.tell_failure(request, pod, reason)
+        try:
+            self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
+        except (NotFound, Conflict):
+            log.debug("BindRequest %s/%s is gone already", namespace_of(request), name_of(request))
+
+    def tell_success(self, pod: Obj, node: str) -> None:
+        """Event Bound and condition PodBound=True (KAI-103)."""
+        message = f"Pod bound successfully to node {node}"
+        self.recorder.event(_typed(pod), "Normal", "Bound", message)
+        self._set_condition(pod, status="True", reason="Bound", message=message)
+
+    def tell_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
+        """Event BindingError and condition PodBound=False (KAI-170)."""
+        name, node = str(_spec(request).get("podName") or ""), _spec(request).get("selectedNode") or ""
+        message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
+        subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}
+        self.recorder.event(_typed(subject), "Warning", "BindingError", message)
+        if pod is not None:
+            self._set_condition(pod, status="False", reason="BindingError", message=message)
+
+    def record(self, request: Obj, outcome: Outcome) -> None:
+        """Write phase, reason and attempts. Raises API errors, after which the outcome is written again later."""
+        for _ in range(_STATUS_TRIES):
+            try:
+                written = self._client.patch(
+                    BIND_REQUESTS,
+                    name_of(request),
+                    {
+                        "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
+                        "status": self.new_status(request, outcome),
+                    },
+                    namespace_of(request),
+                    subresource="status",
+                )
+            except NotFound:
+                return
+            except Conflict:
+                current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
+                if current is None or uid_of(current) != uid_of(request):
+                    return
+                request = current
+                continue
+            self.bind_requests.assume(written)
+            return
+        raise TransportError(f"BindRequest {namespace_of(request)}/{name_of(request)}: its status keeps changing")
+
+    def new_status(self, request: Obj, outcome: Outcome) -> Obj:
+        """The status patch of an outcome (null removes a field)."""
+        if outcome.bound:
+            held = (request.get("status") or {}).get("reason")
+            return {"phase": "Succeeded", **({"reason": None} if held else {})}
+        return {"phase": "Failed", "reason": outcome.reason, "failedAttempts": outcome.attempts}
+
+    def _set_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
+        try:
+            self.pod_writer.set_bound_condition(pod, status=status, reason=reason, message=message)
+        except (ApiError, TransportError, OSError) as error:
+            # The condition informs people; the phase and the binding are what others act on.
+            log.info("pod %s/%s: condition PodBound: %s", namespace_of(pod), name_of(pod), error)
+
+    # -- set up ------------------------------------------------------------------------------------------------------
+
+    def _dra_enabled(self) -> bool:
+        if self.options.dynamic_resource_allocation is not None:
+            return self.options.dynamic_resource_allocation
+        return any(version in SUPPORTED_VERSIONS for version in self._client.served(RESOURCE_CLAIMS.group))
+
+    def _claim_resource(self) -> Resource:
+        if not self.dra_enabled:
+            return RESOURCE_CLAIMS
+        try:
+            return self._client.best(RESOURCE_CLAIMS, SUPPORTED_VERSIONS)
+        except LookupError as error:
+            raise PartError(f"DynamicResourceAllocation is on, but {error}") from error
+
+
+def _spec(request: Obj) -> Obj:
+    found = request.get("spec")
+    return found if isinstance(found, dict) else {}
+
+
+def _typed(pod: Obj) -> Obj:
+    return {"apiVersion": "v1", "kind": "Pod", **pod}

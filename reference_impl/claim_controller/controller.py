@@ -1,0 +1,402 @@
+"""The claim controller: what kube-controller-manager does for ResourceClaims.
+
+Data comes from the API server (pods, claims, templates). Two kinds of keys are reconciled: a pod (make and record its
+claims; reserve them where someone else gave it a node) and a claim (drop consumers that are gone; deallocate; end
+generated claims). Nothing is kept in memory that a restart would miss; a claim made just before a crash is found again
+by its owner and annotation (DRA-105).
+
+Decisions, where kube-controller-manager v1.36 has a known defect (observed on 1.36.2):
+
+- DRA-104: a generated claim that was deleted by mistake is made anew at once. (1.36 "adopts" the deleted one from its
+  mutation cache for an hour.)
+- DRA-108, DRA-110: a finished pod is never added to `reservedFor` again. (1.36 adds and removes it in a loop where a
+  live pod shares the claim.)
+- A pod entry whose uid differs from the pod in the informer is checked with a live read, as an unknown pod is: the
+  informer may be the one that is behind.
+- A missing template is looked for again as soon as a template of that name appears, not only after a back-off.
+
+Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go; rules DRA-100 to DRA-121.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    Obj,
+    controller_of,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from reference_impl.claim_controller import generate, pod_state
+from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
+from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
+
+DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
+FIELD_MANAGER = "ResourceClaimController"
+FAILED_CREATION = "FailedResourceClaimCreation"
+
+
+class Key(NamedTuple):
+    """What is reconciled. A `consumer` is a pod that is gone or done: `name` is its uid."""
+
+    kind: Literal["pod", "claim", "consumer", "template"]
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimControllerOptions:
+    """Settings of the claim controller. `workers`: keys reconciled at the same time."""
+
+    workers: int = 4
+    event_source: str = "resource_claim"
+
+
+class ClaimCreationFailed(Exception):
+    """A claim of a pod could not be made; the pod's event says why."""
+
+
+class ClaimController:
+    """Makes, releases and ends ResourceClaims.
+
+    `client` reaches the API server and stays the caller's. Threads run between `start` and `stop`.
+    """
+
+    name = "claim-controller"
+
+    def __init__(self, client: KubeClient, *, clock: Clock, options: ClaimControllerOptions | None = None) -> None:
+        self.options = options or ClaimControllerOptions()
+        self._client = client
+        try:
+            self.claim_resource = client.best(RESOURCE_CLAIMS)
+        except LookupError as error:
+            raise PartError(str(error)) from error
+        self.pods = Informer(client, PODS, clock=clock)
+        self.pods.add_index("claim", lambda pod: [f"{namespace_of(pod)}/{name}" for name in pod_state.claim_names(pod)])
+        self.pods.add_index(
+            "template", lambda pod: [f"{namespace_of(pod)}/{name}" for name in pod_state.template_names(pod)]
+        )
+        self.claims = Informer(client, self.claim_resource, clock=clock)
+        self.claims.add_index("owner", _owner_uids)
+        self.claims.add_index("consumer", _consumer_uids)
+        self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES.at(self.claim_resource.version), clock=clock)
+        self.loop: Loop[Key] = Loop(
+            self.name,
+            self.reconcile,
+            informers=[self.pods, self.claims, self.templates],
+            clock=clock,
+            workers=self.options.workers,
+        )
+        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.pods.on_change(self._on_pod)
+        self.claims.on_change(self._on_claim)
+        self.templates.on_change(self._on_template)
+
+    def start(self) -> None:
+        """Begin to work; returns when the informers are filled. Raises PartError when they cannot be."""
+        self.recorder.start()
+        self.loop.start()
+
+    def stop(self) -> None:
+        """End all work. Idempotent."""
+        self.loop.stop()
+        self.recorder.stop()
+
+    # -- what is reconciled, and when --------------------------------------------------------------------------------
+
+    # Handlers run under their informer's lock: they only name keys and never read another informer.
+
+    def _on_pod(self, change: Change) -> None:
+        pod = change.object
+        if change.type == "DELETED" or pod_state.is_done(pod):
+            self.loop.queue.add(Key("consumer", namespace_of(pod), uid_of(pod)))
+            return
+        if change.old is not None and uid_of(change.old) != uid_of(pod):
+            self.loop.queue.add(Key("consumer", namespace_of(pod), uid_of(change.old)))
+        if pod_state.pod_claims(pod):
+            self.loop.queue.add(Key("pod", *_key(pod)))
+
+    def _on_claim(self, change: Change) -> None:
+        claim = change.object
+        if change.type != "DELETED":
+            self.loop.queue.add(Key("claim", *_key(claim)))
+        elif (owner := controller_of(claim)) is not None and owner.get("kind") == "Pod":
+            self.loop.queue.add(Key("pod", namespace_of(claim), str(owner.get("name"))))
+
+    def _on_template(self, change: Change) -> None:
+        if change.type == "ADDED":
+            self.loop.queue.add(Key("template", *_key(change.object)))
+
+    def reconcile(self, key: Key) -> None:
+        """Bring one pod or one claim to where it should be, or find those that a change concerns."""
+        match key.kind:
+            case "pod":
+                if (pod := self.pods.get(key.name, key.namespace)) is not None:
+                    self.sync_pod(pod)
+            case "claim":
+                if (claim := self.claims.get(key.name, key.namespace)) is not None:
+                    self.sync_claim(claim)
+                    self.wake_waiting_pods(claim)
+            case "consumer":
+                for index in ("owner", "consumer"):
+                    for claim in self.claims.by_index(index, key.name):
+                        self.loop.queue.add(Key("claim", *_key(claim)))
+            case "template":
+                for pod in self.pods.by_index("template", f"{key.namespace}/{key.name}"):
+                    self.loop.queue.add(Key("pod", *_key(pod)))
+
+    def wake_waiting_pods(self, claim: Obj) -> None:
+        """A pod that someone else gave a node waits for its claims to be allocated (DRA-118)."""
+        for pod in self.pods.by_index("claim", f"{namespace_of(claim)}/{name_of(claim)}"):
+            if self.should_reserve(pod, claim):
+                self.loop.queue.add(Key("pod", *_key(pod)))
+
+    # -- a pod -------------------------------------------------------------------------------------------------------
+
+    def sync_pod(self, pod: Obj) -> None:
+        """Make and record the claims of a pod; reserve them where someone else gave the pod its node."""
+        if not self.needs_claims(pod):
+            return
+        held = pod_state.recorded(pod)
+        wanted = dict(held)
+        problems: list[str] = []
+        for entry in pod_state.pod_claims(pod):
+            if not entry.get("resourceClaimTemplateName"):
+                continue
+            try:
+                wanted[entry["name"]] = self.ensure_claim(pod, entry, held)
+            except ClaimCreationFailed as failure:
+                problems.append(str(failure))
+        if wanted != held:
+            self.record_claims(pod, wanted)
+        if problems:
+            for problem in problems:
+                self.tell_failure(pod, problem)
+            raise TransientFailure("; ".join(problems))
+        if pod_state.is_scheduled(pod):
+            self.reserve_for_scheduled(pod)
+
+    def needs_claims(self, pod: Obj) -> bool:
+        """Claims are made for pods that are neither finished nor going away."""
+        return not meta(pod).get("deletionTimestamp") and not pod_state.is_done(pod)
+
+    def ensure_claim(self, pod: Obj, entry: Obj, held: dict[str, str | None]) -> str | None:
+        """The name of the claim for one template reference, made where there is none.
+
+        None where the pod's status says that no claim is needed. Raises ClaimCreationFailed with the event's text.
+        """
+        claim_name = str(entry["name"])
+        if claim_name in held:
+            recorded = held[claim_name]
+            if recorded is None or self.is_still_there(pod, recorded):
+                return recorded
+        claim = self.find_owned(pod, claim_name) or self.create_claim(pod, entry)
+        return name_of(claim)
+
+    def is_still_there(self, pod: Obj, claim_name: str) -> bool:
+        """Whether a recorded claim exists and is this pod's (DRA-104)."""
+        namespace = namespace_of(pod)
+        claim = self.claims.get(claim_name, namespace) or self._client.find(self.claim_resource, claim_name, namespace)
+        return claim is not None and pod_state.is_owned_by(claim, pod)
+
+    def find_owned(self, pod: Obj, claim_name: str) -> Obj | None:
+        """The claim that an earlier run made for this reference, if there is one (DRA-105)."""
+        found = [
+            claim for claim in self.claims.by_index("owner", uid_of(pod)) if generate.is_claim_for(claim, claim_name)
+        ]
+        return min(found, key=lambda claim: (meta(claim).get("creationTimestamp", ""), name_of(claim)), default=None)
+
+    def create_claim(self, pod: Obj, entry: Obj) -> Obj:
+        """Make a claim from its template (DRA-100). Raises ClaimCreationFailed."""
+        claim_name, template_name = str(entry["name"]), str(entry["resourceClaimTemplateName"])
+        template = self.templates.get(template_name, namespace_of(pod))
+        if template is None:
+            try:
+                template = self._client.get(self.templates.resource, template_name, namespace_of(pod))
+            except NotFound as error:
+                raise ClaimCreationFailed(
+                    f'PodResourceClaim {claim_name}: resource claim template "{template_name}": {error.message}'
+                ) from error
+        try:
+            claim = self._client.create(self.claim_resource, generate.claim_from(template, pod, claim_name))
+        except ApiError as error:
+            raise ClaimCreationFailed(
+                f"PodResourceClaim {claim_name}: create ResourceClaim : {error.message}"
+            ) from error
+        self.claims.assume(claim)
+        return claim
+
+    def record_claims(self, pod: Obj, wanted: dict[str, str | None]) -> None:
+        """Write `pod.status.resourceClaimStatuses` by server-side apply (DRA-101)."""
+        statuses = [
+            {"name": name, **({"resourceClaimName": claim} if claim is not None else {})}
+            for name, claim in wanted.items()
+        ]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name_of(pod), "namespace": namespace_of(pod), "uid": uid_of(pod)},
+            "status": {"resourceClaimStatuses": statuses},
+        }
+        try:
+            written = self._client.patch(
+                PODS,
+                name_of(pod),
+                body,
+                namespace_of(pod),
+                kind="apply",
+                subresource="status",
+                field_manager=FIELD_MANAGER,
+                force=True,
+            )
+        except NotFound:
+            return  # the pod is gone; the garbage collector takes its claims
+        self.pods.assume(written)
+
+    def should_reserve(self, pod: Obj, claim: Obj) -> bool:
+        """Whether the controller reserves this allocated claim for a pod that someone else gave a node (DRA-118)."""
+        return (
+            pod_state.is_scheduled(pod)
+            and not pod_state.is_done(pod)
+            and bool((claim.get("status") or {}).get("allocation"))
+            and not meta(claim).get("deletionTimestamp")
+            and not pod_state.is_reserved_for(claim, pod)
+        )
+
+    def reserve_for_scheduled(self, pod: Obj) -> None:
+        """Add the pod to `reservedFor` of its allocated claims. Nothing is ever allocated here (DRA-119)."""
+        held = pod_state.recorded(pod)
+        for entry in pod_state.pod_claims(pod):
+            generated = not entry.get("resourceClaimName")
+            name = entry.get("resourceClaimName") or held.get(str(entry["name"]))
+            claim = self.claims.get(str(name), namespace_of(pod)) if name else None
+            if claim is None or (generated and not pod_state.is_owned_by(claim, pod)):
+                continue
+            if self.should_reserve(pod, claim):
+                status = dict(claim["status"])
+                consumer = {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
+                status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
+                self._write_status(claim, status)
+
+    def tell_failure(self, pod: Obj, message: str) -> None:
+        """The event that says why a claim was not made (DRA-103, DRA-120, DRA-121)."""
+        self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", FAILED_CREATION, message)
+
+    # -- a claim -----------------------------------------------------------------------------------------------------
+
+    def sync_claim(self, claim: Obj) -> None:
+        """Drop consumers that are gone, deallocate when the last one went, end a generated claim with its pod."""
+        status = claim.get("status") or {}
+        reserved = list(status.get("reservedFor") or ())
+        kept = [entry for entry in reserved if self.is_valid_consumer(claim, entry)]
+        if len(kept) < len(reserved):
+            claim = self.release(claim, kept)
+        elif not kept and self.is_ending(claim):
+            claim = self.end(claim)
+        if not kept and self.should_delete(claim):
+            try:
+                self._client.delete(self.claim_resource, name_of(claim), namespace_of(claim), uid=uid_of(claim))
+            except (NotFound, Conflict):
+                log.debug("claim %s/%s is gone already", namespace_of(claim), name_of(claim))
+
+    def is_valid_consumer(self, claim: Obj, entry: Obj) -> bool:
+        """Whether a `reservedFor` entry still stands; kinds that are not known here always do (DRA-111)."""
+        if entry.get("apiGroup") or entry.get("resource") != "pods":
+            return True
+        name, namespace, uid = str(entry.get("name")), namespace_of(claim), entry.get("uid")
+        pod = self.pods.get(name, namespace)
+        if pod is None or not self.is_same_pod(pod, uid):
+            pod = self._client.find(PODS, name, namespace)
+        return pod is not None and self.is_same_pod(pod, uid) and not pod_state.is_done(pod)
+
+    def is_same_pod(self, pod: Obj, uid: object) -> bool:
+        """Pods are told apart by uid, not by name (DRA-112)."""
+        return uid_of(pod) == uid
+
+    def release(self, claim: Obj, kept: list[Obj]) -> Obj:
+        """Write the remaining consumers; with none left, deallocate and unprotect the claim (DRA-109, DRA-110)."""
+        status = dict(claim["status"])
+        if kept:
+            status["reservedFor"] = kept
+            return self._write_status(claim, status)
+        status.pop("reservedFor", None)
+        if not self.is_protected(claim):
+            return self._write_status(claim, status)
+        status.pop("allocation", None)
+        status.pop("devices", None)
+        return self._unprotect(self._write_status(claim, status))
+
+    def is_protected(self, claim: Obj) -> bool:
+        """Whether a scheduler or binder allocated the claim under delete protection: only then it is deallocated."""
+        return DELETE_PROTECTION in (meta(claim).get("finalizers") or ())
+
+    def is_ending(self, claim: Obj) -> bool:
+        """Whether an unused claim is being deleted and waits for this controller (DRA-114, DRA-115).
+
+        An allocated claim that was never reserved is left alone until then (DRA-113).
+        """
+        return bool(meta(claim).get("deletionTimestamp")) and self.is_protected(claim)
+
+    def end(self, claim: Obj) -> Obj:
+        """Deallocate and unprotect a claim that is being deleted."""
+        status = dict(claim.get("status") or {})
+        if status.pop("allocation", None) is not None:
+            status.pop("devices", None)
+            claim = self._write_status(claim, status)
+        return self._unprotect(claim)
+
+    def should_delete(self, claim: Obj) -> bool:
+        """Whether the claim was made for a pod that still exists and is done (DRA-116, DRA-246).
+
+        A claim without such an owner is the user's (DRA-117); when the owner is gone, the garbage collector acts.
+        """
+        owner = controller_of(claim)
+        if owner is None or owner.get("kind") != "Pod" or meta(claim).get("deletionTimestamp"):
+            return False
+        pod = self.pods.get(str(owner.get("name")), namespace_of(claim))
+        return pod is not None and uid_of(pod) == owner.get("uid") and pod_state.is_done(pod)
+
+    def _write_status(self, claim: Obj, status: Obj) -> Obj:
+        written = self._client.update_status(self.claim_resource, {**claim, "status": status})
+        self.claims.assume(written)
+        return written
+
+    def _unprotect(self, claim: Obj) -> Obj:
+        finalizers = [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION]
+        written = self._client.update(
+            self.claim_resource, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}}
+        )
+        if not meta(written).get("deletionTimestamp"):
+            self.claims.assume(written)
+        return written
+
+
+class TransientFailure(OSError):
+    """Reconciling did not reach its end; try again with back-off."""
+
+
+def _key(obj: Obj) -> tuple[str, str]:
+    return namespace_of(obj), name_of(obj)
+
+
+def _owner_uids(claim: Obj) -> list[str]:
+    owner = controller_of(claim)
+    return [str(owner.get("uid"))] if owner else []
+
+
+def _consumer_uids(claim: Obj) -> list[str]:
+    return [str(entry.get("uid")) for entry in (claim.get("status") or {}).get("reservedFor") or ()]

@@ -1,0 +1,70 @@
+"""What a pod's object says about its need for claims. Pure functions over objects that the caller owns.
+
+Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go (isPodDone, needsWork).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dra_api.objects import Obj, controller_of, meta, uid_of
+
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+
+
+def is_done(pod: Obj) -> bool:
+    """Whether the pod will never use its claims (any more): finished, or deleted before it was scheduled (DRA-108)."""
+    if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return True
+    return bool(meta(pod).get("deletionTimestamp")) and not is_scheduled(pod)
+
+
+def is_scheduled(pod: Obj) -> bool:
+    """Whether the pod has a node."""
+    return bool(pod.get("spec", {}).get("nodeName"))
+
+
+def pod_claims(pod: Obj) -> list[Obj]:
+    """`pod.spec.resourceClaims`."""
+    return list(pod.get("spec", {}).get("resourceClaims") or ())
+
+
+def recorded(pod: Obj) -> dict[str, str | None]:
+    """`pod.status.resourceClaimStatuses` as a mapping; None where no claim is needed (DRA-107)."""
+    return {
+        str(item.get("name")): item.get("resourceClaimName")
+        for item in pod.get("status", {}).get("resourceClaimStatuses") or ()
+    }
+
+
+def claim_names(pod: Obj) -> Iterator[str]:
+    """The names of all claim objects that the pod is known to use, extended resources included."""
+    held = recorded(pod)
+    for entry in pod_claims(pod):
+        name = entry.get("resourceClaimName") or held.get(str(entry.get("name")))
+        if name:
+            yield str(name)
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus") or {}
+    if name := extended.get("resourceClaimName"):
+        yield str(name)
+
+
+def template_names(pod: Obj) -> set[str]:
+    """The names of the templates that the pod refers to."""
+    return {
+        str(entry["resourceClaimTemplateName"]) for entry in pod_claims(pod) if entry.get("resourceClaimTemplateName")
+    }
+
+
+def is_owned_by(claim: Obj, pod: Obj) -> bool:
+    """Whether the claim's controller owner is this very pod."""
+    owner = controller_of(claim)
+    return owner is not None and owner.get("uid") == uid_of(pod)
+
+
+def is_reserved_for(claim: Obj, pod: Obj) -> bool:
+    """Whether the claim's `reservedFor` names this very pod."""
+    return any(
+        not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
+        for entry in (claim.get("status") or {}).get("reservedFor") or ()
+    )

@@ -1,0 +1,100 @@
+"""The loop of every reference controller: informers feed a work queue, workers reconcile its keys.
+
+A `Loop` owns its informers, its queue and its worker threads between `start` and `stop`. A key whose reconciliation
+raises is tried again with exponential back-off; nothing else is kept about it.
+
+Source: the controller pattern of sample-controller and controller-runtime (kubernetes/community,
+contributors/devel/sig-api-machinery/controllers.md).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from dra_api.client import ApiError, Conflict
+from dra_api.clock import Clock
+from dra_api.informer import Informer
+from dra_api.transport import TransportError
+from dra_api.workqueue import WorkQueue
+from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Loop(Generic[K]):
+    """Informers, a queue and workers.
+
+    `reconcile` gets one key at a time (no two workers ever hold the same key). `workers` is the number of threads;
+    `base_delay` and `max_delay`, in seconds, are the back-off after a failure; `sync_timeout`, in seconds, bounds how
+    long `start` waits for the first lists.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], None],
+        *,
+        informers: Sequence[Informer],
+        clock: Clock,
+        workers: int = 4,
+        base_delay: float = 0.05,
+        max_delay: float = 30.0,
+        sync_timeout: float = 60.0,
+    ) -> None:
+        self.name = name
+        self.queue: WorkQueue[K] = WorkQueue(clock, base_delay=base_delay, max_delay=max_delay)
+        self.stopping = threading.Event()
+        self._reconcile = reconcile
+        self._informers = informers
+        self._workers = workers
+        self._sync_timeout = sync_timeout
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Fill the informers, then start the workers. Raises PartError when the server does not give the lists."""
+        for informer in self._informers:
+            informer.start()
+        for informer in self._informers:
+            if not informer.wait_synced(self._sync_timeout):
+                self.stop()
+                raise PartError(
+                    f"{self.name} could not list {informer.resource} within {self._sync_timeout:g} s; "
+                    f"is {informer.resource.api_version} served, and may this user list it?"
+                )
+        for number in range(self._workers):
+            thread = threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """End workers and informers and wait for them. Idempotent."""
+        self.stopping.set()
+        self.queue.shut_down()
+        for informer in self._informers:
+            informer.stop()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=10)
+
+    def _work(self) -> None:
+        while (key := self.queue.get()) is not None:
+            try:
+                self._reconcile(key)
+            except Conflict as error:
+                log.debug("%s: %s: %s", self.name, key, error)
+                self.queue.add_rate_limited(key)
+            except (ApiError, TransportError, OSError) as error:
+                log.info("%s: %s: %s", self.name, key, error)
+                self.queue.add_rate_limited(key)
+            except Exception:  # a bug must cost one key, not the worker
+                log.exception("%s: %s failed", self.name, key)
+                self.queue.add_rate_limited(key)
+            else:
+                self.queue.forget(key)
+            finally:
+                self.queue.done(key)
