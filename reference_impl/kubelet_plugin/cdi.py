@@ -1,0 +1,83 @@
+"""CDI specs: one file a claim, written whole or not at all.
+
+The folder is the node's CDI root, shared with other vendors: this module touches only files that its own vendor and
+class name. A spec lives from Prepare to Unprepare.
+
+Source: CDI specification 0.5.0 (hostPath of device nodes); cmd/gpu-kubelet-plugin cdi.go at 95932046; rules NV-050,
+NV-094 to NV-096, NV-156.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import yaml
+
+from dra_api.objects import Obj
+from reference_impl.kubelet_plugin.atomicfile import remove, sweep, write_atomically
+
+CDI_VERSION = "0.5.0"
+_MODE = 0o644  # container runtimes of other users read it
+
+
+class CdiFolder:
+    """The specs of one driver in a CDI root.
+
+    `vendor` is `k8s.<driver name>`. The folder is made when the first spec is written.
+    """
+
+    def __init__(self, root: Path, *, vendor: str, cdi_class: str = "claim") -> None:
+        self.root = root
+        self.vendor = vendor
+        self.cdi_class = cdi_class
+
+    @property
+    def kind(self) -> str:
+        """`vendor/class`, as specs and ids carry it."""
+        return f"{self.vendor}/{self.cdi_class}"
+
+    def device_name(self, claim_uid: str, device: str) -> str:
+        """The CDI name of a claim's device."""
+        return f"{claim_uid}-{device}"
+
+    def device_id(self, claim_uid: str, device: str) -> str:
+        """The fully qualified id that Prepare returns (rule NV-050)."""
+        return f"{self.kind}={self.device_name(claim_uid, device)}"
+
+    def path(self, claim_uid: str) -> Path:
+        """Where a claim's spec is (rule NV-094)."""
+        return self.root / f"{self._prefix}{claim_uid}.yaml"
+
+    def write(self, claim_uid: str, devices: Sequence[Obj], common_edits: Obj) -> None:
+        """Write a claim's spec: `devices` are CDI devices, `common_edits` apply to each container that gets any."""
+        spec: Obj = {
+            "cdiVersion": CDI_VERSION,
+            "kind": self.kind,
+            "devices": list(devices),
+            "containerEdits": common_edits,
+        }
+        self.root.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path(claim_uid), yaml.safe_dump(spec, sort_keys=False).encode(), mode=_MODE)
+
+    def remove(self, claim_uid: str) -> None:
+        """Remove a claim's spec; one that is gone already is fine (rule NV-096)."""
+        remove(self.path(claim_uid))
+
+    def claims(self) -> set[str]:
+        """The claims that have a spec."""
+        return {path.name[len(self._prefix) : -len(".yaml")] for path in self.root.glob(f"{self._prefix}*.yaml")}
+
+    def clean(self, keep: Iterable[str]) -> list[str]:
+        """Remove specs of claims that are not in `keep`, and what killed writers left; returns the claims removed."""
+        if not self.root.is_dir():
+            return []
+        sweep(self.root, prefix=self._prefix)
+        stale = sorted(self.claims() - set(keep))
+        for claim_uid in stale:
+            self.remove(claim_uid)
+        return stale
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.vendor}-{self.cdi_class}_"

@@ -1,0 +1,259 @@
+"""What a plugin must remember across its own death: which claims it prepared, with what answer.
+
+One JSON file, replaced whole on every change, so a SIGKILL leaves the state before or after it and nothing between. The
+plugin owns the file; it outlives every plugin process, until the node reboots (rules NV-102, NV-103).
+
+The layout is that of the NVIDIA driver: a `v2` part with all claims and a `v1` part with the completed ones, each with
+a checksum. The checksum is the CRC-32 of the part's canonical JSON; upstream hashes a Go memory dump instead, so the
+files of the two read alike but do not pass each other's check.
+
+Source: cmd/gpu-kubelet-plugin checkpoint.go and checkpointv.go at 95932046; rules NV-099 to NV-106, NV-167.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+import orjson
+
+from dra_api.objects import Obj
+from dra_api.rpc import PreparedDevice
+from reference_impl.kubelet_plugin.atomicfile import sweep, write_atomically
+from reference_impl.runtime import PartError
+
+_MODE = 0o600
+
+
+class CorruptCheckpointError(PartError):
+    """The checkpoint cannot be trusted. The plugin must not guess what containers hold (rule NV-101)."""
+
+
+class ClaimState(StrEnum):
+    """How far a claim came."""
+
+    STARTED = "PrepareStarted"
+    COMPLETED = "PrepareCompleted"
+    ABORTED = "PrepareAborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDevice:
+    """A prepared device: what Prepare answered, and what Unprepare needs.
+
+    `type` is the device's type attribute; `info` holds facts of that type (`uuid`, MIG instance ids).
+    """
+
+    answer: PreparedDevice
+    type: str
+    info: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimEntry:
+    """One claim of the checkpoint.
+
+    `status` is the claim's status when it was prepared; name and namespace are known until it is completed;
+    `config_state` is what must be undone beside the devices; `aborted_at` is RFC 3339.
+    """
+
+    state: ClaimState
+    status: Obj
+    name: str = ""
+    namespace: str = ""
+    devices: tuple[HeldDevice, ...] = ()
+    config_state: Mapping[str, object] = field(default_factory=dict)
+    aborted_at: str = ""
+
+    @property
+    def answer(self) -> tuple[PreparedDevice, ...]:
+        """What Prepare answers for a completed claim."""
+        return tuple(device.answer for device in self.devices)
+
+
+class Checkpoint:
+    """The claims of one plugin, in its file.
+
+    The file is read on every access: another process of the same plugin may have changed it meanwhile, and the plugin's
+    lock (not this class) keeps the two apart. `boot_id` is the kernel's.
+    """
+
+    def __init__(self, path: Path, *, boot_id: str) -> None:
+        self.path = path
+        self.boot_id = boot_id
+
+    def open(self) -> None:
+        """Make the file fit for use: create it, or check it; forget it after a reboot.
+
+        Raises CorruptCheckpointError when it is not what was written.
+        """
+        sweep(self.path.parent, prefix=self.path.name)
+        if not self.path.exists():
+            self.write({})
+            return
+        claims, boot_id = self._read()
+        if boot_id and boot_id != self.boot_id:
+            self.write({})  # the containers of those claims died with the old kernel
+        elif boot_id != self.boot_id:
+            self.write(claims)
+
+    def claims(self) -> dict[str, ClaimEntry]:
+        """All claims by uid."""
+        return self._read()[0]
+
+    def get(self, uid: str) -> ClaimEntry | None:
+        """One claim."""
+        return self.claims().get(uid)
+
+    def put(self, uid: str, entry: ClaimEntry) -> None:
+        """Remember a claim; it is on disk when this returns."""
+        self.write({**self.claims(), uid: entry})
+
+    def drop(self, uid: str) -> None:
+        """Forget a claim."""
+        claims = self.claims()
+        if claims.pop(uid, None) is not None:
+            self.write(claims)
+
+    def write(self, claims: Mapping[str, ClaimEntry]) -> None:
+        """Replace the whole file."""
+        write_atomically(self.path, encode(claims, boot_id=self.boot_id), mode=_MODE)
+
+    def _read(self) -> tuple[dict[str, ClaimEntry], str]:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return {}, self.boot_id
+        try:
+            return decode(data)
+        except _WrongError as error:
+            raise CorruptCheckpointError(
+                f"unable to get checkpoint: checkpoint is corrupted: {self.path}: {error}. Drain the node's pods "
+                "with GPUs and remove the file; claims that are still prepared are then prepared anew"
+            ) from error
+
+
+class _WrongError(Exception):
+    """Why bytes are no checkpoint."""
+
+
+def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str) -> bytes:
+    """The file's bytes."""
+    v1: Obj = {
+        "preparedClaims": {
+            uid: {"status": entry.status, "preparedDevices": _groups(entry)}
+            for uid, entry in claims.items()
+            if entry.state is ClaimState.COMPLETED
+        }
+    }
+    v2: Obj = {
+        "checksum": 0,
+        "preparedClaims": {uid: _encode_entry(entry) for uid, entry in claims.items()},
+        "nodeBootID": boot_id,
+    }
+    v2["checksum"] = checksum(v2)
+    return orjson.dumps({"checksum": checksum(v1), "v1": v1, "v2": v2}, option=orjson.OPT_SORT_KEYS) + b"\n"
+
+
+def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
+    """Claims and boot id from a file's bytes; a file with only a `v1` part holds completed claims."""
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise _WrongError(f"it is no JSON ({error})") from error
+    if not isinstance(document, dict) or not isinstance(document.get("v1") or document.get("v2"), dict):
+        raise _WrongError("it has neither a v1 nor a v2 part")
+    v1: Obj = document.get("v1") or {}
+    v2: Obj = document.get("v2") or {}
+    if v1 and checksum(v1) != document.get("checksum"):
+        raise _WrongError("the checksum of its v1 part is wrong")
+    try:
+        if not v2:
+            return {
+                uid: _decode_entry({"checkpointState": ClaimState.COMPLETED, **entry})
+                for uid, entry in v1["preparedClaims"].items()
+            }, ""
+        if checksum({**v2, "checksum": 0}) != v2.get("checksum"):
+            raise _WrongError("the checksum of its v2 part is wrong")
+        claims = {uid: _decode_entry(entry) for uid, entry in v2["preparedClaims"].items()}
+        return claims, str(v2.get("nodeBootID") or "")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _WrongError(f"its content is not understood ({type(error).__name__}: {error})") from error
+
+
+def checksum(part: Obj) -> int:
+    """CRC-32 of the part's canonical JSON."""
+    return zlib.crc32(orjson.dumps(part, option=orjson.OPT_SORT_KEYS))
+
+
+def _encode_entry(entry: ClaimEntry) -> Obj:
+    encoded: Obj = {"checkpointState": entry.state.value, "status": entry.status}
+    if entry.devices or entry.config_state:
+        encoded["preparedDevices"] = _groups(entry)
+    for key, value in (("name", entry.name), ("namespace", entry.namespace), ("abortedAt", entry.aborted_at)):
+        if value:
+            encoded[key] = value
+    return encoded
+
+
+def _groups(entry: ClaimEntry) -> list[Obj]:
+    return [{"devices": [_encode_device(device) for device in entry.devices], "configState": dict(entry.config_state)}]
+
+
+def _encode_device(device: HeldDevice) -> Obj:
+    answer: Obj = {
+        "Requests": list(device.answer.request_names),
+        "PoolName": device.answer.pool_name,
+        "DeviceName": device.answer.device_name,
+        "CDIDeviceIDs": list(device.answer.cdi_device_ids),
+    }
+    if device.answer.share_id is not None:
+        answer["ShareID"] = device.answer.share_id
+    return {device.type: {"info": dict(device.info), "device": answer}}
+
+
+def _decode_entry(encoded: Obj) -> ClaimEntry:
+    groups = encoded.get("preparedDevices") or []
+    return ClaimEntry(
+        state=ClaimState(encoded["checkpointState"]),
+        status=encoded["status"] or {},
+        name=encoded.get("name") or "",
+        namespace=encoded.get("namespace") or "",
+        devices=tuple(device for group in groups for item in group["devices"] for device in _decode_devices(item)),
+        config_state=groups[0].get("configState") or {} if groups else {},
+        aborted_at=encoded.get("abortedAt") or "",
+    )
+
+
+def _decode_devices(item: Obj) -> Iterator[HeldDevice]:
+    for kind, held in item.items():
+        if held is None:
+            continue
+        answer = held["device"]
+        yield HeldDevice(
+            answer=PreparedDevice(
+                tuple(answer["Requests"] or ()),
+                answer["PoolName"],
+                answer["DeviceName"],
+                tuple(answer["CDIDeviceIDs"] or ()),
+                answer.get("ShareID"),
+            ),
+            type=kind,
+            info=held.get("info") or {},
+        )
+
+
+def completed(started: ClaimEntry, devices: tuple[HeldDevice, ...]) -> ClaimEntry:
+    """A started claim that is done; like upstream it no longer carries its name."""
+    return replace(started, state=ClaimState.COMPLETED, devices=devices, name="", namespace="")
+
+
+def kernel_boot_id(procfs: Path = Path("/proc")) -> str:
+    """The kernel's id of this boot; empty where /proc has none."""
+    with contextlib.suppress(OSError):
+        return (procfs / "sys/kernel/random/boot_id").read_text().strip()
+    return ""

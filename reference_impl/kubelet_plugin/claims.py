@@ -1,0 +1,117 @@
+"""Claims as a plugin sees them: read from the API server, trusted only when they are what the kubelet asked for.
+
+Nothing is cached: a plugin that prepared from an old copy would hand out devices that were taken back.
+
+Source: k8s.io/dynamic-resource-allocation/kubeletplugin v0.36.0 (draplugin.go); rules DRA-284, NV-053 to NV-058,
+NV-068.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import RESOURCE_CLAIMS, Obj, Resource, uid_of
+from dra_api.rpc import ClaimRef
+from dra_api.transport import TransportError
+
+
+class ClaimRefusedError(Exception):
+    """The whole call must fail: the kubelet speaks of a claim that the API server does not have like that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One of the claim's allocation results that is this driver's."""
+
+    request: str
+    pool: str
+    device: str
+    admin_access: bool = False
+    share_id: str | None = None
+
+    @property
+    def request_name(self) -> str:
+        """The request's own name; a subrequest's is the part before the slash (rule NV-068)."""
+        return self.request.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocatedClaim:
+    """A claim that may be prepared."""
+
+    uid: str
+    name: str
+    namespace: str
+    status: Obj
+
+    @property
+    def allocation(self) -> Obj:
+        """`status.allocation`."""
+        allocation: Obj = self.status["allocation"]
+        return allocation
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}:{self.uid}"
+
+
+class ClaimReader:
+    """Reads claims for one plugin."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+
+    def fetch(self, reference: ClaimRef) -> AllocatedClaim:
+        """The allocated claim that the kubelet means. Raises ClaimRefusedError (rules NV-053 to NV-055)."""
+        where = f"{reference.namespace}/{reference.name}"
+        try:
+            claim = self._client.get(self.resource(), reference.name, reference.namespace)
+        except (ApiError, TransportError, OSError) as error:
+            raise ClaimRefusedError(f"retrieve claim {where}: {error}") from error
+        self.check_uid(reference, claim)
+        self.check_allocated(reference, claim)
+        return AllocatedClaim(
+            uid=reference.uid, name=reference.name, namespace=reference.namespace, status=claim["status"]
+        )
+
+    def check_uid(self, reference: ClaimRef, claim: Obj) -> None:
+        """Refuse another claim of the same name."""
+        if uid_of(claim) != reference.uid:
+            raise ClaimRefusedError(
+                f"claim {reference.namespace}/{reference.name} got replaced: "
+                f"asked for uid {reference.uid}, found {uid_of(claim)}"
+            )
+
+    def check_allocated(self, reference: ClaimRef, claim: Obj) -> None:
+        """Refuse a claim without devices."""
+        if not (claim.get("status") or {}).get("allocation"):
+            raise ClaimRefusedError(f"claim {reference.namespace}/{reference.name} not allocated")
+
+    def exists(self, *, namespace: str, name: str, uid: str) -> bool | None:
+        """Whether that very claim is still in the API; None when the API server does not say."""
+        try:
+            claim = self._client.find(self.resource(), name, namespace)
+        except (ApiError, TransportError, OSError):
+            return None
+        return claim is not None and uid_of(claim) == uid
+
+    def resource(self) -> Resource:
+        """Claims in the version that this server serves."""
+        return self._client.best(RESOURCE_CLAIMS)
+
+
+def own_results(claim_status: Obj, driver: str) -> list[Result]:
+    """The allocation results of `driver`, in order (rule NV-057)."""
+    results: Iterable[Obj] = ((claim_status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    return [
+        Result(
+            request=result.get("request") or "",
+            pool=result.get("pool") or "",
+            device=result.get("device") or "",
+            admin_access=bool(result.get("adminAccess")),
+            share_id=result.get("shareID"),
+        )
+        for result in results
+        if result.get("driver") == driver
+    ]

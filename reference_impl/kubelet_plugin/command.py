@@ -1,0 +1,102 @@
+"""Run the kubelet plugin for gpu.nvidia.com on a node.
+
+The options are those of upstream's gpu-kubelet-plugin where it has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+from pathlib import Path
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from dra_api.rpc import DRA_VERSIONS
+from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions
+from reference_impl.kubelet_plugin.plugin import KubeletPlugin
+from reference_impl.runtime import PartError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the part's own options."""
+    add_node_arguments(parser, driver=GPU_DRIVER)
+    parser.add_argument(
+        "--driver-feature-gates",
+        default="",
+        metavar="NAME=BOOL,…",
+        help="the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream), TimeSlicingSettings (false)",
+    )
+    parser.add_argument(
+        "--additional-xids-to-ignore",
+        default="",
+        metavar="XID,…",
+        help="XIDs that do not harm a device; entries that are no number are ignored",
+    )
+
+
+def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
+    """Add the options of any kubelet plugin."""
+    node = os.environ.get("NODE_NAME")
+    parser.add_argument("--node-name", default=node, required=node is None, help="name of the Node (or $NODE_NAME)")
+    parser.add_argument(
+        "--kubelet-plugins-directory-path",
+        type=Path,
+        default=Path("/var/lib/kubelet/plugins"),
+        metavar="DIR",
+        help="the plugin's sockets and checkpoint go to DIR/<driver name> (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kubelet-registrar-directory-path",
+        type=Path,
+        default=Path("/var/lib/kubelet/plugins_registry"),
+        metavar="DIR",
+        help="where the kubelet looks for plugins (default: %(default)s)",
+    )
+    parser.add_argument("--cdi-root", type=Path, default=Path("/etc/cdi"), metavar="DIR", help="default: %(default)s")
+    parser.add_argument(
+        "--container-driver-root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
+        help="the NVIDIA driver's files as this process sees them (default: %(default)s)",
+    )
+    parser.add_argument("--driver-name", default=driver, help="default: %(default)s")
+    parser.add_argument(
+        "--services",
+        default=",".join(DRA_VERSIONS),
+        metavar="NAME,…",
+        help="DRA services in the order to register them (default: %(default)s)",
+    )
+
+
+def node_options(
+    args: argparse.Namespace, *, gates: FeatureGates, ignored_xids: frozenset[int] = frozenset()
+) -> KubeletPluginOptions:
+    """The options that `add_node_arguments` read. Raises PartError when they cannot work."""
+    versions = tuple(filter(None, args.services.split(",")))
+    unknown = [version for version in versions if version not in DRA_VERSIONS]
+    if unknown or not versions:
+        raise PartError(f"--services {args.services!r}: choose among {', '.join(DRA_VERSIONS)}")
+    if not args.container_driver_root.is_dir():
+        raise PartError(f"--container-driver-root {args.container_driver_root}: there is no such folder")
+    return KubeletPluginOptions(
+        node_name=args.node_name,
+        plugins_dir=args.kubelet_plugins_directory_path,
+        registrar_dir=args.kubelet_registrar_directory_path,
+        cdi_root=args.cdi_root,
+        driver_root=args.container_driver_root,
+        driver_name=args.driver_name,
+        versions=versions,
+        gates=gates,
+        ignored_xids=ignored_xids,
+    )
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the part, not yet started."""
+    ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
+    options = node_options(args, gates=FeatureGates.parse(args.driver_feature_gates), ignored_xids=ignored)
+    # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.
+    return KubeletPlugin(client, clock=clock, nvml=importlib.import_module("pynvml"), options=options)

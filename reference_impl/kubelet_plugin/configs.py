@@ -1,0 +1,304 @@
+"""Opaque device configuration of `resource.nvidia.com/v1beta1`: strict decoding, validation, and who wins.
+
+Pure functions over the parameters that users write into claims and classes. The webhook and both kubelet plugins share
+them, so that a claim is judged alike wherever it is seen.
+
+Source: api/nvidia.com/resource/v1beta1 and cmd/gpu-kubelet-plugin device_state.go at 95932046; rules NV-071 to NV-093.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dra_api.objects import Obj
+
+API_VERSION = "resource.nvidia.com/v1beta1"
+STRATEGIES = ("TimeSlicing", "MPS")
+INTERVALS: Mapping[str, int] = {"Default": 0, "Short": 1, "Medium": 2, "Long": 3}
+"""Time-slice intervals and the number that nvidia-smi takes for each."""
+
+
+class ConfigError(Exception):
+    """A configuration cannot be used; the text names the field."""
+
+
+class DecodeError(ConfigError):
+    """The parameters are no object of a known kind. Trying again cannot help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How the containers of a claim share a device. `interval` is set where a time slice is asked for."""
+
+    strategy: str
+    interval: str | None = None
+    mps: Mapping[str, object] | None = None
+    has_interval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GpuConfig:
+    """Configuration of full GPUs."""
+
+    sharing: Sharing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MigDeviceConfig:
+    """Configuration of MIG devices."""
+
+    sharing: Sharing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VfioDeviceConfig:
+    """Configuration of GPUs that are passed through to a virtual machine."""
+
+    backend_policy: str = "LegacyOnly"
+    enable_api_device: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDomainChannelConfig:
+    """Which ComputeDomain an IMEX channel joins. `allocation_mode` is Single unless it is `All`."""
+
+    domain_id: str = ""
+    allocation_mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDomainDaemonConfig:
+    """Which ComputeDomain an IMEX daemon serves."""
+
+    domain_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecognizedConfig:
+    """A kind that decodes but configures no device (ComputeDomain itself)."""
+
+    kind: str
+
+
+Config = (
+    GpuConfig
+    | MigDeviceConfig
+    | VfioDeviceConfig
+    | ComputeDomainChannelConfig
+    | ComputeDomainDaemonConfig
+    | UnrecognizedConfig
+)
+
+# -- decoding ----------------------------------------------------------------------------------------------------------
+
+# A schema maps a field to its check: a type, a nested schema, or None for anything.
+_Schema = Mapping[str, object]
+_MPS: _Schema = {
+    "defaultActiveThreadPercentage": int,
+    "defaultPinnedDeviceMemoryLimit": (str, int),
+    "defaultPerDevicePinnedMemoryLimit": None,
+    "multiUser": bool,
+}
+_KINDS: Mapping[str, _Schema] = {
+    "GpuConfig": {"sharing": {"strategy": str, "timeSlicingConfig": {"interval": str}, "mpsConfig": _MPS}},
+    "MigDeviceConfig": {"sharing": {"strategy": str, "mpsConfig": _MPS}},
+    "VfioDeviceConfig": {"iommu": {"backendPolicy": str, "enableAPIDevice": bool}},
+    "ComputeDomainChannelConfig": {"domainID": str, "allocationMode": str},
+    "ComputeDomainDaemonConfig": {"domainID": str},
+    "ComputeDomain": {"metadata": None, "spec": None, "status": None},
+    "ComputeDomainClique": {"metadata": None, "daemons": None},
+}
+
+
+def decode(parameters: object, *, strict: bool = True) -> Config:
+    """The typed config of opaque `parameters`. Raises DecodeError; unknown fields only matter when `strict`."""
+    if not isinstance(parameters, dict):
+        raise DecodeError(f"parameters must be an object, not {type(parameters).__name__}")
+    kind, api_version = parameters.get("kind"), parameters.get("apiVersion")
+    if not kind:
+        raise DecodeError(f"Object 'Kind' is missing in {_shown(parameters)}")
+    if not api_version:
+        raise DecodeError(f"Object 'apiVersion' is missing in {_shown(parameters)}")
+    if api_version != API_VERSION or kind not in _KINDS:
+        raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
+    unknown = list(_unknown(parameters, {"kind": str, "apiVersion": str, **_KINDS[kind]}, ""))
+    if strict and unknown:
+        raise DecodeError("strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown))
+    return _typed(str(kind), parameters)
+
+
+def _unknown(value: Obj, schema: _Schema, where: str) -> list[str]:
+    found: list[str] = []
+    for name, content in value.items():
+        path = f"{where}{name}"
+        if name not in schema:
+            found.append(path)
+            continue
+        check = schema[name]
+        if content is None or check is None:
+            continue
+        if isinstance(check, Mapping):
+            if not isinstance(content, dict):
+                raise DecodeError(f"field {path} must be an object, not {type(content).__name__}")
+            found += _unknown(content, check, f"{path}.")
+        elif isinstance(content, bool) != (check is bool) or not isinstance(content, check):  # type: ignore[arg-type]
+            raise DecodeError(f"field {path} has a value of the wrong type: {content!r}")
+    return found
+
+
+def _typed(kind: str, parameters: Obj) -> Config:
+    match kind:
+        case "GpuConfig":
+            return GpuConfig(_sharing(parameters.get("sharing")))
+        case "MigDeviceConfig":
+            return MigDeviceConfig(_sharing(parameters.get("sharing")))
+        case "VfioDeviceConfig":
+            iommu = parameters.get("iommu") or {}
+            return VfioDeviceConfig(iommu.get("backendPolicy") or "LegacyOnly", bool(iommu.get("enableAPIDevice")))
+        case "ComputeDomainChannelConfig":
+            return ComputeDomainChannelConfig(
+                parameters.get("domainID") or "", str(parameters.get("allocationMode") or "")
+            )
+        case "ComputeDomainDaemonConfig":
+            return ComputeDomainDaemonConfig(parameters.get("domainID") or "")
+        case _:
+            return UnrecognizedConfig(kind)
+
+
+def _sharing(raw: Obj | None) -> Sharing | None:
+    if raw is None:
+        return None
+    slicing = raw.get("timeSlicingConfig")
+    return Sharing(
+        strategy=raw.get("strategy") or "",
+        # An empty timeSlicingConfig means the default interval; upstream crashed on it until #1384 (rule NV-088).
+        interval=None if slicing is None else slicing.get("interval") or "Default",
+        mps=raw.get("mpsConfig"),
+        has_interval=slicing is not None,
+    )
+
+
+def _shown(parameters: Obj) -> str:
+    text = repr(parameters)
+    return f"'{text[:200]}'"
+
+
+# -- validation --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledSharing:
+    """Which sharing strategies the feature gates allow."""
+
+    time_slicing: bool = False
+    mps: bool = False
+
+
+def validate(config: Config, gates: EnabledSharing = EnabledSharing()) -> None:
+    """Check a decoded config. Raises ConfigError with upstream's words (rules NV-082 to NV-084, NV-091)."""
+    match config:
+        case GpuConfig(sharing=Sharing() as sharing) | MigDeviceConfig(sharing=Sharing() as sharing):
+            _validate_sharing(sharing, gates)
+        case VfioDeviceConfig(backend_policy=policy) if policy not in ("LegacyOnly", "PreferIommuFD"):
+            raise ConfigError(f"unknown iommu backend policy: {policy}, supported: LegacyOnly, PreferIommuFD")
+        case ComputeDomainChannelConfig(domain_id="") | ComputeDomainDaemonConfig(domain_id=""):
+            raise ConfigError("domainID cannot be empty")
+        case _:
+            return
+
+
+def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
+    if sharing.strategy not in STRATEGIES:
+        raise ConfigError(
+            f"unknown GPU sharing strategy: {sharing.strategy}, supported GPU sharing strategies: "
+            + ", ".join(STRATEGIES)
+        )
+    gate, enabled = {
+        "TimeSlicing": ("TimeSlicingSettings", gates.time_slicing),
+        "MPS": ("MPSSupport", gates.mps),
+    }[sharing.strategy]
+    if not enabled:
+        raise ConfigError(
+            f'"{sharing.strategy}" is selected as the GPU sharing strategy, '
+            f'but the "{gate}" feature gate is not enabled'
+        )
+    if sharing.strategy == "TimeSlicing" and sharing.has_interval and sharing.interval not in INTERVALS:
+        raise ConfigError(
+            f"unknown time-slice interval: {sharing.interval}, supported time-slice intervals: " + ", ".join(INTERVALS)
+        )
+    if sharing.strategy == "MPS":
+        percentage = (sharing.mps or {}).get("defaultActiveThreadPercentage")
+        if isinstance(percentage, int) and percentage < 0:
+            raise ConfigError("active thread percentage must not be negative")
+        if isinstance(percentage, int) and percentage > 100:
+            raise ConfigError("active thread percentage must not be greater than 100")
+
+
+# -- precedence --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One configuration that may apply, in order of rising precedence. No `requests` means all of them."""
+
+    config: Config
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """What a device type accepts: the config class that fits, and the config used when the user gives none.
+
+    `recognized` are the config classes of the type's whole driver; others do not even name a wrong device.
+    """
+
+    name: str
+    fits: type
+    default: Config
+    recognized: tuple[type, ...]
+
+
+def candidates(allocation: Obj, driver: str) -> list[Candidate]:
+    """The claim's configs for `driver`: class configs first, then the claim's own, in list order (rule NV-078).
+
+    Raises ConfigError for an unknown source or an entry that is not opaque, DecodeError for bad parameters.
+    """
+    by_source: dict[str, list[Candidate]] = {"FromClass": [], "FromClaim": []}
+    for entry in (allocation.get("devices") or {}).get("config") or ():
+        source = entry.get("source")
+        if source not in by_source:
+            raise ConfigError(f"invalid config source: {source!r}")
+        opaque = entry.get("opaque")
+        if opaque is None:
+            raise ConfigError("only opaque parameters are supported by this driver")
+        if opaque.get("driver") != driver:
+            continue  # another driver's business: not even decoded (rule NV-057)
+        by_source[source].append(Candidate(decode(opaque.get("parameters")), tuple(entry.get("requests") or ())))
+    return by_source["FromClass"] + by_source["FromClaim"]
+
+
+def select(offered: Sequence[Candidate], *, request: str, device: str, kind: DeviceKind) -> Config:
+    """The config of one allocation result: the last that matches, whole; nothing is merged (rules NV-079, NV-080).
+
+    A config that names the request must fit the device; one for all requests is passed over when it does not (rules
+    NV-074 to NV-077). Names match exactly: a parent request's name does not reach its subrequests (rule NV-081).
+    """
+    for candidate in reversed(offered):
+        if request in candidate.requests:
+            check_fits(candidate.config, request=request, device=device, kind=kind)
+            return candidate.config
+        if not candidate.requests and isinstance(candidate.config, kind.fits):
+            return candidate.config
+    return kind.default
+
+
+def check_fits(config: Config, *, request: str, device: str, kind: DeviceKind) -> None:
+    """Raise ConfigError when a config that names the request is not for the device's type."""
+    if isinstance(config, kind.fits):
+        return
+    if not isinstance(config, kind.recognized):
+        raise ConfigError(f"runtime object is not a recognized configuration: {type(config).__name__}")
+    raise ConfigError(
+        f'cannot apply {type(config).__name__} to device "{device}" of type "{kind.name}" (request: {request})'
+    )

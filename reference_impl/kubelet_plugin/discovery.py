@@ -1,0 +1,272 @@
+"""NVML and sysfs to typed devices, once.
+
+NVML comes in as a module object with pynvml's names, so the same code reads real hardware, the fake library, and any
+number of fake nodes in one process. `Nvml` owns one initialisation of the library between `open` and `close`.
+
+Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046 and its return-code contract; rules NV-024 to NV-030.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig, cuda_version, pci_address, semantic_version
+from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
+
+_BRANDS = {
+    "QUADRO": "Quadro",
+    "TESLA": "Tesla",
+    "NVS": "NVS",
+    "GRID": "Grid",
+    "GEFORCE": "GeForce",
+    "TITAN": "Titan",
+    "NVIDIA_VAPPS": "NvidiaVApps",
+    "NVIDIA_VPC": "NvidiaVPC",
+    "NVIDIA_VCS": "NvidiaVCS",
+    "NVIDIA_VWS": "NvidiaVWS",
+    "NVIDIA_CLOUD_GAMING": "NvidiaCloudGaming",
+    "QUADRO_RTX": "QuadroRTX",
+    "NVIDIA_RTX": "NvidiaRTX",
+    "NVIDIA": "Nvidia",
+    "GEFORCE_RTX": "GeForceRTX",
+    "TITAN_RTX": "TitanRTX",
+}
+_ARCHITECTURES = {
+    "KEPLER": "Kepler",
+    "MAXWELL": "Maxwell",
+    "PASCAL": "Pascal",
+    "VOLTA": "Volta",
+    "TURING": "Turing",
+    "AMPERE": "Ampere",
+    "ADA": "Ada Lovelace",
+    "HOPPER": "Hopper",
+    "BLACKWELL": "Blackwell",
+    "RUBIN": "Rubin",
+}
+_ADDRESSING = {0: "None", 1: "HMM", 2: "ATS"}
+_ENGINES = (
+    ("multiprocessors", "multiprocessorCount"),
+    ("copyEngines", "copyEngineCount"),
+    ("decoders", "decoderCount"),
+    ("encoders", "encoderCount"),
+    ("jpegEngines", "jpegCount"),
+    ("ofaEngines", "ofaCount"),
+)
+
+
+class DiscoveryError(PartError):
+    """NVML did not give what a driver cannot do without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a node has: every physical GPU, and the devices to publish."""
+
+    gpus: tuple[Gpu, ...]
+    devices: tuple[Device, ...]
+
+    def device(self, name: str) -> Device | None:
+        """The publishable device of that name."""
+        return next((device for device in self.devices if device.name == name), None)
+
+
+class Nvml:
+    """One initialised NVML, and the questions a driver asks it.
+
+    `module` has pynvml's functions and constants. Safe to use from several threads, as NVML is.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module: Any = module
+        self._open = False
+
+    def open(self) -> None:
+        """Initialise the library. Raises DiscoveryError with the way out when there is none."""
+        if self._open:
+            return
+        try:
+            self.module.nvmlInit()
+        except self.module.NVMLError as error:
+            raise DiscoveryError(
+                f"NVML cannot be initialised: {error}. Is the NVIDIA driver (or the fake library) where "
+                "the loader finds libnvidia-ml.so.1?"
+            ) from error
+        self._open = True
+
+    def close(self) -> None:
+        """Give the library back. Idempotent."""
+        if self._open:
+            self._open = False
+            self.module.nvmlShutdown()
+
+    def handles(self) -> list[Any]:
+        """Handles of all physical GPUs, by NVML index."""
+        return [self.module.nvmlDeviceGetHandleByIndex(i) for i in range(self.module.nvmlDeviceGetCount())]
+
+    def discover(self, sysfs: Path) -> Found:
+        """Read every GPU and MIG device. Raises DiscoveryError when NVML refuses something essential."""
+        try:
+            driver_version = semantic_version(self.raw_driver_version())
+            cuda_driver_version = cuda_version(self.module.nvmlSystemGetCudaDriverVersion())
+            pairs = [
+                (handle, self._gpu(handle, index, driver_version, cuda_driver_version, sysfs))
+                for index, handle in enumerate(self.handles())
+            ]
+            devices: list[Device] = []
+            for handle, gpu in pairs:
+                devices += self.publishable(handle, gpu)
+        except (self.module.NVMLError, ValueError) as error:
+            raise DiscoveryError(f"discovery of GPUs failed: {error}") from error
+        return Found(gpus=tuple(gpu for _, gpu in pairs), devices=tuple(devices))
+
+    def raw_driver_version(self) -> str:
+        """The driver version as NVML spells it; library files are named after it."""
+        return _text(self.module.nvmlSystemGetDriverVersion())
+
+    def publishable(self, handle: Any, gpu: Gpu) -> list[Device]:
+        """The GPU itself, or where MIG is on only its MIG devices, even if there are none (rules NV-029, NV-030)."""
+        if not gpu.mig_enabled:
+            return [gpu]
+        found = list(self._mig_devices(handle, gpu))
+        if not found:
+            log.warning("%s has MIG enabled but no MIG device; nothing is published for it", gpu.name)
+        return [*found]
+
+    # -- one GPU ---------------------------------------------------------------------------------------------------
+
+    def _gpu(self, handle: Any, index: int, driver_version: str, cuda_driver_version: str, sysfs: Path) -> Gpu:
+        nvml = self.module
+        address = pci_address(_text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
+        memory = self._optional(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total, "NOT_SUPPORTED")
+        mode = self._optional(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], "NOT_SUPPORTED", "FUNCTION_NOT_FOUND")
+        return Gpu(
+            minor=nvml.nvmlDeviceGetMinorNumber(handle),
+            index=index,
+            uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+            product_name=_text(nvml.nvmlDeviceGetName(handle)),
+            brand=self._named(nvml.nvmlDeviceGetBrand(handle), "NVML_BRAND_", _BRANDS),
+            architecture=self._named(nvml.nvmlDeviceGetArchitecture(handle), "NVML_DEVICE_ARCH_", _ARCHITECTURES),
+            cuda_compute_capability=f"{major}.{minor}.0",
+            driver_version=driver_version,
+            cuda_driver_version=cuda_driver_version,
+            pci_bus_id=address,
+            memory_bytes=None if memory is None else int(memory),
+            addressing_mode=self._addressing_mode(handle),
+            pcie_root=pcie_root(sysfs, address),
+            numa_node=numa_node(sysfs, address),
+            mig_enabled=mode == nvml.NVML_DEVICE_MIG_ENABLE,
+        )
+
+    def _addressing_mode(self, handle: Any) -> str | None:
+        # The symbol is newer than many drivers, and its struct is versioned (rule NV-028).
+        mode = self._optional(
+            lambda: self.module.nvmlDeviceGetAddressingMode(handle),
+            "NOT_SUPPORTED",
+            "FUNCTION_NOT_FOUND",
+            "ARGUMENT_VERSION_MISMATCH",
+            "INVALID_ARGUMENT",
+        )
+        return None if mode is None else _ADDRESSING.get(int(mode))
+
+    def _named(self, number: int, prefix: str, names: dict[str, str]) -> str:
+        for suffix, shown in names.items():
+            if getattr(self.module, prefix + suffix, None) == number:
+                return shown
+        return "Unknown"
+
+    # -- MIG -------------------------------------------------------------------------------------------------------
+
+    def _mig_devices(self, parent: Any, gpu: Gpu) -> list[Mig]:
+        nvml = self.module
+        found: list[Mig] = []
+        for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(parent)):
+            handle = self._optional(
+                partial(nvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, index), "NOT_FOUND", "INVALID_ARGUMENT"
+            )
+            if handle is not None:
+                found.append(self._mig(parent, gpu, handle))
+        return found
+
+    def _mig(self, parent: Any, gpu: Gpu, handle: Any) -> Mig:
+        nvml = self.module
+        gi_id = nvml.nvmlDeviceGetGpuInstanceId(handle)
+        info = nvml.nvmlGpuInstanceGetInfo(nvml.nvmlDeviceGetGpuInstanceById(parent, gi_id))
+        profile = self._gi_profile(parent, info.profileId)
+        shares = nvml.nvmlDeviceGetAttributes_v2(handle)
+        return Mig(
+            parent=gpu,
+            uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+            profile=profile_name(
+                _text(profile.name), int(shares.computeInstanceSliceCount), int(shares.gpuInstanceSliceCount)
+            ),
+            profile_id=info.profileId,
+            start=info.placement.start,
+            size=info.placement.size,
+            gi_id=gi_id,
+            ci_id=nvml.nvmlDeviceGetComputeInstanceId(handle),
+            memory_mib=int(profile.memorySizeMB),
+            engines={name: int(getattr(profile, member)) for name, member in _ENGINES},
+        )
+
+    def _gi_profile(self, parent: Any, profile_id: int) -> Any:
+        # Profile info is asked for by index, and answers with the hardware's id: the one that instances carry.
+        for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
+            info = self._optional(
+                partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index),
+                "NOT_SUPPORTED",
+                "INVALID_ARGUMENT",
+            )
+            if info is not None and info.id == profile_id:
+                return info
+        raise ValueError(f"a GPU instance has profile {profile_id}, but NVML lists no such profile")
+
+    def _optional(self, call: Callable[[], Any], *accepted: str) -> Any:
+        """The call's value, or None when NVML answers with one of the `accepted` return codes."""
+        codes = {getattr(self.module, f"NVML_ERROR_{name}", None) for name in accepted}
+        try:
+            return call()
+        except self.module.NVMLError as error:
+            if error.value in codes:
+                return None
+            raise
+
+
+def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
+    """`1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
+    instance.
+    """
+    name = nvml_name.removeprefix("MIG ").strip()
+    return name if compute_slices in (0, gpu_slices) else f"{compute_slices}c.{name}"
+
+
+def pcie_root(sysfs: Path, address: str) -> str | None:
+    """The PCIe root (`pci0000:00`) of a device, from its link in sysfs; None where sysfs has none (rule NV-024)."""
+    link = sysfs / "bus/pci/devices" / address
+    if not link.is_symlink():
+        return None
+    for part in link.resolve().parts:
+        if part.startswith("pci") and ":" in part:
+            return part
+    return None
+
+
+def numa_node(sysfs: Path, address: str) -> int | None:
+    """The NUMA node of a device; None where sysfs says -1 or nothing (rule NV-025)."""
+    try:
+        node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
+    except (OSError, ValueError):
+        return None
+    return node if node >= 0 else None
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,166 @@
+"""The NVIDIA driver's files on a node: which device nodes and libraries a container needs, and where they are.
+
+Reads only; the driver root belongs to whoever installed the driver, or to the fake node. On a fake node the device
+nodes are plain files, because only root can make real ones: they get the numbers that the real ones would have.
+
+Source: nvidia-container-toolkit's CDI output as seen with the driver at 95932046 (section 4.7 of its digest); rules
+NV-095, NV-097, NV-098; the Linux driver's fixed major number 195.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_api.objects import Obj
+from reference_impl.kubelet_plugin.devices import Device, Mig, full_gpu
+
+_NVIDIA_MAJOR = 195
+_CONTROL_NODES = (
+    ("nvidiactl", _NVIDIA_MAJOR, 255),
+    ("nvidia-modeset", _NVIDIA_MAJOR, 254),
+    ("nvidia-uvm", None, 0),
+    ("nvidia-uvm-tools", None, 1),
+)
+_LIBRARY_FOLDERS = (
+    "",
+    "usr/lib64",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/aarch64-linux-gnu",
+    "lib64",
+    "lib/x86_64-linux-gnu",
+    "lib/aarch64-linux-gnu",
+)
+_BINARY_FOLDERS = ("opt/bin", "usr/bin", "usr/sbin", "bin", "sbin")
+_MOUNT_OPTIONS = ["ro", "nosuid", "nodev", "rbind", "rprivate"]
+
+
+class DriverRootError(Exception):
+    """A file that preparing needs is not in the driver root. Prepare may succeed once it appears."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverRoot:
+    """The folder that holds the driver's files; `/` on a plain host."""
+
+    root: Path
+
+    @property
+    def dev(self) -> Path:
+        """The folder of device nodes: the root's own, or the machine's."""
+        return self._or_machine("dev")
+
+    @property
+    def sysfs(self) -> Path:
+        """sysfs: the root's own, or the machine's."""
+        return self._or_machine("sys")
+
+    @property
+    def procfs(self) -> Path:
+        """procfs: the root's own, or the machine's."""
+        return self._or_machine("proc")
+
+    def _or_machine(self, name: str) -> Path:
+        own = self.root / name
+        return own if own.is_dir() else Path("/") / name
+
+    # -- device nodes ----------------------------------------------------------------------------------------------
+
+    def device_nodes(self, device: Device) -> list[Obj]:
+        """The nodes of one device: its GPU's, and for MIG the capability files of both instances (rule NV-097)."""
+        gpu = full_gpu(device)
+        nodes = [self.node(f"nvidia{gpu.minor}", major=_NVIDIA_MAJOR, minor=gpu.minor)]
+        if isinstance(device, Mig):
+            instance = f"driver/nvidia/capabilities/gpu{gpu.minor}/mig/gi{device.gi_id}"
+            for access in (f"{instance}/access", f"{instance}/ci{device.ci_id}/access"):
+                nodes.append(self.capability_node(self.procfs / access))
+        return nodes
+
+    def control_nodes(self) -> list[Obj]:
+        """The nodes that every container with a GPU needs, those that exist (rule NV-095)."""
+        return [
+            self.node(name, major=major if major is not None else self.major(name.removesuffix("-tools")), minor=minor)
+            for name, major, minor in _CONTROL_NODES
+            if (self.dev / name).exists()
+        ]
+
+    def capability_node(self, access: Path) -> Obj:
+        """The `/dev/nvidia-caps/nvidia-cap<n>` that a capability's access file names."""
+        try:
+            match = re.search(r"^DeviceFileMinor:\s*(\d+)", access.read_text(), re.MULTILINE)
+        except OSError as error:
+            raise DriverRootError(f"no capability file for the MIG device: {error}") from error
+        if match is None:
+            raise DriverRootError(f"{access} names no DeviceFileMinor")
+        minor = int(match.group(1))
+        return self.node(f"nvidia-caps/nvidia-cap{minor}", major=self.major("nvidia-caps"), minor=minor)
+
+    def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
+        """One CDI device node. A real node's own numbers win over `major` and `minor`."""
+        host = self.dev / name
+        node: Obj = {"path": f"/dev/{name}", "type": "c"}
+        if self.dev != Path("/dev"):
+            node["hostPath"] = str(host)
+        try:
+            found = host.stat()
+        except FileNotFoundError:
+            found = None
+        if found is not None and stat.S_ISCHR(found.st_mode):
+            major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
+        if major is not None:
+            node |= {"major": major, "minor": minor}
+        if file_mode is not None:
+            node["fileMode"] = file_mode
+        return node
+
+    def major(self, name: str) -> int | None:
+        """The major number of a character driver, from /proc/devices (or the root's `proc-devices`)."""
+        for path in (self.root / "proc-devices", self.procfs / "devices"):
+            try:
+                text = path.read_text()
+            except OSError:
+                continue
+            match = re.search(rf"^\s*(\d+)\s+{re.escape(name)}$", text.partition("Block devices:")[0], re.MULTILINE)
+            if match:
+                return int(match.group(1))
+        return None
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def mounts(self, driver_version: str) -> list[Obj]:
+        """Bind mounts of the driver's libraries and of nvidia-smi.
+
+        `driver_version` is NVML's own spelling. Raises DriverRootError when neither libcuda nor libnvidia-ml of that
+        version is there: a container would get a driver that does not match the kernel's (rule NV-098).
+        """
+        libraries = self.libraries(driver_version)
+        if not libraries:
+            raise DriverRootError(
+                f"failed to locate libcuda.so.{driver_version} or libnvidia-ml.so.{driver_version} in the driver root "
+                f"{self.root}: the library files must match the version that NVML reports"
+            )
+        files = [*libraries, *filter(None, [self.nvidia_smi()])]
+        return [
+            {
+                "hostPath": str(file),
+                "containerPath": "/" + str(file.relative_to(self.root)),
+                "options": list(_MOUNT_OPTIONS),
+            }
+            for file in files
+        ]
+
+    def libraries(self, driver_version: str) -> list[Path]:
+        """The versioned driver libraries that exist."""
+        names = (f"libcuda.so.{driver_version}", f"libnvidia-ml.so.{driver_version}")
+        return [path for name in names if (path := self.find(_LIBRARY_FOLDERS, name)) is not None]
+
+    def nvidia_smi(self) -> Path | None:
+        """The nvidia-smi command."""
+        return self.find(_BINARY_FOLDERS, "nvidia-smi")
+
+    def find(self, folders: tuple[str, ...], name: str) -> Path | None:
+        """The first file of that name in the root's `folders`."""
+        return next((path for folder in folders if (path := self.root / folder / name).is_file()), None)

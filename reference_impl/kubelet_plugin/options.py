@@ -1,0 +1,95 @@
+"""What a kubelet plugin is told at its start: names, folders and feature gates. Values only; nothing here is opened.
+
+Source: the flags and gates of cmd/gpu-kubelet-plugin at 95932046; rules NV-004 to NV-011.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from dra_api.rpc import DRA_VERSIONS
+from reference_impl.runtime import PartError
+
+GPU_DRIVER = "gpu.nvidia.com"
+
+
+class OptionError(PartError):
+    """The plugin was started with settings that cannot work; the text says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureGates:
+    """The gates that this reference knows, by their upstream names.
+
+    `NVMLDeviceHealthCheck` is alpha and off upstream. Here it is on, because a driver that reports no health could not
+    sit in the health chapters; switch it off to see upstream's default.
+    """
+
+    NVMLDeviceHealthCheck: bool = True
+    TimeSlicingSettings: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> FeatureGates:
+        """Read `Gate=true,Other=false`. Raises OptionError for an unknown gate or value (rule NV-009)."""
+        known = {f.name for f in fields(cls)}
+        chosen: dict[str, bool] = {}
+        for item in filter(None, (part.strip() for part in text.split(","))):
+            name, _, value = item.partition("=")
+            if name not in known:
+                raise OptionError(f"unrecognized feature gate: {name}; this part knows {', '.join(sorted(known))}")
+            if value.lower() not in ("true", "false"):
+                raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
+            chosen[name] = value.lower() == "true"
+        return cls(**chosen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletPluginOptions:
+    """Where a plugin lives on its node.
+
+    Arguments:
+        node_name: the Node object's name; pool and slices are named after it.
+        plugins_dir: the kubelet's plugins folder; the plugin keeps `dra.sock`, `checkpoint.json` and `pu.lock` in
+            `<plugins_dir>/<driver_name>`, mode 0700.
+        registrar_dir: the kubelet's registration folder, for `<driver_name>-reg.sock`.
+        cdi_root: where CDI specs go.
+        driver_root: folder that holds the NVIDIA driver's files (`usr/lib64`, `usr/bin`, `dev`, `proc`, `sys`).
+            Parts of it that are absent are taken from the machine itself (`/dev`, `/proc`, `/sys`).
+        driver_name: the DRA driver's name.
+        versions: DRA services to offer, in the order to register them.
+        gates: feature gates.
+        ignored_xids: XIDs that do not harm a device, beside the built-in ones.
+        lock_timeout: seconds to wait for another plugin process of this node (rule NV-069).
+        cleanup_interval: seconds between sweeps of claims that were never completed (10 minutes upstream).
+        resync_delay: seconds after a foreign change of a slice until it is put right. Upstream waits 30 s (DRA-290),
+            which is the longest that a scheduler may be misled; sooner is allowed.
+    """
+
+    node_name: str
+    plugins_dir: Path
+    registrar_dir: Path
+    cdi_root: Path
+    driver_root: Path = Path("/")
+    driver_name: str = GPU_DRIVER
+    versions: tuple[str, ...] = DRA_VERSIONS
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    ignored_xids: frozenset[int] = frozenset()
+    lock_timeout: float = 10.0
+    cleanup_interval: float = 600.0
+    resync_delay: float = 1.0
+
+    @property
+    def data_dir(self) -> Path:
+        """The plugin's own folder."""
+        return self.plugins_dir / self.driver_name
+
+    @property
+    def plugin_socket(self) -> Path:
+        """The DRA service socket."""
+        return self.data_dir / "dra.sock"
+
+    @property
+    def registration_socket(self) -> Path:
+        """The registration socket."""
+        return self.registrar_dir / f"{self.driver_name}-reg.sock"

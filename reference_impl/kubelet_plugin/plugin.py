@@ -1,0 +1,189 @@
+"""The kubelet plugin for `gpu.nvidia.com` as one part: the pieces of this folder, put together in order.
+
+It owns the NVML initialisation, its threads and its two sockets between `start` and `stop`. Slices, checkpoint and CDI
+specs of prepared claims stay when it stops, so that running pods keep their devices (rule NV-014).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import ExitStack
+from types import ModuleType
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.objects import Obj
+from dra_api.rpc import HealthFeed, PluginServer
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
+from reference_impl.kubelet_plugin.claims import ClaimReader
+from reference_impl.kubelet_plugin.devices import Device, to_slice_device
+from reference_impl.kubelet_plugin.discovery import Found, Nvml
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.options import KubeletPluginOptions
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer
+from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService
+from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
+from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout
+
+log = logging.getLogger(__name__)
+
+_FIRST_PUBLICATION = 10.0  # seconds that start gives the API server and the Node object to be there
+
+
+class KubeletPlugin:
+    """A DRA driver on one node.
+
+    Arguments:
+        client: used under the user agent `gpu-kubelet-plugin`.
+        clock: every wait of the plugin but NVML's own.
+        nvml: a module with pynvml's names; the plugin initialises it and gives it back.
+        options: where the plugin lives.
+
+    One instance starts once; a restart is a new instance over the same folders.
+    """
+
+    def __init__(self, client: KubeClient, *, clock: Clock, nvml: ModuleType, options: KubeletPluginOptions) -> None:
+        self.name = f"kubelet-plugin {options.driver_name} on {options.node_name}"
+        self.options = options
+        self._clock = clock
+        self._client = client.as_agent("gpu-kubelet-plugin")
+        self._nvml = Nvml(nvml)
+        self._root = DriverRoot(options.driver_root)
+        self._found = Found((), ())
+        self._raw_driver_version = ""
+        self._stopping = threading.Event()
+        self._ending: ExitStack | None = None
+        self._claims = ClaimReader(self._client)
+        self.preparer = ClaimPreparer(
+            driver=options.driver_name,
+            found=lambda: self._found,
+            raw_driver_version=lambda: self._raw_driver_version,
+            claims=self._claims,
+            checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
+            cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}"),
+            root=self._root,
+            lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
+            sharing=TimeSlicing(enabled=options.gates.TimeSlicingSettings, run=NvidiaSmi(self._root.nvidia_smi)),
+        )
+        self.publisher = SlicePublisher(
+            self._client,
+            clock=clock,
+            driver=options.driver_name,
+            node_name=options.node_name,
+            resync_delay=options.resync_delay,
+            on_error=lambda error: log.error("%s: %s", self.name, error),
+        )
+        self._book: DeviceHealthBook | None = None
+        self._monitor: HealthMonitor | None = None
+        self._server: PluginServer | None = None
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Find the devices, repair what a killed predecessor left, serve, register and publish.
+
+        Returns once the slices are in the API server, or after 10 s without; then publishing goes on behind.
+        Raises PartError when there is no NVML or the checkpoint cannot be trusted.
+        """
+        if self._ending is not None:
+            return
+        options = self.options
+        with ExitStack() as ending:
+            options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            options.data_dir.chmod(0o700)
+            self._nvml.open()
+            ending.callback(self._nvml.close)
+            self._found = self._nvml.discover(self._root.sysfs)
+            self._raw_driver_version = self._nvml.raw_driver_version()
+            self.preparer.repair()
+            service = self._service(ending)
+            self._server = PluginServer(
+                service,
+                options.driver_name,
+                options.plugin_socket,
+                options.registration_socket,
+                versions=options.versions,
+                serialize=False,  # as upstream; the node lock orders the claims themselves
+                clock=self._clock,
+            )
+            self._server.start()
+            ending.callback(self._server.stop)
+            self.publisher.start()
+            ending.callback(self.publisher.stop)
+            self.publish()
+            cleaner = threading.Thread(target=self._clean_up, name="claim-cleanup", daemon=True)
+            cleaner.start()
+            ending.callback(cleaner.join)
+            ending.callback(self._stopping.set)
+            self._ending = ending.pop_all()
+        if not self.publisher.wait_published(_FIRST_PUBLICATION):
+            log.warning("%s: no slice published yet; does the Node object exist?", self.name)
+
+    def stop(self) -> None:
+        """Leave the kubelet and end all threads; prepared claims and slices stay. Idempotent."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            ending.close()
+
+    # -- devices ---------------------------------------------------------------------------------------------------
+
+    @property
+    def found(self) -> Found:
+        """The node's devices, once started."""
+        return self._found
+
+    @property
+    def server(self) -> PluginServer | None:
+        """The two sockets, once started."""
+        return self._server
+
+    def publish(self) -> None:
+        """Publish the devices as they are now."""
+        self.publisher.publish(self.slices())
+
+    def slices(self) -> list[SliceContent]:
+        """What the pool must hold: every device, the sick ones with their taints (rules NV-020, NV-118)."""
+        return layout([self.slice_device(device) for device in self._found.devices])
+
+    def slice_device(self, device: Device) -> Obj:
+        """One device with its taints."""
+        entry = to_slice_device(device)
+        taints = self._book.taints(device.name) if self._book is not None else []
+        return {**entry, "taints": taints} if taints else entry
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _service(self, ending: ExitStack) -> DriverService:
+        if not self.options.gates.NVMLDeviceHealthCheck:
+            return DriverService(claims=self._claims, preparer=self.preparer)
+        feed = HealthFeed()
+        book = self._book = DeviceHealthBook(
+            self._found,
+            driver=self.options.driver_name,
+            ignored_xids=self.options.ignored_xids,
+            on_change=self._health_changed,
+        )
+        self._monitor = HealthMonitor(
+            self._nvml, self._found, book, feed, pool=self.options.node_name, clock=self._clock
+        )
+        self._monitor.start()
+        ending.callback(self._monitor.stop)
+        return HealthyDriverService(claims=self._claims, preparer=self.preparer, feed=feed)
+
+    def _health_changed(self) -> None:
+        self.publish()
+        if self._monitor is not None:
+            self._monitor.report()
+
+    def _clean_up(self) -> None:
+        while True:
+            try:
+                self.preparer.clean_stale()
+            except Exception:
+                log.exception("%s: cleaning up stale claims failed", self.name)
+            if self._clock.wait(self._stopping, self.options.cleanup_interval):
+                return

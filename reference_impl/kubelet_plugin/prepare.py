@@ -1,0 +1,267 @@
+"""Prepare and Unprepare of one claim: the order of steps that makes a SIGKILL at any instruction repairable.
+
+Prepare writes `PrepareStarted`, then the CDI spec, then `PrepareCompleted`; Unprepare removes the spec, then the
+entry. So a completed entry always had its spec, and whatever a killed plugin left is either finished by the kubelet's
+next call or removed by `repair` and `clean_stale`. `ClaimPreparer` owns the entries and specs; both outlive it.
+
+Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules NV-049 to NV-070, NV-096 to NV-110.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dra_api.objects import Obj
+from dra_api.rpc import PreparedDevice
+from reference_impl.kubelet_plugin import configs
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
+from reference_impl.kubelet_plugin.configs import Config, DeviceKind
+from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig
+from reference_impl.kubelet_plugin.discovery import Found
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.sharing import TimeSlicing
+
+log = logging.getLogger(__name__)
+
+_RECOGNIZED = (configs.GpuConfig, configs.MigDeviceConfig, configs.VfioDeviceConfig)
+KINDS = {
+    "gpu": DeviceKind("gpu", configs.GpuConfig, configs.GpuConfig(), _RECOGNIZED),
+    "mig": DeviceKind("mig", configs.MigDeviceConfig, configs.MigDeviceConfig(), _RECOGNIZED),
+}
+
+
+class PrepareError(Exception):
+    """This claim cannot be prepared now; the kubelet will ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An allocation result with the device and the config that belong to it."""
+
+    result: Result
+    device: Device
+    config: Config
+
+
+class ClaimPreparer:
+    """Prepares claims on one node, one at a time.
+
+    Arguments:
+        driver: the driver whose results count.
+        found: asked for the node's devices whenever they are needed.
+        raw_driver_version: NVML's spelling, for the names of library files.
+    """
+
+    def __init__(
+        self,
+        *,
+        driver: str,
+        found: Callable[[], Found],
+        raw_driver_version: Callable[[], str],
+        claims: ClaimReader,
+        checkpoint: Checkpoint,
+        cdi: CdiFolder,
+        root: DriverRoot,
+        lock: NodeLock,
+        sharing: TimeSlicing,
+    ) -> None:
+        self.driver = driver
+        self._found = found
+        self._raw_driver_version = raw_driver_version
+        self._claims = claims
+        self._checkpoint = checkpoint
+        self._cdi = cdi
+        self._root = root
+        self._lock = lock
+        self._sharing = sharing
+
+    # -- the two verbs ---------------------------------------------------------------------------------------------
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Make the claim's devices usable. Raises with the reason when it cannot; asking again is safe."""
+        with self._lock.hold():
+            held = self._checkpoint.claims()
+            entry = held.get(claim.uid)
+            if entry is not None and self.is_done(entry):
+                return self.repeat(claim, entry)
+            results = own_results(claim.status, self.driver)
+            self.check_overlap(claim.uid, results, held)
+            if entry is not None:
+                self.roll_back(claim.uid, entry)
+            started = ClaimEntry(
+                state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
+            )
+            self.remember_started(claim.uid, started)
+            chosen = self.choose(claim, results)
+            if config_state := self.plan(chosen):
+                started = replace(started, config_state=config_state)
+                self.remember_started(claim.uid, started)
+                self._sharing.apply(config_state)
+            self.write_spec(claim, chosen)
+            devices = tuple(self.held(claim, item) for item in chosen)
+            self.remember_completed(claim.uid, completed(started, devices))
+            return tuple(device.answer for device in devices)
+
+    def unprepare(self, uid: str) -> None:
+        """Undo Prepare, from local knowledge alone; an unknown claim is done already (rules NV-107 to NV-110)."""
+        with self._lock.hold():
+            entry = self._checkpoint.get(uid)
+            if entry is None:
+                return
+            self.roll_back(uid, entry)
+            self._checkpoint.drop(uid)
+
+    # -- steps of Prepare ------------------------------------------------------------------------------------------
+
+    def is_done(self, entry: ClaimEntry) -> bool:
+        """Whether the claim is prepared already (rules NV-051, NV-052)."""
+        return entry.state is ClaimState.COMPLETED
+
+    def repeat(self, claim: AllocatedClaim, entry: ClaimEntry) -> tuple[PreparedDevice, ...]:
+        """The same answer as before. A spec that somebody removed is written again, or the answer would be a lie."""
+        if not self._cdi.path(claim.uid).exists():
+            log.warning("the CDI spec of prepared claim %s is gone; writing it again", claim)
+            self.write_spec(claim, self.choose(claim, own_results(entry.status, self.driver)))
+        return entry.answer
+
+    def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
+        """Refuse a device that another completed claim holds; admin access never conflicts (NV-060 to NV-064)."""
+        wanted = {result.device for result in results if not result.admin_access}
+        for other_uid, entry in held.items():
+            if other_uid == uid or entry.state is not ClaimState.COMPLETED:
+                continue
+            for result in own_results(entry.status, self.driver):
+                if not result.admin_access and result.device in wanted:
+                    raise PrepareError(
+                        f"requested device {result.device} is already allocated to different claim {other_uid}"
+                    )
+
+    def remember_started(self, uid: str, entry: ClaimEntry) -> None:
+        """From here on a dead plugin's successor knows that something may have to be undone (rule NV-099)."""
+        self._checkpoint.put(uid, entry)
+
+    def remember_completed(self, uid: str, entry: ClaimEntry) -> None:
+        """From here on the answer is fixed (rule NV-100)."""
+        self._checkpoint.put(uid, entry)
+
+    def choose(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[Chosen]:
+        """The device and config of each result (rules NV-058, NV-059, NV-071 to NV-084)."""
+        if not results:
+            raise PrepareError("invalid spec, no devices")
+        offered = configs.candidates(claim.allocation, self.driver)
+        chosen = []
+        for result in results:
+            device = self.find(result)
+            config = configs.select(offered, request=result.request, device=device.name, kind=KINDS[device.type])
+            configs.validate(config, self._sharing.enabled)
+            chosen.append(Chosen(result, device, config))
+        return chosen
+
+    def find(self, result: Result) -> Device:
+        """The device of a result."""
+        device = self._found().device(result.device)
+        if device is None:
+            raise PrepareError(f'allocatable not found for device "{result.device}"')
+        return device
+
+    def plan(self, chosen: Sequence[Chosen]) -> Obj:
+        """What the configs will change on the hardware: kept before it is done, so that a crash can be undone."""
+        return self._sharing.plan(
+            [(item.device, item.config.sharing) for item in chosen if isinstance(item.config, configs.GpuConfig)]
+        )
+
+    def write_spec(self, claim: AllocatedClaim, chosen: Sequence[Chosen]) -> None:
+        """Write the claim's CDI spec (rules NV-094, NV-095)."""
+        devices = {
+            item.device.name: {
+                "name": self._cdi.device_name(claim.uid, item.device.name),
+                "containerEdits": self.device_edits(item.device),
+            }
+            for item in chosen
+        }
+        self._cdi.write(claim.uid, list(devices.values()), self.common_edits())
+
+    def device_edits(self, device: Device) -> Obj:
+        """What a container gets for one device: its nodes, and no other device's."""
+        return {"deviceNodes": self._root.device_nodes(device)}
+
+    def common_edits(self) -> Obj:
+        """What every container of the claim gets.
+
+        `NVIDIA_VISIBLE_DEVICES=void` keeps the legacy runtime hook from adding devices of its own.
+        """
+        return {
+            "env": ["NVIDIA_VISIBLE_DEVICES=void"],
+            "deviceNodes": self._root.control_nodes(),
+            "mounts": self._root.mounts(self._raw_driver_version()),
+        }
+
+    def held(self, claim: AllocatedClaim, chosen: Chosen) -> HeldDevice:
+        """What the kubelet is told of one device, and what is kept of it."""
+        return HeldDevice(
+            answer=PreparedDevice(
+                (chosen.result.request_name,),
+                chosen.result.pool,
+                chosen.device.name,
+                (self._cdi.device_id(claim.uid, chosen.device.name),),
+                chosen.result.share_id,
+            ),
+            type=chosen.device.type,
+            info=device_info(chosen.device),
+        )
+
+    # -- undoing ---------------------------------------------------------------------------------------------------
+
+    def roll_back(self, uid: str, entry: ClaimEntry) -> None:
+        """Undo what was done for a claim, finished or not: first the hardware, then the spec."""
+        self._sharing.undo(entry)
+        self.remove_spec(uid)
+
+    def remove_spec(self, uid: str) -> None:
+        """Remove the claim's CDI spec (rule NV-096)."""
+        self._cdi.remove(uid)
+
+    def repair(self) -> None:
+        """At start: check the checkpoint and remove specs that no claim of it has.
+
+        Raises CorruptCheckpointError when the checkpoint cannot be trusted.
+        """
+        with self._lock.hold():
+            self._checkpoint.open()
+            for uid in self._cdi.clean(self._checkpoint.claims()):
+                log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
+
+    def clean_stale(self) -> list[str]:
+        """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106)."""
+        cleaned = []
+        for uid, entry in self._checkpoint.claims().items():
+            if self.is_stale(uid, entry):
+                self.unprepare(uid)
+                cleaned.append(uid)
+        return cleaned
+
+    def is_stale(self, uid: str, entry: ClaimEntry) -> bool:
+        """Whether nobody will ever ask to finish or undo this claim. Completed claims are the kubelet's to end."""
+        if entry.state is not ClaimState.STARTED or not entry.name:
+            return False
+        return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False
+
+
+def device_info(device: Device) -> Obj:
+    """What the checkpoint keeps of a device."""
+    match device:
+        case Gpu():
+            return {"uuid": device.uuid}
+        case Mig():
+            return {
+                "parentMinor": device.parent.minor,
+                "giId": device.gi_id,
+                "ciId": device.ci_id,
+                "migUUID": device.uuid,
+                "parentUUID": device.parent.uuid,
+            }

@@ -1,0 +1,80 @@
+"""The gRPC face of a kubelet plugin: batches of claims in, an answer for every one of them out.
+
+Called from gRPC's threads. It keeps nothing: claims come from the API server, state is the preparer's.
+
+Source: cmd/gpu-kubelet-plugin driver.go at 95932046 and kubeletplugin v0.36.0; rules DRA-263, DRA-266, DRA-284, NV-003,
+NV-053 to NV-057.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from dra_api.rpc import ClaimRef, DeviceHealth, HealthFeed, PreparedDevice, PrepareResult
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+
+log = logging.getLogger(__name__)
+
+
+class Preparer(Protocol):
+    """What prepares claims, one by one."""
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """Make a claim's devices usable, or raise."""
+        ...
+
+    def unprepare(self, uid: str) -> None:
+        """Undo it, or raise."""
+        ...
+
+
+class DriverService:
+    """Prepare and Unprepare for a kubelet.
+
+    A claim that the API server does not have, has otherwise, or has not allocated fails the whole call, as upstream's
+    helper does; what goes wrong with one claim later is that claim's error.
+    """
+
+    def __init__(self, *, claims: ClaimReader, preparer: Preparer) -> None:
+        self._claims = claims
+        self._preparer = preparer
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Prepare claims; raises ClaimRefusedError for the whole call (rules NV-053 to NV-055)."""
+        fetched = [self._claims.fetch(reference) for reference in claims]
+        return {claim.uid: self.prepare_one(claim) for claim in fetched}
+
+    def prepare_one(self, claim: AllocatedClaim) -> PrepareResult:
+        """One claim's answer (rule NV-056)."""
+        try:
+            return PrepareResult(self._preparer.prepare(claim))
+        except Exception as error:
+            log.warning("claim %s: %s", claim, error, exc_info=log.isEnabledFor(logging.DEBUG))
+            return PrepareResult(error=f"error preparing devices for claim {claim}: prepare devices failed: {error}")
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Unprepare claims; claim uid to error text, empty when done (rule NV-107)."""
+        return {reference.uid: self.unprepare_one(reference) for reference in claims}
+
+    def unprepare_one(self, reference: ClaimRef) -> str:
+        """One claim's answer."""
+        try:
+            self._preparer.unprepare(reference.uid)
+        except Exception as error:
+            log.warning("claim %s: %s", reference, error, exc_info=log.isEnabledFor(logging.DEBUG))
+            return f"error unpreparing devices for claim {reference}: {error}"
+        return ""
+
+
+class HealthyDriverService(DriverService):
+    """A driver service that also reports device health from a feed."""
+
+    def __init__(self, *, claims: ClaimReader, preparer: Preparer, feed: HealthFeed) -> None:
+        super().__init__(claims=claims, preparer=preparer)
+        self._feed = feed
+
+    def watch_health(self) -> Iterator[Sequence[DeviceHealth]]:
+        """Complete lists of device health, newest first."""
+        return self._feed.watch_health()

@@ -1,0 +1,80 @@
+"""Time slicing: nvidia-smi told to change a GPU's scheduling, and told to change it back.
+
+The setting is the hardware's and outlives every process, so what was applied is remembered in the checkpoint. Off
+unless the gate `TimeSlicingSettings` is on. MPS is not part of this reference.
+
+Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085, NV-086, NV-089, NV-111.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from dra_api.objects import Obj
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
+from reference_impl.kubelet_plugin.configs import INTERVALS, ConfigError, EnabledSharing, Sharing
+from reference_impl.kubelet_plugin.devices import Device, Gpu
+
+Run = Callable[[Sequence[str]], None]
+_TIMEOUT = 30.0
+
+
+class SharingError(Exception):
+    """nvidia-smi could not apply a setting."""
+
+
+class NvidiaSmi:
+    """Runs the driver root's nvidia-smi. Raises SharingError when it fails."""
+
+    def __init__(self, binary: Callable[[], Path | None]) -> None:
+        self._binary = binary
+
+    def __call__(self, arguments: Sequence[str]) -> None:
+        """Run it with `arguments`, at most 30 s."""
+        binary = self._binary()
+        if binary is None:
+            raise SharingError("error running nvidia-smi: the driver root has no nvidia-smi")
+        try:
+            done = subprocess.run([str(binary), *arguments], capture_output=True, timeout=_TIMEOUT, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SharingError(f"error running nvidia-smi: {error}") from error
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).decode(errors="replace").strip()[:300]
+            raise SharingError(f"error running nvidia-smi: exit status {done.returncode}: {said}")
+
+
+class TimeSlicing:
+    """Applies and resets time slices of full GPUs."""
+
+    def __init__(self, *, enabled: bool, run: Run) -> None:
+        self.enabled = EnabledSharing(time_slicing=enabled)
+        self._run = run
+
+    def plan(self, wanted: Iterable[tuple[Device, Sharing | None]]) -> Obj:
+        """The slices that the configs ask for, by GPU uuid, as the checkpoint keeps them."""
+        intervals: Obj = {}
+        for device, sharing in wanted:
+            if sharing is None or not isinstance(device, Gpu):
+                continue
+            if sharing.mps is not None:
+                raise ConfigError("cannot use MpsConfig with the 'TimeSlicing' strategy")
+            intervals[device.uuid] = sharing.interval or "Default"
+        return {"timeSlices": intervals} if intervals else {}
+
+    def apply(self, planned: Obj) -> None:
+        """Set planned slices."""
+        for uuid, interval in planned["timeSlices"].items():
+            self.set(uuid, interval)
+
+    def undo(self, entry: ClaimEntry) -> None:
+        """Give the GPUs of a claim their default slice back."""
+        planned = entry.config_state.get("timeSlices")
+        for uuid in planned if isinstance(planned, dict) else ():
+            self.set(str(uuid), "Default")
+
+    def set(self, uuid: str, interval: str) -> None:
+        """Set one GPU's time slice (rule NV-085)."""
+        self._run(["-i", uuid, "-c", "DEFAULT"])
+        self._run(["compute-policy", "-i", uuid, "--set-timeslice", str(INTERVALS[interval])])
