@@ -1,0 +1,32 @@
+"""Taint eviction as a program: deletes pods whose devices have a NoExecute taint that they do not tolerate."""
+
+from __future__ import annotations
+
+import argparse
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from reference_impl.taint_eviction.controller import TaintEviction, TaintEvictionOptions
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the taint eviction's options."""
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="pods worked on at a time (default: 2)")
+    parser.add_argument(
+        "--rule-status-period",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="least time between two status updates of a DeviceTaintRule (default: 10)",
+    )
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the taint eviction that the options ask for."""
+    options = TaintEvictionOptions(
+        workers=args.workers,
+        device_taint_rules=args.feature_gates.get("DRADeviceTaintRules"),
+        rule_status_period=args.rule_status_period,
+    )
+    return TaintEviction(client, clock=clock, options=options)

@@ -1,0 +1,390 @@
+"""Taint eviction: deletes pods whose devices got a NoExecute taint that their claims do not tolerate.
+
+Data comes from the API server: pods, claims, ResourceSlices, and DeviceTaintRules where they are served. A pod's
+eviction is worked out anew from these at each change, so a restart forgets nothing but how many pods each rule has
+evicted. Waiting evictions run on the clock.
+
+Decisions, where kube-controller-manager v1.36 differs or is silent:
+
+- Claims for extended resources count too (upstream #141290: 1.36 overlooks `extendedResourceClaimStatus`).
+- A pod without a node is left alone even if a claim is reserved for it: the scheduler has not let it run yet.
+- A rule's first status is written before its pods are deleted, so that PodsPendingEviction can be seen (DRA-229).
+
+Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction; rules DRA-213 to DRA-229.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from dra_api.client import Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    DEVICE_TAINT_RULES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Obj,
+    Resource,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from reference_impl.claim_controller import pod_state
+from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
+from reference_impl.runtime import PartError
+from reference_impl.taint_eviction import rule_status, taints
+from reference_impl.taint_eviction.rule_status import RuleFacts
+from reference_impl.taint_eviction.taints import DeviceId, FoundTaint
+
+log = logging.getLogger(__name__)
+
+EVENT_REASON = "DeviceTaintManagerEviction"
+CONDITION_TYPE = "DisruptionTarget"
+CONDITION_REASON = "DeletionByDeviceTaintManager"
+CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
+
+
+class Key(NamedTuple):
+    """What is reconciled: a pod, a pool (`namespace` is its driver), a rule's status, or every pod with devices."""
+
+    kind: Literal["pod", "pool", "rule", "new rule", "all"]
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaintEvictionOptions:
+    """Settings of the taint eviction.
+
+    `workers`: pods worked on at the same time. `device_taint_rules`: None asks the API server whether it serves them.
+    `rule_status_period`: seconds between two status updates of one rule.
+    """
+
+    workers: int = 2
+    device_taint_rules: bool | None = None
+    rule_status_period: float = 10.0
+    event_source: str = "device-taint-eviction"
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """When a pod must go, and the rules (by name) that ask for it."""
+
+    at: datetime
+    rules: frozenset[str]
+
+
+class TaintEviction:
+    """Evicts pods from tainted devices.
+
+    `client` reaches the API server and stays the caller's. Threads run between `start` and `stop`.
+    """
+
+    name = "taint-eviction"
+
+    def __init__(self, client: KubeClient, *, clock: Clock, options: TaintEvictionOptions | None = None) -> None:
+        self.options = options or TaintEvictionOptions()
+        self._client = client
+        self._clock = clock
+        try:
+            claim_resource = client.best(RESOURCE_CLAIMS)
+        except LookupError as error:
+            raise PartError(str(error)) from error
+        self.pods = Informer(client, PODS, clock=clock)
+        self.claims = Informer(client, claim_resource, clock=clock)
+        self.claims.add_index("pool", _pools_of_claim)
+        self.slices = Informer(client, RESOURCE_SLICES.at(claim_resource.version), clock=clock)
+        self.slices.add_index("pool", _pool_of_slice)
+        informers = [self.pods, self.claims, self.slices]
+        rule_resource = self._rule_resource()
+        self.rules = Informer(client, rule_resource or DEVICE_TAINT_RULES, clock=clock)
+        if rule_resource is not None:
+            informers.append(self.rules)
+        self.loop: Loop[Key] = Loop(
+            self.name, self.reconcile, informers=informers, clock=clock, workers=self.options.workers
+        )
+        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self._lock = threading.Lock()
+        self._pending: dict[str, Eviction] = {}
+        self._evicted: Counter[str] = Counter()
+        self._status_written: dict[str, float] = {}
+        self._first_seen: dict[tuple[object, ...], datetime] = {}
+        self.pods.on_change(self._on_pod)
+        self.claims.on_change(self._on_claim)
+        self.slices.on_change(self._on_slice)
+        self.rules.on_change(self._on_rule)
+
+    def start(self) -> None:
+        """Begin to evict; returns when the informers are filled. Raises PartError when they cannot be."""
+        self.recorder.start()
+        self.loop.start()
+
+    def stop(self) -> None:
+        """End all work. Idempotent."""
+        self.loop.stop()
+        self.recorder.stop()
+
+    # -- what is reconciled, and when (handlers run under their informer's lock and read no other) --------------------
+
+    def _on_pod(self, change: Change) -> None:
+        if change.type == "DELETED":
+            with self._lock:
+                pending = self._pending.pop(uid_of(change.object), None)
+            for rule in pending.rules if pending else ():
+                self.loop.queue.add(Key("rule", name=rule))
+            return
+        if pod_state.is_scheduled(change.object) and any(pod_state.claim_names(change.object)):
+            self.loop.queue.add(Key("pod", namespace_of(change.object), name_of(change.object)))
+
+    def _on_claim(self, change: Change) -> None:
+        for claim in filter(None, (change.object, change.old)):
+            for name in _consumers(claim):
+                self.loop.queue.add(Key("pod", namespace_of(claim), name))
+
+    def _on_slice(self, change: Change) -> None:
+        for item in filter(None, (change.object, change.old)):
+            driver, pool = _driver_and_pool(item)
+            self.loop.queue.add(Key("pool", driver, pool))
+
+    def _on_rule(self, change: Change) -> None:
+        if change.type == "DELETED":
+            with self._lock:
+                self._evicted.pop(name_of(change.object), None)
+                self._status_written.pop(name_of(change.object), None)
+            self.loop.queue.add(Key("all"))
+        elif change.old is None or change.old.get("spec") != change.object.get("spec"):
+            self.loop.queue.add(Key("new rule", name=name_of(change.object)))
+
+    def reconcile(self, key: Key) -> None:
+        """Work out one pod's eviction or one rule's status, or find the pods that a change concerns."""
+        match key.kind:
+            case "pod":
+                if (pod := self.pods.get(key.name, key.namespace)) is not None:
+                    self.sync_pod(pod)
+            case "pool":
+                self._add_consumers(self.claims.by_index("pool", f"{key.namespace}/{key.name}"))
+            case "rule":
+                if (rule := self.rules.get(key.name)) is not None:
+                    self.sync_rule(rule)
+            case "new rule":
+                try:
+                    if (rule := self.rules.get(key.name)) is not None:
+                        self.sync_rule(rule)
+                finally:
+                    self._add_consumers(self.claims.list())
+            case "all":
+                self._add_consumers(self.claims.list())
+
+    def _add_consumers(self, claims: Iterable[Obj]) -> None:
+        for claim in claims:
+            if taints.results_of(claim):
+                for name in _consumers(claim):
+                    self.loop.queue.add(Key("pod", namespace_of(claim), name))
+
+    # -- a pod -------------------------------------------------------------------------------------------------------
+
+    def sync_pod(self, pod: Obj) -> None:
+        """Evict the pod, plan to, or cancel the plan."""
+        uid = uid_of(pod)
+        plan = self.plan(pod)
+        with self._lock:
+            before = self._pending.get(uid)
+            if plan is None:
+                self._pending.pop(uid, None)
+            else:
+                self._pending[uid] = plan
+        if plan is None:
+            if before is not None and self.can_be_evicted(pod):
+                self.tell(pod, "Cancelling deletion")
+                self._rules_changed(before.rules)
+            return
+        wait = (plan.at - self._clock.now()).total_seconds()
+        if wait > 0:
+            self.loop.queue.add_after(Key("pod", namespace_of(pod), name_of(pod)), wait)
+            if before is None or before.rules != plan.rules:
+                self._rules_changed(plan.rules)
+            return
+        self.evict(pod)
+        with self._lock:
+            self._pending.pop(uid, None)
+            self._evicted.update(plan.rules)
+        self._rules_changed(plan.rules)
+
+    def _rules_changed(self, names: frozenset[str]) -> None:
+        for name in names:
+            self.loop.queue.add(Key("rule", name=name))
+
+    def can_be_evicted(self, pod: Obj) -> bool:
+        """Only pods that run, or are about to, and are not on their way out already."""
+        return pod_state.is_scheduled(pod) and not pod_state.is_done(pod) and not meta(pod).get("deletionTimestamp")
+
+    def plan(self, pod: Obj) -> Eviction | None:
+        """When the pod must go: the earliest time that any taint on any of its devices asks for (DRA-214)."""
+        if not self.can_be_evicted(pod):
+            return None
+        times: list[datetime] = []
+        rules: set[str] = set()
+        for claim in self.claims_of(pod):
+            for found, at in self.claim_evictions(claim):
+                times.append(at)
+                if found.rule:
+                    rules.add(found.rule)
+        return Eviction(min(times), frozenset(rules)) if times else None
+
+    def claims_of(self, pod: Obj) -> Iterator[Obj]:
+        """The claims that are reserved for the pod, extended resource claims included."""
+        for name in dict.fromkeys(pod_state.claim_names(pod)):
+            claim = self.claims.get(name, namespace_of(pod))
+            if claim is not None and pod_state.is_reserved_for(claim, pod):
+                yield claim
+
+    def claim_evictions(self, claim: Obj) -> Iterator[tuple[FoundTaint, datetime]]:
+        """Each taint on the claim's devices that is not tolerated for good, and when it takes effect."""
+        for result in taints.results_of(claim):
+            for found in self.taints_of(taints.device_of(result)):
+                at = self.eviction_time(found, result)
+                if at is not None:
+                    yield found, at
+
+    def taints_of(self, device: DeviceId) -> Iterator[FoundTaint]:
+        """The NoExecute taints on a device: its slice's and those of matching rules."""
+        yield from taints.slice_taints(self.slices.by_index("pool", f"{device.driver}/{device.pool}"), device)
+        yield from taints.rule_taints(self.rules.list(), device)
+
+    def eviction_time(self, found: FoundTaint, result: Obj) -> datetime | None:
+        """When this taint makes users of this allocation result leave; None when it is tolerated."""
+        taint = found.taint
+        key = (taints.device_of(result), found.rule, taint.get("key"), taint.get("value"))
+        first_seen = self._first_seen.setdefault(key, self._clock.now()) if not taint.get("timeAdded") else None
+        return taints.eviction_time(taint, result.get("tolerations") or (), first_seen=first_seen or self._clock.now())
+
+    def evict(self, pod: Obj) -> None:
+        """Event, condition, delete (DRA-225). Repeating it does no harm."""
+        conditions = pod.get("status", {}).get("conditions") or ()
+        marked = any(c.get("type") == CONDITION_TYPE and c.get("reason") == CONDITION_REASON for c in conditions)
+        if not marked:
+            self.tell(pod, "Marking for deletion")
+            self.set_condition(pod)
+        try:
+            self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod))
+        except NotFound:
+            return
+        except Conflict:
+            log.debug("pod %s/%s was replaced meanwhile", namespace_of(pod), name_of(pod))
+
+    def set_condition(self, pod: Obj) -> None:
+        """The condition DisruptionTarget=True on this very pod."""
+        condition = {
+            "type": CONDITION_TYPE,
+            "status": "True",
+            "reason": CONDITION_REASON,
+            "message": CONDITION_MESSAGE,
+            "lastTransitionTime": timestamp(self._clock.now()),
+        }
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": [condition]}}
+        try:
+            self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
+        except NotFound:
+            return
+
+    def tell(self, pod: Obj, message: str) -> None:
+        """An event on the pod."""
+        self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Normal", EVENT_REASON, message)
+
+    # -- a rule ------------------------------------------------------------------------------------------------------
+
+    def sync_rule(self, rule: Obj) -> None:
+        """Bring the rule's condition up to date, not more often than the period allows (DRA-228, DRA-229)."""
+        effect = str((rule.get("spec", {}).get("taint") or {}).get("effect") or "")
+        current = rule_status.held(rule).get("observedGeneration") == meta(rule).get("generation")
+        if effect == "None" and current and rule_status.held(rule).get("reason") == "NoEffect":
+            return  # said once
+        name = name_of(rule)
+        with self._lock:
+            last = self._status_written.get(name)
+        if last is not None and current:
+            wait = last + self.options.rule_status_period - self._clock.monotonic()
+            if wait > 0:
+                self.loop.queue.add_after(Key("rule", name=name), wait)
+                return
+        said = rule_status.say(self.facts(rule, effect))
+        if rule_status.is_current(rule, said):
+            return
+        try:
+            written = self._client.update_status(
+                self.rules.resource, rule_status.with_condition(rule, said, now=self._clock.now())
+            )
+        except NotFound:
+            return
+        self.rules.assume(written)
+        with self._lock:
+            self._status_written[name] = self._clock.monotonic()
+
+    def facts(self, rule: Obj, effect: str) -> RuleFacts:
+        """What the rule touches now, as if its effect were NoExecute."""
+        taint = {**(rule.get("spec", {}).get("taint") or {}), "effect": taints.NO_EXECUTE}
+        found = FoundTaint(taint, name_of(rule))
+        pods: set[tuple[str, str]] = set()
+        allocated: set[DeviceId] = set()
+        for claim in self.claims.list():
+            results = [item for item in taints.results_of(claim) if taints.selects(rule, taints.device_of(item))]
+            allocated.update(taints.device_of(item) for item in results)
+            if any(self.eviction_time(found, item) is not None for item in results):
+                for name in _consumers(claim):
+                    pod = self.pods.get(name, namespace_of(claim))
+                    if pod is not None and pod_state.is_reserved_for(claim, pod) and self.can_be_evicted(pod):
+                        pods.add((namespace_of(pod), name))
+        published = {device for device, _ in taints.devices_in(self._newest_slices()) if taints.selects(rule, device)}
+        with self._lock:
+            evicted = self._evicted[name_of(rule)]
+        return RuleFacts(effect, pods, evicted, len(published), len(allocated))
+
+    def _newest_slices(self) -> Iterator[Obj]:
+        pools: dict[tuple[str, str], list[Obj]] = {}
+        for item in self.slices.list():
+            pools.setdefault(_driver_and_pool(item), []).append(item)
+        for items in pools.values():
+            yield from taints.newest(items)
+
+    # -- set up ------------------------------------------------------------------------------------------------------
+
+    def _rule_resource(self) -> Resource | None:
+        if self.options.device_taint_rules is False:
+            return None
+        for version in ("v1", "v1beta2", "v1alpha3"):
+            if self._client.serves(DEVICE_TAINT_RULES.at(version)):
+                return DEVICE_TAINT_RULES.at(version)
+        if self.options.device_taint_rules:
+            raise PartError("DRADeviceTaintRules is on, but the API server does not serve devicetaintrules")
+        return None
+
+
+def _consumers(claim: Obj) -> list[str]:
+    return [
+        str(entry.get("name"))
+        for entry in (claim.get("status") or {}).get("reservedFor") or ()
+        if entry.get("resource") == "pods" and not entry.get("apiGroup")
+    ]
+
+
+def _driver_and_pool(item: Obj) -> tuple[str, str]:
+    spec = item.get("spec") or {}
+    return str(spec.get("driver")), str((spec.get("pool") or {}).get("name"))
+
+
+def _pool_of_slice(item: Obj) -> list[str]:
+    return ["/".join(_driver_and_pool(item))]
+
+
+def _pools_of_claim(claim: Obj) -> set[str]:
+    return {f"{item.get('driver')}/{item.get('pool')}" for item in taints.results_of(claim)}

@@ -1,0 +1,105 @@
+"""The condition EvictionInProgress of a DeviceTaintRule: what it says and how it is worded.
+
+Pure functions. Source: kube-controller-manager v1.36 (devicetainteviction), texts as observed on 1.36.2; DRA-228,
+DRA-229.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from dra_api.clock import timestamp
+from dra_api.objects import Obj, meta
+
+EVICTION_IN_PROGRESS = "EvictionInProgress"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """What a rule touches now. `pods` are (namespace, name) of those that it makes leave, or would."""
+
+    effect: str
+    pods: Collection[tuple[str, str]]
+    evicted: int
+    published_devices: int
+    allocated_devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Status, reason and message of the condition."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def say(facts: RuleFacts) -> Said:
+    """The condition for these facts."""
+    if facts.effect == "None":
+        return Said("False", "NoEffect", _simulation(facts))
+    if facts.effect != "NoExecute":
+        return Said("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
+    done = f"{_count(facts.evicted, 'pod')} evicted since starting the controller." if facts.evicted else ""
+    if facts.pods:
+        need = "needs" if len(facts.pods) == 1 else "need"
+        pending = f"{_count(len(facts.pods), 'pod')} {need} to be evicted in {_namespaces(facts)}."
+        return Said("True", "PodsPendingEviction", f"{pending} {done}".strip())
+    return Said("False", "Completed" if facts.evicted else "NotStarted", done)
+
+
+def _simulation(facts: RuleFacts) -> str:
+    return (
+        f"{_count(facts.published_devices, 'published device')} selected. "
+        f"{_count(facts.allocated_devices, 'allocated device')} selected. "
+        f"{_count(len(facts.pods), 'pod')} would be evicted in {_namespaces(facts)} if the effect was NoExecute. "
+        "This information will not be updated again. Recreate the DeviceTaintRule to trigger an update."
+    )
+
+
+def _namespaces(facts: RuleFacts) -> str:
+    return _count(len({namespace for namespace, _ in facts.pods}), "namespace")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def held(rule: Obj) -> Obj:
+    """The rule's present condition; an empty dict where it has none."""
+    for condition in (rule.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == EVICTION_IN_PROGRESS:
+            return dict(condition)
+    return {}
+
+
+def is_current(rule: Obj, said: Said) -> bool:
+    """Whether the rule's condition says this already, about this generation."""
+    now = held(rule)
+    return (now.get("status"), now.get("reason"), now.get("message") or "", now.get("observedGeneration")) == (
+        said.status,
+        said.reason,
+        said.message,
+        meta(rule).get("generation"),
+    )
+
+
+def with_condition(rule: Obj, said: Said, *, now: datetime) -> Obj:
+    """The rule with its condition brought up to date."""
+    before = held(rule)
+    condition: Obj = {
+        "type": EVICTION_IN_PROGRESS,
+        "status": said.status,
+        "reason": said.reason,
+        "message": said.message,
+        "lastTransitionTime": before["lastTransitionTime"]
+        if before.get("status") == said.status and before.get("lastTransitionTime")
+        else timestamp(now),
+    }
+    if generation := meta(rule).get("generation"):
+        condition["observedGeneration"] = generation
+    status = dict(rule.get("status") or {})
+    others = [item for item in status.get("conditions") or () if item.get("type") != EVICTION_IN_PROGRESS]
+    return {**rule, "status": {**status, "conditions": [*others, condition]}}
