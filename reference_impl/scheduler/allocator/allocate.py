@@ -1,0 +1,276 @@
+"""Allocation on one node: all claims of a pod or none.
+
+`allocate` is a pure function of its arguments (share ids aside). It turns requests into tasks, chooses among
+prioritized alternatives, runs the search, and puts the results together.
+
+Source: allocator_incubating.go Allocate (v0.36); rules DRA-134, DRA-146 to DRA-157, DRA-181 to DRA-188.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reference_impl.scheduler.allocator import capacity, explain, results, selectors
+from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
+from reference_impl.scheduler.allocator.model import (
+    MAX_RESULTS,
+    Allocation,
+    AllocationError,
+    Claim,
+    Classes,
+    Device,
+    Features,
+    Outcome,
+    Request,
+    SubRequest,
+)
+from reference_impl.scheduler.allocator.search import (
+    MAX_STEPS,
+    ConstraintBreach,
+    FailedDevice,
+    Problem,
+    Search,
+    Task,
+)
+from reference_impl.scheduler.allocator.taken import Taken
+
+MODES = frozenset({"ExactCount", "All"})
+
+
+def new_share_id() -> str:
+    """A fresh id for one share of a device (UUID version 4)."""
+    return str(uuid.uuid4())
+
+
+def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
+    """What is wrong with a claim whatever the node. Raises AllocationError (digest 3.2)."""
+    for request in claim.requests:
+        if request.prioritized and not features.prioritized_list:
+            raise AllocationError(f"claim {claim.key}, request {request.name}: firstAvailable needs DRAPrioritizedList")
+        for sub in request.alternatives:
+            where = f"claim {claim.key}, request {sub.name}"
+            if sub.class_name not in classes:
+                raise AllocationError(f"request {sub.name}: device class {sub.class_name} does not exist")
+            if sub.mode not in MODES:
+                raise AllocationError(f"{where}: unsupported allocation mode {sub.mode}")
+            if sub.admin_access and not features.admin_access:
+                raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
+            if sub.capacity and not features.consumable_capacity:
+                raise AllocationError(f"{where}: capacity is requested, but the feature is disabled")
+    for constraint in claim.constraints:
+        if not constraint.kind:
+            raise AllocationError(f"claim {claim.key}: a constraint is neither matchAttribute nor distinctAttribute")
+        if constraint.kind == "distinctAttribute" and not features.consumable_capacity:
+            raise AllocationError(f"claim {claim.key}: distinctAttribute is used, but the feature is disabled")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One alternative of one request on this node, with the size it would have."""
+
+    request: Request
+    number: int
+    task: Task
+
+
+class Allocator:
+    """The claims of one pod against any number of nodes."""
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        classes: Classes,
+        *,
+        features: Features | None = None,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        """Check the claims. `max_steps` bounds the search on one node. Raises AllocationError (digest 3.2)."""
+        self.claims = claims
+        self.classes = classes
+        self.features = features or Features()
+        self.max_steps = max_steps
+        self._constraints = [constraint for claim in claims for constraint in claim.constraints]
+        self._first_constraint = [0]
+        for claim in claims:
+            check_claim(claim, classes, self.features)
+            self._first_constraint.append(self._first_constraint[-1] + len(claim.constraints))
+
+    # -- the front door --------------------------------------------------------------------------------------------
+
+    def on(self, inventory: NodeInventory, taken: Taken, *, why: bool = True) -> Outcome:
+        """Try one node; `why` asks for the reason of a failure, which costs more than the failure.
+
+        Raises AllocationError when a selector fails, a pool is in the way of an All request, or a limit is passed.
+        """
+        problem = Problem(inventory, taken, self.claims, self._constraints, self.features, steps=self.max_steps)
+        try:
+            options = self._options(inventory)
+            found = self._choose(problem, options)
+        except FailedDevice as failed:
+            raise self._selector_error(inventory, failed.task, failed.position) from None
+        except ConstraintBreach as breach:
+            raise AllocationError(
+                f"claim {self.claims[breach.task.claim].key}, request {breach.task.request.name}: cannot add device "
+                f"{inventory.devices[breach.position].id} because a claim constraint would not be satisfied"
+            ) from None
+        if found is not None:
+            tasks, picked, numbers = found
+            return Outcome(tuple(self._assemble(inventory, tasks, picked, numbers)))
+        if (broken := inventory.unusable("invalid")) is not None:
+            raise AllocationError(
+                f"invalid resource pools were encountered: {broken.id.driver}/{broken.id.pool}: {broken.reason}",
+                on_node_only=True,
+            )
+        return Outcome(None, explain.failure(problem, options) if why else "")
+
+    # -- from requests to tasks ------------------------------------------------------------------------------------
+
+    def _options(self, inventory: NodeInventory) -> list[list[Option]]:
+        """For each request of each claim its alternatives that are possible at all on this node."""
+        found: list[list[Option]] = []
+        for claim_number, claim in enumerate(self.claims):
+            for request in claim.requests:
+                tasks = [self._task(inventory, claim_number, sub) for sub in request.alternatives]
+                found.append([Option(request, number, task) for number, task in enumerate(tasks)])
+            self._check_size(claim, found[len(found) - len(claim.requests) :])
+        return found
+
+    def _check_size(self, claim: Claim, options: list[list[Option]]) -> None:
+        """More devices than a claim can hold are an error, not a node that does not fit (DRA-156, DRA-157)."""
+        least = sum(min(option.task.count for option in alternatives) for alternatives in options)
+        if exceeds_limit(least):
+            raise AllocationError(
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_RESULTS}"
+            )
+
+    def _task(self, inventory: NodeInventory, claim_number: int, sub: SubRequest) -> Task:
+        claim = self.claims[claim_number]
+        matched = inventory.matching(sub, self.classes[sub.class_name], claim)
+        first = self._first_constraint[claim_number]
+        constraints = tuple(
+            first + number for number, constraint in enumerate(claim.constraints) if constraint.covers(sub)
+        )
+        if not sub.all_devices:
+            mask = matched.mask & ~inventory.repelling(sub)
+            mask &= ~inventory.too_small(sub, mask)
+            return Task(claim_number, sub, sub.count, mask, matched.failed, constraints=constraints)
+        refuse_unusable_pools(inventory, claim, sub)
+        if matched.failed:
+            task = Task(claim_number, sub, 0, matched.mask, matched.failed)
+            raise FailedDevice(task, next(bits(matched.failed)))
+        wanted = matched.mask & ~inventory.too_small(sub, matched.mask)
+        # A taint does not make the request smaller: a device that must be taken and cannot be ends it.
+        blocked = bool(wanted & inventory.repelling(sub))
+        return Task(
+            claim_number,
+            sub,
+            wanted.bit_count(),
+            0 if blocked else wanted,
+            everything=True,
+            constraints=constraints,
+        )
+
+    # -- alternatives ----------------------------------------------------------------------------------------------
+
+    def _choose(
+        self, problem: Problem, options: list[list[Option]]
+    ) -> tuple[list[Task], list[list[int]], tuple[int, ...]] | None:
+        """The first choice of alternatives, in order of preference, with devices for all of it.
+
+        Requests without a choice are always in; those with one join from first to last, so that a start that cannot
+        work is left at once with everything that would follow it.
+        """
+        for numbers in self._prefixes(problem, options, ()):
+            tasks = [alternatives[number].task for alternatives, number in zip(options, numbers, strict=True)]
+            picked = self._solve(problem, tasks)
+            if picked is not None:
+                return tasks, picked, numbers
+        return None
+
+    def _prefixes(
+        self, problem: Problem, options: list[list[Option]], chosen: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Complete choices that begin with `chosen`, best first, skipping beginnings that cannot work."""
+        position = len(chosen)
+        while position < len(options) and len(options[position]) == 1:
+            chosen, position = (*chosen, 0), position + 1
+        if position == len(options):
+            yield chosen
+            return
+        last = not any(len(alternatives) > 1 for alternatives in options[position + 1 :])
+        for number in range(len(options[position])):
+            attempt = (*chosen, number)
+            if not last:
+                tasks = [
+                    alternatives[attempt[at] if at < len(attempt) else 0].task
+                    for at, alternatives in enumerate(options)
+                    if at < len(attempt) or len(alternatives) == 1
+                ]
+                if self._solve(problem, tasks) is None:
+                    continue
+            yield from self._prefixes(problem, options, attempt)
+
+    def _solve(self, problem: Problem, tasks: list[Task]) -> list[list[int]] | None:
+        for claim_number in range(len(self.claims)):
+            if exceeds_limit(sum(task.count for task in tasks if task.claim == claim_number)):
+                return None
+        if not all(satisfied_by_nothing_less(task) for task in tasks):
+            return None
+        return Search(problem, tasks).run()
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def _assemble(
+        self, inventory: NodeInventory, tasks: list[Task], picked: list[list[int]], numbers: tuple[int, ...]
+    ) -> Iterator[Allocation]:
+        def is_shared(device: Device, request: SubRequest) -> bool:
+            return not request.admin_access and capacity.shareable(device, enabled=self.features.consumable_capacity)
+
+        for claim_number, claim in enumerate(self.claims):
+            mine = [at for at, task in enumerate(tasks) if task.claim == claim_number]
+            chosen = [(tasks[at].request, [inventory.devices[position] for position in picked[at]]) for at in mine]
+            result = results.assemble(
+                claim, chosen, inventory.node, self.classes, is_shared=is_shared, make_share_id=new_share_id
+            )
+            prioritized = tuple(
+                numbers[at] for at, request in zip(mine, claim.requests, strict=True) if request.prioritized
+            )
+            yield Allocation(claim, result, prioritized)
+
+    def _selector_error(self, inventory: NodeInventory, task: Task, position: int) -> AllocationError:
+        """Ask the failed selector once more, for the words of this claim."""
+        claim = self.claims[task.claim]
+        device_class = self.classes[task.request.class_name]
+        try:
+            selectors.matches(inventory.devices[position], task.request, device_class, claim)
+        except selectors.SelectorError as error:
+            return error
+        return AllocationError(f"claim {claim.key}: a selector failed", on_node_only=True)
+
+
+def exceeds_limit(devices: int) -> bool:
+    """Whether a claim would get more devices than its status can hold (DRA-156, DRA-157)."""
+    return devices > MAX_RESULTS
+
+
+def satisfied_by_nothing_less(task: Task) -> bool:
+    """An All request needs at least one device, and every one of them (DRA-154, DRA-155)."""
+    return not task.everything or (task.count > 0 and task.mask.bit_count() == task.count)
+
+
+def refuse_unusable_pools(inventory: NodeInventory, claim: Claim, sub: SubRequest) -> None:
+    """All means all: a pool that cannot be read yet may hold more. Raises AllocationError (DRA-147)."""
+    if (pool := inventory.unusable("incomplete")) is not None:
+        raise AllocationError(
+            f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "
+            f"{pool.id.driver}/{pool.id.pool} is currently being updated ({pool.reason})",
+            on_node_only=True,
+        )
+    if (pool := inventory.unusable("invalid")) is not None:
+        raise AllocationError(
+            f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "
+            f"{pool.id.driver}/{pool.id.pool} is invalid ({pool.reason})",
+            on_node_only=True,
+        )

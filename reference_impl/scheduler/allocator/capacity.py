@@ -1,0 +1,107 @@
+"""Consumable capacity (KEP-5075): what a request takes from a device that several may share, and whether it fits.
+
+Pure functions. Amounts are integers in billionths.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go (v0.36); rules DRA-201
+to DRA-212.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dra_api.objects import Obj
+from dra_api.quantity import Format, Quantity
+from reference_impl.scheduler.allocator.model import Capacity, Device, SubRequest, amount, qualified
+
+_UNIT = 10**9
+
+
+def shareable(device: Device, *, enabled: bool) -> bool:
+    """Whether several results may name `device` (never "in use", only used up)."""
+    return enabled and device.allow_multiple
+
+
+def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
+    """Whether the device's capacities can serve the request at all, whatever is left (DRA-205 to DRA-208)."""
+    wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
+    for name, quantity in wanted.items():
+        capacity = device.capacity.get(name)
+        if capacity is None:
+            return False
+        if not shared and quantity > capacity.value:
+            return False
+    if not shared:
+        return True
+    for name, capacity in device.capacity.items():
+        consumed = consumption(capacity, wanted.get(name))
+        if consumed > capacity.value or violates(capacity, consumed):
+            return False
+    return True
+
+
+def consumption(capacity: Capacity, requested: Quantity | None) -> Quantity:
+    """What is taken of one capacity for a request of `requested` (None: it did not ask) (DRA-202 to DRA-204)."""
+    policy = capacity.policy or {}
+    if requested is None:
+        return Quantity.parse(str(policy["default"])) if policy.get("default") is not None else capacity.value
+    if policy.get("validRange"):
+        return round_up_to_range(requested, policy["validRange"])
+    if policy.get("validValues"):
+        return round_up_to_value(requested, policy["validValues"])
+    return requested
+
+
+def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
+    """The smallest min + k × step that is not below `requested`."""
+    minimum = Quantity.parse(str(valid["min"]))
+    if requested <= minimum:
+        return minimum
+    if valid.get("step") is None:
+        return requested
+    base, step = amount(minimum), amount(valid["step"])
+    if step <= 0:
+        return requested
+    steps = -(-(requested.scaled_value(-9) - base) // step)
+    return from_amount(base + steps * step, requested.format)
+
+
+def round_up_to_value(requested: Quantity, valid: list[object]) -> Quantity:
+    """The smallest valid value that is not below `requested`; above all of them, `requested` itself."""
+    candidates = [value for value in (Quantity.parse(str(text)) for text in valid) if value >= requested]
+    return min(candidates, default=requested)
+
+
+def violates(capacity: Capacity, consumed: Quantity) -> bool:
+    """Whether `consumed` breaks the capacity's policy; the default never does."""
+    policy = capacity.policy or {}
+    if policy.get("default") is not None and consumed == Quantity.parse(str(policy["default"])):
+        return False
+    if valid := policy.get("validRange"):
+        maximum = valid.get("max")
+        return maximum is not None and consumed > Quantity.parse(str(maximum))
+    if values := policy.get("validValues"):
+        return all(consumed != Quantity.parse(str(value)) for value in values)
+    return False
+
+
+def consumed_by(device: Device, request: SubRequest) -> dict[str, Quantity]:
+    """What a shared device's result takes of every capacity, by the names that the slice uses."""
+    wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
+    return {capacity.name: consumption(capacity, wanted.get(name)) for name, capacity in device.capacity.items()}
+
+
+def fits(device: Device, taken: Mapping[str, int], request: SubRequest) -> bool:
+    """Whether what is left of a shared device serves the request; `taken` is by the slice's names (DRA-212)."""
+    extra = consumed_by(device, request)
+    return all(
+        taken.get(capacity.name, 0) + extra[capacity.name].scaled_value(-9) <= capacity.value.scaled_value(-9)
+        for capacity in device.capacity.values()
+    )
+
+
+def from_amount(billionths: int, form: Format) -> Quantity:
+    """A quantity of so many billionths."""
+    if billionths % _UNIT == 0:
+        return Quantity(billionths // _UNIT, format=form)
+    return Quantity(billionths, scale=-9, format=form)

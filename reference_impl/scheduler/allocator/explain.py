@@ -1,0 +1,119 @@
+"""Why claims do not fit on a node, in one sentence: which request, which constraint, what is in the way.
+
+Asked only after a failed search. The sentence is found by asking smaller questions of the same search; nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reference_impl.scheduler.allocator import matching
+from reference_impl.scheduler.allocator.inventory import NodeInventory
+from reference_impl.scheduler.allocator.matching import Need
+from reference_impl.scheduler.allocator.model import AllocationError
+from reference_impl.scheduler.allocator.search import ConstraintBreach, FailedDevice, Problem, Search, Task
+
+if TYPE_CHECKING:
+    from reference_impl.scheduler.allocator.allocate import Option
+
+_STEPS = 2_000
+
+
+def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
+    """The reason why no choice among `options` works."""
+    for alternatives in options:
+        reasons = [lone_request(problem, option.task) for option in alternatives]
+        if all(reasons):
+            return "; ".join(reasons)
+    tasks = [alternatives[-1].task for alternatives in options]
+    return together(problem, tasks)
+
+
+def lone_request(problem: Problem, task: Task) -> str:
+    """What is wrong with one request on its own; empty when it alone would fit."""
+    inventory, request = problem.inventory, task.request
+    where = f"claim {problem.claims[task.claim].key}, request {request.name}"
+    want = "all devices" if task.everything else f"{task.count} device{'s'[: task.count != 1]}"
+    total = len(inventory.devices)
+    matched = task.mask.bit_count()
+    if not total:
+        return f"{where}: wants {want}, but the node has no usable device{incomplete(inventory)}"
+    if task.everything and not task.count:
+        return f"{where}: wants all devices, but none of {total} on the node matches its selectors"
+    if task.everything and not task.mask:
+        return f"{where}: wants all devices, but one of {task.count} has a taint that it does not tolerate"
+    if not task.everything and matched < task.count:
+        repelled = (inventory.repelling(request)).bit_count()
+        hint = f", {repelled} of them with a taint that it does not tolerate" if repelled else ""
+        return (
+            f"{where}: wants {want}, but only {matched} of {total} on the node match{'es'[: 2 * (matched == 1)]} "
+            f"its selectors, capacity and tolerations{hint}"
+        )
+    if not request.admin_access:
+        free = (task.mask & ~problem.busy).bit_count()
+        if free < task.count:
+            return f"{where}: wants {want}, but only {free} of {matched} matching {be(free)} free"
+    if solvable(problem, [task]):
+        return ""
+    if any(inventory.devices[at].counters for at in range(total) if task.mask >> at & 1) and not task.constraints:
+        return f"{where}: wants {want}, but the shared counters of its devices are used up"
+    return f"{where}: wants {want}, but {limits_of(problem, [task])}"
+
+
+def together(problem: Problem, tasks: Sequence[Task]) -> str:
+    """Each request fits alone, all together do not: what stands in the way."""
+    count = sum(task.count for task in tasks)
+    needs = [Need(task.count, task.mask & ~problem.busy) for task in tasks if not task.request.admin_access]
+    if not any(task.mask & problem.inventory.shareable for task in tasks) and not matching.satisfiable(needs):
+        union = 0
+        for need in needs:
+            union |= need.mask
+        return f"the requests together want {count} devices, but share too few: {union.bit_count()} matching are free"
+    return f"the requests together want {count} devices, but {limits_of(problem, tasks)}"
+
+
+def limits_of(problem: Problem, tasks: Sequence[Task]) -> str:
+    """Which constraint, or else the counters, cannot be kept: the one without which the tasks would fit."""
+    for position, constraint in enumerate(problem.constraints):
+        without = [
+            Task(
+                task.claim,
+                task.request,
+                task.count,
+                task.mask,
+                everything=task.everything,
+                constraints=tuple(number for number in task.constraints if number != position),
+            )
+            for task in tasks
+        ]
+        if any(position in task.constraints for task in tasks) and solvable(problem, without):
+            over = f" over requests {', '.join(constraint.requests)}" if constraint.requests else ""
+            return f"no free devices satisfy {constraint.kind} {constraint.attribute}{over}"
+    if any(task.constraints for task in tasks):
+        return "no free devices satisfy all its constraints together"
+    if problem.left:
+        return "the shared counters of its devices are used up"
+    return "the free capacity of shared devices does not suffice"
+
+
+def solvable(problem: Problem, tasks: Sequence[Task]) -> bool:
+    """Whether a short search finds devices for `tasks`."""
+    trial = Problem(
+        problem.inventory, problem.taken, problem.claims, problem.constraints, problem.features, steps=_STEPS
+    )
+    try:
+        return Search(trial, tasks).run() is not None
+    except (AllocationError, FailedDevice, ConstraintBreach):
+        return False
+
+
+def incomplete(inventory: NodeInventory) -> str:
+    """A hint about pools that cannot be used yet."""
+    pool = inventory.unusable("incomplete")
+    return f" (pool {pool.id.driver}/{pool.id.pool} is incomplete: {pool.reason})" if pool else ""
+
+
+def be(count: int) -> str:
+    """`is` or `are`."""
+    return "is" if count == 1 else "are"

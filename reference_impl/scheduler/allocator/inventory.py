@@ -1,0 +1,124 @@
+"""What one node offers, prepared for searching: devices in order, one bit each, and masks of those that match.
+
+Built from the node's pools; immutable but for caches that live and die with it. A mask is an int whose bit i stands
+for the i-th device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reference_impl.scheduler.allocator import capacity, constraints, pools, selectors, taints
+from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, Slice, SubRequest
+from reference_impl.scheduler.allocator.pools import NodePool
+from reference_impl.scheduler.allocator.taken import Taken
+from reference_impl.scheduler.node_match import NodeFacts
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The set bits of `mask`, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Devices that pass all selectors, and those on which a selector failed."""
+
+    mask: int
+    failed: int
+
+
+class NodeInventory:
+    """The devices that one node offers."""
+
+    def __init__(self, node: NodeFacts, node_pools: Sequence[NodePool], features: Features) -> None:
+        self.node = node
+        self.features = features
+        self.pools = pools.order(node_pools)
+        self.devices: list[Device] = []
+        self.pool_of: list[NodePool] = []
+        self.index: dict[tuple[int, str], int] = {}
+        self.shareable = 0
+        self.tainted = 0
+        for number, pool in enumerate(self.pools):
+            for device in pool.devices:
+                bit = 1 << len(self.devices)
+                self.index[number, device.id.device] = len(self.devices)
+                if capacity.shareable(device, enabled=features.consumable_capacity):
+                    self.shareable |= bit
+                if device.taints:
+                    self.tainted |= bit
+                self.devices.append(device)
+                self.pool_of.append(pool)
+        self.everything = (1 << len(self.devices)) - 1
+        self._matched: dict[object, Matched] = {}
+        self._values: dict[str, dict[constraints.Values, int]] = {}
+
+    @classmethod
+    def build(cls, node: NodeFacts, slices_by_pool: Sequence[Sequence[Slice]], features: Features) -> NodeInventory:
+        """Prepare `node` from all slices of every pool that may concern it."""
+        seen = (pools.view_pool(slices, node, features) for slices in slices_by_pool if slices)
+        return cls(node, [pool for pool in seen if pool is not None], features)
+
+    def unusable(self, state: pools.PoolState) -> NodePool | None:
+        """The first pool in `state`, if any."""
+        return next((pool for pool in self.pools if pool.state == state), None)
+
+    def in_use(self, taken: Taken) -> int:
+        """The mask of devices in exclusive use."""
+        mask = 0
+        for number, pool in enumerate(self.pools):
+            for name in taken.exclusive.get(pool.id, ()):
+                position = self.index.get((number, name))
+                if position is not None:
+                    mask |= 1 << position
+        return mask
+
+    def matching(self, request: SubRequest, device_class: DeviceClass, claim: Claim) -> Matched:
+        """Devices that pass the selectors of class and request, whether free or not."""
+        key = (device_class.name, device_class.selectors, request.selectors)
+        known = self._matched.get(key)
+        if known is None:
+            mask = failed = 0
+            for position, device in enumerate(self.devices):
+                try:
+                    if selectors.matches(device, request, device_class, claim):
+                        mask |= 1 << position
+                except selectors.SelectorError:
+                    failed |= 1 << position
+            known = self._matched[key] = Matched(mask, failed)
+        return known
+
+    def repelling(self, request: SubRequest) -> int:
+        """Devices whose taints `request` does not tolerate."""
+        mask = 0
+        if self.tainted and self.features.device_taints:
+            for position in bits(self.tainted):
+                if taints.untolerated(self.devices[position], request) is not None:
+                    mask |= 1 << position
+        return mask
+
+    def too_small(self, request: SubRequest, among: int) -> int:
+        """Devices of `among` whose capacity could never serve `request`."""
+        considered = among if request.capacity else among & self.shareable
+        mask = 0
+        for position in bits(considered):
+            shared = bool(self.shareable >> position & 1)
+            if not capacity.acceptable(self.devices[position], request, shared=shared):
+                mask |= 1 << position
+        return mask
+
+    def by_value(self, attribute: str) -> dict[constraints.Values, int]:
+        """Devices by their values of a constrained attribute; those without it are in none."""
+        known = self._values.get(attribute)
+        if known is None:
+            known = self._values[attribute] = {}
+            for position, device in enumerate(self.devices):
+                values = constraints.values(device, attribute, self.features)
+                if values is not None:
+                    known[values] = known.get(values, 0) | 1 << position
+        return known

@@ -1,0 +1,393 @@
+"""The allocator's words: devices, slices, requests and claims, decoded once from the API's dicts.
+
+Everything is frozen; a decoded object lives as long as the object it came from is current. `Device.verdicts` is the
+one exception: a cache of selector verdicts that lives and dies with its device.
+
+Source: resource.k8s.io/v1 types of k8s.io/api v0.36; the v1beta1 shapes (`basic` devices, flat requests) are read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from dra_api.objects import Obj, name_of, namespace_of, uid_of
+from dra_api.quantity import Quantity
+
+# Limits of resource.k8s.io/v1 (types.go).
+MAX_RESULTS = 32
+
+
+class PoolId(NamedTuple):
+    """A pool is unique by its driver and name; equal names of two drivers are different pools."""
+
+    driver: str
+    pool: str
+
+
+class DeviceId(NamedTuple):
+    """A device is unique by driver, pool and name."""
+
+    driver: str
+    pool: str
+    device: str
+
+    @property
+    def pool_id(self) -> PoolId:
+        """The device's pool."""
+        return PoolId(self.driver, self.pool)
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+# An attribute's value for comparison: its type and text, so that "1" the string never equals 1 the number.
+AttributeValue: TypeAlias = tuple[str, Any]
+_SCALARS = {"string": "string", "int": "int", "bool": "bool", "version": "version"}
+_LISTS = {"strings": "string", "ints": "int", "bools": "bool", "versions": "version"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One device attribute: one value, or several where it is a list."""
+
+    values: tuple[AttributeValue, ...]
+    is_list: bool = False
+
+    @classmethod
+    def decode(cls, raw: Obj) -> Attribute:
+        """Read a v1.DeviceAttribute; one of an unknown type has no values and equals nothing."""
+        for key, kind in _SCALARS.items():
+            if raw.get(key) is not None:
+                return cls(((kind, raw[key]),))
+        for key, kind in _LISTS.items():
+            if raw.get(key) is not None:
+                return cls(tuple((kind, value) for value in raw[key]), is_list=True)
+        return cls(())
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """One device taint."""
+
+    key: str
+    value: str
+    effect: str
+
+    @classmethod
+    def decode(cls, raw: Obj) -> Taint:
+        """Read a v1.DeviceTaint."""
+        return cls(str(raw.get("key") or ""), str(raw.get("value") or ""), str(raw.get("effect") or ""))
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """One capacity of a device: its name as published, its value, and the policy that rounds requests (KEP-5075)."""
+
+    name: str
+    value: Quantity
+    policy: Obj | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Device:
+    """One device of one slice, with the slice's facts that bear on it.
+
+    `attributes` and `capacity` are keyed by fully qualified names (`domain/id`). `counters` maps counter set and
+    counter name to what the device takes, in billionths. `node_name`, `node_selector` and `all_nodes` say where the
+    device can be used; exactly one is set.
+    """
+
+    id: DeviceId
+    attributes: Mapping[str, Attribute]
+    capacity: Mapping[str, Capacity]
+    taints: tuple[Taint, ...]
+    counters: Mapping[tuple[str, str], int]
+    node_name: str
+    node_selector: Obj | None
+    all_nodes: bool
+    per_device_node: bool
+    allow_multiple: bool
+    binds_to_node: bool
+    binding_conditions: tuple[str, ...]
+    binding_failure_conditions: tuple[str, ...]
+    raw: Obj
+    verdicts: dict[Any, Any] = field(default_factory=dict)
+
+    def attribute(self, name: str) -> Attribute | None:
+        """The attribute of a fully qualified name, or None."""
+        return self.attributes.get(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    """One ResourceSlice. `node_name`, `node_selector`, `all_nodes` and `per_device` are its four forms of place."""
+
+    name: str
+    pool: PoolId
+    generation: int
+    slice_count: int
+    node_name: str
+    node_selector: Obj | None
+    all_nodes: bool
+    per_device: bool
+    devices: tuple[Device, ...]
+    counter_sets: tuple[tuple[str, Mapping[str, int]], ...]
+
+    @property
+    def local_to(self) -> str:
+        """The only node that this slice concerns; empty when it may concern several."""
+        return self.node_name
+
+
+def qualified(name: str, driver: str) -> str:
+    """An attribute or capacity name with its domain: the driver's, where it has none of its own."""
+    return name if "/" in name else f"{driver}/{name}"
+
+
+def amount(text: Any) -> int:
+    """A quantity in billionths: exact for every quantity that the API stores."""
+    return Quantity.parse(str(text)).scaled_value(-9)
+
+
+def decode_device(raw: Obj, *, pool: PoolId, spec: Obj) -> Device:
+    """Read one device of a slice with spec `spec`."""
+    body = raw.get("basic") or raw  # v1beta1 wraps what v1 has flat
+    per_device = bool(spec.get("perDeviceNodeSelection"))
+    place = body if per_device else spec
+    return Device(
+        id=DeviceId(pool.driver, pool.pool, str(raw["name"])),
+        attributes={
+            qualified(name, pool.driver): Attribute.decode(value)
+            for name, value in (body.get("attributes") or {}).items()
+        },
+        capacity={
+            qualified(name, pool.driver): Capacity(
+                name, Quantity.parse(str(value["value"])), value.get("requestPolicy")
+            )
+            for name, value in (body.get("capacity") or {}).items()
+        },
+        taints=tuple(Taint.decode(taint) for taint in body.get("taints") or ()),
+        counters={
+            (consumed["counterSet"], name): amount(counter["value"])
+            for consumed in body.get("consumesCounters") or ()
+            for name, counter in (consumed.get("counters") or {}).items()
+        },
+        node_name=str(place.get("nodeName") or ""),
+        node_selector=place.get("nodeSelector"),
+        all_nodes=bool(place.get("allNodes")),
+        per_device_node=per_device,
+        allow_multiple=bool(body.get("allowMultipleAllocations")),
+        binds_to_node=bool(body.get("bindsToNode")),
+        binding_conditions=tuple(body.get("bindingConditions") or ()),
+        binding_failure_conditions=tuple(body.get("bindingFailureConditions") or ()),
+        raw=body,
+    )
+
+
+def decode_slice(obj: Obj) -> Slice:
+    """Read a ResourceSlice."""
+    spec = obj["spec"]
+    pool = PoolId(str(spec["driver"]), str(spec["pool"]["name"]))
+    return Slice(
+        name=name_of(obj),
+        pool=pool,
+        generation=int(spec["pool"].get("generation") or 0),
+        slice_count=int(spec["pool"].get("resourceSliceCount") or 0),
+        node_name=str(spec.get("nodeName") or ""),
+        node_selector=spec.get("nodeSelector"),
+        all_nodes=bool(spec.get("allNodes")),
+        per_device=bool(spec.get("perDeviceNodeSelection")),
+        devices=tuple(decode_device(raw, pool=pool, spec=spec) for raw in spec.get("devices") or ()),
+        counter_sets=tuple(
+            (
+                str(counter_set["name"]),
+                {name: amount(value["value"]) for name, value in (counter_set.get("counters") or {}).items()},
+            )
+            for counter_set in spec.get("sharedCounters") or ()
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """One DeviceClass: its selectors' CEL expressions and its configs."""
+
+    name: str
+    selectors: tuple[str | None, ...]
+    configs: tuple[Obj, ...]
+
+    @classmethod
+    def decode(cls, obj: Obj) -> DeviceClass:
+        """Read a DeviceClass."""
+        spec = obj.get("spec") or {}
+        return cls(name_of(obj), expressions(spec.get("selectors")), tuple(spec.get("config") or ()))
+
+
+def expressions(selectors: Iterable[Obj] | None) -> tuple[str | None, ...]:
+    """The CEL expressions of a selector list; None stands for a selector of a kind that we do not know."""
+    return tuple((selector.get("cel") or {}).get("expression") for selector in selectors or ())
+
+
+@dataclass(frozen=True, slots=True)
+class SubRequest:
+    """What one (sub)request asks for.
+
+    `name` is `request`, or `request/subrequest`; `count` is unused when `all_devices`; `capacity` maps the capacity
+    names of `capacity.requests`, as written, to quantities.
+    """
+
+    name: str
+    parent: str
+    class_name: str
+    selectors: tuple[str | None, ...]
+    count: int
+    all_devices: bool
+    admin_access: bool
+    tolerations: tuple[Obj, ...]
+    capacity: tuple[tuple[str, Quantity], ...]
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One entry of `spec.devices.requests`: one alternative (`exactly`), or several in order of preference."""
+
+    name: str
+    alternatives: tuple[SubRequest, ...]
+    prioritized: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One entry of `spec.devices.constraints`; `attribute` is fully qualified."""
+
+    kind: str  # matchAttribute, distinctAttribute, or empty when it is neither
+    attribute: str
+    requests: tuple[str, ...]
+
+    def covers(self, request: SubRequest) -> bool:
+        """Whether the constraint applies to a (sub)request: to all when it names none."""
+        return not self.requests or request.name in self.requests or request.parent in self.requests
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One ResourceClaim that wants devices."""
+
+    namespace: str
+    name: str
+    uid: str
+    requests: tuple[Request, ...]
+    constraints: tuple[Constraint, ...]
+    configs: tuple[Obj, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Namespace and name, for messages."""
+        return f"{self.namespace}/{self.name}"
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """Every DeviceClass that a request names, once each, in order."""
+        return tuple(dict.fromkeys(sub.class_name for request in self.requests for sub in request.alternatives))
+
+
+def _subrequest(raw: Obj, *, name: str, parent: str) -> SubRequest:
+    mode = str(raw.get("allocationMode") or "ExactCount")
+    return SubRequest(
+        name=name,
+        parent=parent,
+        class_name=str(raw.get("deviceClassName") or ""),
+        selectors=expressions(raw.get("selectors")),
+        count=int(raw.get("count") or 1),
+        all_devices=mode == "All",
+        admin_access=bool(raw.get("adminAccess")),
+        tolerations=tuple(raw.get("tolerations") or ()),
+        capacity=tuple(
+            (key, Quantity.parse(str(value)))
+            for key, value in ((raw.get("capacity") or {}).get("requests") or {}).items()
+        ),
+        mode=mode,
+    )
+
+
+def _request(raw: Obj) -> Request:
+    name = str(raw["name"])
+    if raw.get("firstAvailable"):
+        subs = (_subrequest(sub, name=f"{name}/{sub['name']}", parent=name) for sub in raw["firstAvailable"])
+        return Request(name, tuple(subs), prioritized=True)
+    return Request(name, (_subrequest(raw.get("exactly") or raw, name=name, parent=name),), prioritized=False)
+
+
+def _constraint(raw: Obj) -> Constraint:
+    for kind in ("matchAttribute", "distinctAttribute"):
+        if raw.get(kind):
+            return Constraint(kind, str(raw[kind]), tuple(raw.get("requests") or ()))
+    return Constraint("", "", tuple(raw.get("requests") or ()))
+
+
+def decode_claim(obj: Obj) -> Claim:
+    """Read a ResourceClaim's wishes; its status is not looked at."""
+    devices: Obj = (obj.get("spec") or {}).get("devices") or {}
+    return Claim(
+        namespace=namespace_of(obj),
+        name=name_of(obj),
+        uid=uid_of(obj),
+        requests=tuple(_request(raw) for raw in devices.get("requests") or ()),
+        constraints=tuple(_constraint(raw) for raw in devices.get("constraints") or ()),
+        configs=tuple(devices.get("config") or ()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Which optional features the allocator may use; each is the Kubernetes gate of nearly the same name."""
+
+    admin_access: bool = True
+    prioritized_list: bool = True
+    partitionable_devices: bool = True
+    device_taints: bool = True
+    binding_conditions: bool = True
+    consumable_capacity: bool = True
+    list_attributes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One claim's outcome: the v1.AllocationResult, and the device ids in it."""
+
+    claim: Claim
+    result: Obj
+    chosen_alternatives: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What allocation on one node came to: an allocation a claim, or none and the reason in one sentence."""
+
+    allocations: tuple[Allocation, ...] | None
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.allocations is not None
+
+
+class AllocationError(Exception):
+    """Allocation cannot even be tried, or must not go on: the pod's own fault, or a pool's.
+
+    `on_node_only` says that only the node at hand is ruled out.
+    """
+
+    def __init__(self, message: str, *, on_node_only: bool = False) -> None:
+        super().__init__(message)
+        self.on_node_only = on_node_only
+
+
+Classes: TypeAlias = Mapping[str, DeviceClass]
+Slices: TypeAlias = Sequence[Slice]

@@ -1,0 +1,149 @@
+"""Pools: which slices count, and which devices they offer to one node.
+
+Pure functions over decoded slices. A pool's slices may concern several nodes; generation, completeness and validity
+are properties of the whole pool, the devices offered are one node's.
+
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v0.36); rules DRA-141 to
+DRA-152, DRA-193, DRA-194, DRA-197. One deviation: a newer generation anywhere makes older slices obsolete on every
+node, also where the newer one has no slice yet (the intended reading of DRA-148; 1.36 misses it for one-slice pools).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reference_impl.scheduler import node_match
+from reference_impl.scheduler.allocator.model import AllocationError, Device, Features, PoolId, Slice
+from reference_impl.scheduler.node_match import NodeFacts
+
+PoolState = Literal["complete", "incomplete", "invalid"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePool:
+    """One pool as one node sees it.
+
+    `devices` are those usable on the node, in slice and list order; `counters` are the pool's counter totals in
+    billionths; `by_name` holds every current device of the pool on any node, for what allocated ones consume.
+    """
+
+    id: PoolId
+    state: PoolState
+    reason: str
+    devices: tuple[Device, ...]
+    counters: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    by_name: Mapping[str, Device] = field(default_factory=dict)
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether any device of the pool needs conditions before a pod is bound."""
+        return any(device.binding_conditions for device in self.devices)
+
+
+def newest_generation(slices: Sequence[Slice]) -> int:
+    """The generation that counts: the highest of all slices of the pool (DRA-145, DRA-148)."""
+    return max(piece.generation for piece in slices)
+
+
+def is_complete(slices: Sequence[Slice]) -> bool:
+    """Whether all slices of one generation are there: as many as the first one says (DRA-146)."""
+    return len(slices) == slices[0].slice_count
+
+
+def offered_to(piece: Slice, node: NodeFacts) -> bool:
+    """Whether a slice offers anything to `node`, by the slice's own form of place (DRA-141 to DRA-143)."""
+    if piece.node_name:
+        return piece.node_name == node.name
+    if piece.all_nodes:
+        return True
+    if piece.node_selector is not None:
+        return selects(piece.node_selector, node, where=f"ResourceSlice {piece.name}")
+    if piece.per_device:
+        return any(device_offered_to(device, node) for device in piece.devices)
+    return False  # a form of place that a later release may add
+
+
+def device_offered_to(device: Device, node: NodeFacts) -> bool:
+    """Whether a device of a perDeviceNodeSelection slice can be used on `node` (DRA-197, DRA-198)."""
+    if not device.per_device_node:
+        return True
+    if device.node_name:
+        return device.node_name == node.name
+    if device.node_selector is not None:
+        return selects(device.node_selector, node, where=f"device {device.id}")
+    return device.all_nodes
+
+
+def selects(selector: dict[str, object], node: NodeFacts, *, where: str) -> bool:
+    """Whether a node selector of a slice or device selects `node`. Raises AllocationError when it cannot be read."""
+    try:
+        return node_match.matches(selector, node)
+    except node_match.NodeSelectorError as error:
+        raise AllocationError(f"{where}: {error}") from error
+
+
+def problem_in(slices: Sequence[Slice], devices: Sequence[Device]) -> str:
+    """Why a complete pool is invalid, or an empty string (DRA-149, DRA-194).
+
+    `slices` are all of the generation, `devices` those offered to the node.
+    """
+    names: set[str] = set()
+    for device in devices:
+        if device.id.device in names:
+            return f"device {device.id.device} is listed twice"
+        names.add(device.id.device)
+    counters: set[tuple[str, str]] = set()
+    sets: set[str] = set()
+    for piece in slices:
+        for name, values in piece.counter_sets:
+            if name in sets:
+                return f"counter set {name} is defined twice"
+            sets.add(name)
+            counters.update((name, counter) for counter in values)
+    for piece in slices:
+        for device in piece.devices:
+            for counter_set, counter in device.counters:
+                if (counter_set, counter) not in counters:
+                    what = "counter set" if counter_set not in sets else f"counter {counter} of counter set"
+                    return f"device {device.id.device} consumes from unknown {what} {counter_set}"
+    return ""
+
+
+def usable_features(piece: Slice, features: Features) -> bool:
+    """Whether the allocator may read a slice at all: partitioned ones need the feature (DRA-199)."""
+    return features.partitionable_devices or not (piece.per_device or piece.counter_sets)
+
+
+def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> NodePool | None:
+    """One pool (all its slices, any node, any generation) as `node` sees it, or None when it offers nothing there."""
+    generation = newest_generation(slices)
+    current = sorted((piece for piece in slices if piece.generation == generation), key=lambda piece: piece.name)
+    offered = [piece for piece in current if usable_features(piece, features) and offered_to(piece, node)]
+    if not offered:
+        return None
+    identity = slices[0].pool
+    if not is_complete(current):
+        reason = f"{len(current)} of {current[0].slice_count} slices of generation {generation} are published"
+        return NodePool(identity, "incomplete", reason, ())
+    devices = tuple(device for piece in offered for device in piece.devices if device_offered_to(device, node))
+    if reason := problem_in(current, devices):
+        return NodePool(identity, "invalid", reason, ())
+    if not features.partitionable_devices:
+        devices = tuple(device for device in devices if not device.counters)
+    if not features.binding_conditions:
+        devices = tuple(device for device in devices if not device.binding_conditions)
+    counters = {
+        (name, counter): value
+        for piece in current
+        for name, values in piece.counter_sets
+        for counter, value in values.items()
+    }
+    by_name = {device.id.device: device for piece in current for device in piece.devices} if counters else {}
+    return NodePool(identity, "complete", "", devices, counters, by_name)
+
+
+def order(pools: Iterable[NodePool]) -> list[NodePool]:
+    """The order in which pools are tried: by driver and name, those with binding conditions last (DRA-151, DRA-152)."""
+    return sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id))

@@ -1,0 +1,130 @@
+"""From picked devices to the v1.AllocationResult of a claim: results, configs, node selector.
+
+Source: allocator_incubating.go (v0.36) result assembly, createNodeSelector; rules DRA-141 to DRA-144, DRA-177 to
+DRA-180, DRA-197, DRA-198, DRA-220. Class configs follow 1.37: each class once, without a list of requests where it
+covers them all; claim configs appear once (kubernetes/kubernetes#139731, #139732).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dra_api.objects import Obj
+from reference_impl.scheduler.allocator import capacity
+from reference_impl.scheduler.allocator.model import AllocationError, Claim, Classes, Device, SubRequest
+from reference_impl.scheduler.node_match import NodeFacts
+
+# One chosen (sub)request with its devices, in the order of allocation.
+Chosen = Sequence[tuple[SubRequest, Sequence[Device]]]
+MakeShareId = Callable[[], str]
+
+
+def device_result(request: SubRequest, device: Device, *, shared: bool, make_share_id: MakeShareId) -> Obj:
+    """One entry of `devices.results`."""
+    result: Obj = {
+        "request": request.name,
+        "driver": device.id.driver,
+        "pool": device.id.pool,
+        "device": device.id.device,
+    }
+    if request.admin_access:
+        result["adminAccess"] = True
+    if request.tolerations:
+        result["tolerations"] = [dict(toleration) for toleration in request.tolerations]
+    if device.binding_conditions:
+        result["bindingConditions"] = list(device.binding_conditions)
+    if device.binding_failure_conditions:
+        result["bindingFailureConditions"] = list(device.binding_failure_conditions)
+    if shared:
+        result["shareID"] = make_share_id()
+        consumed = capacity.consumed_by(device, request)
+        if consumed:
+            result["consumedCapacity"] = {name: str(quantity) for name, quantity in consumed.items()}
+    return result
+
+
+def configs(claim: Claim, chosen: Chosen, classes: Classes) -> list[Obj]:
+    """Class configs in the order of requests, then claim configs in the order of the spec (DRA-177)."""
+    return [*class_configs(chosen, classes), *claim_configs(claim, chosen)]
+
+
+def class_configs(chosen: Chosen, classes: Classes) -> list[Obj]:
+    """Each class's configs once, naming the requests that use the class unless all do (DRA-178)."""
+    users: dict[str, list[str]] = {}
+    for request, _ in chosen:
+        users.setdefault(request.class_name, []).append(request.name)
+    found: list[Obj] = []
+    for class_name, requests in users.items():
+        for config in classes[class_name].configs:
+            entry: Obj = {"source": "FromClass", **config}
+            if len(requests) < len(chosen):
+                entry["requests"] = list(requests)
+            found.append(entry)
+    return found
+
+
+def claim_configs(claim: Claim, chosen: Chosen) -> list[Obj]:
+    """The claim's own configs that name no request or a chosen one, each once and with its scope (DRA-179, DRA-180)."""
+    names = {name for request, _ in chosen for name in (request.name, request.parent)}
+    return [
+        {"source": "FromClaim", **config}
+        for config in claim.configs
+        if not config.get("requests") or names.intersection(config["requests"])
+    ]
+
+
+def node_selector(devices: Sequence[Device], node: NodeFacts) -> Obj | None:
+    """Where the allocation can be used; None means everywhere.
+
+    A device of this node alone pins the allocation to it; otherwise the requirements of all devices' selectors, each
+    once, in one term (DRA-141 to DRA-144). Raises AllocationError for a selector with several terms.
+    """
+    fields: list[Obj] = []
+    expressions: list[Obj] = []
+    for device in devices:
+        if device.node_name or device.binds_to_node:
+            only = {"key": "metadata.name", "operator": "In", "values": [node.name]}
+            return {"nodeSelectorTerms": [{"matchFields": [only]}]}
+        terms = (device.node_selector or {}).get("nodeSelectorTerms") or ()
+        if len(terms) > 1:
+            raise AllocationError(f"device {device.id}: unsupported node selector with {len(terms)} terms")
+        for term in terms:
+            _merge(fields, term.get("matchFields") or ())
+            _merge(expressions, term.get("matchExpressions") or ())
+    if not fields and not expressions:
+        return None
+    merged: Obj = {}
+    if expressions:
+        merged["matchExpressions"] = expressions
+    if fields:
+        merged["matchFields"] = fields
+    return {"nodeSelectorTerms": [merged]}
+
+
+def _merge(into: list[Obj], requirements: Sequence[Obj]) -> None:
+    into.extend(requirement for requirement in requirements if requirement not in into)
+
+
+def assemble(
+    claim: Claim,
+    chosen: Chosen,
+    node: NodeFacts,
+    classes: Classes,
+    *,
+    is_shared: Callable[[Device, SubRequest], bool],
+    make_share_id: MakeShareId,
+) -> Obj:
+    """The claim's v1.AllocationResult."""
+    devices: Obj = {
+        "results": [
+            device_result(request, device, shared=is_shared(device, request), make_share_id=make_share_id)
+            for request, picked in chosen
+            for device in picked
+        ]
+    }
+    if entries := configs(claim, chosen, classes):
+        devices["config"] = entries
+    result: Obj = {"devices": devices}
+    if selector := node_selector([device for _, picked in chosen for device in picked], node):
+        result["nodeSelector"] = selector
+    return result

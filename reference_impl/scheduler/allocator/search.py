@@ -1,0 +1,409 @@
+"""The search: devices for a list of tasks on one node, first fit in slice order.
+
+A `Search` is made for one attempt and thrown away. It tries devices in order, goes back where a later task fails, and
+looks ahead by counting, so that what cannot be is known early: see `Search._hopeless`. Devices that are equal for the
+tasks at hand are one class; when one of a class fails, the others are not tried at the same place.
+
+Source: allocator_incubating.go allocateOne (v0.36) for the meaning; the pruning is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from reference_impl.scheduler.allocator import capacity, constraints, counters, matching
+from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
+from reference_impl.scheduler.allocator.matching import Need
+from reference_impl.scheduler.allocator.model import AllocationError, Claim, Constraint, Features, PoolId, SubRequest
+from reference_impl.scheduler.allocator.taken import Shares, Taken
+
+# Attempts to place one device before a node is given up, as upstream gives up after its filter timeout.
+MAX_STEPS = 20_000
+
+
+class SearchLimit(AllocationError):
+    """The search took too many steps on this node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One (sub)request to serve: `count` devices of `mask`, or exactly those of `mask` when `everything`.
+
+    `failed` are devices on which a selector failed; meeting one ends the search. `constraints` are positions in the
+    search's list of constraints.
+    """
+
+    claim: int
+    request: SubRequest
+    count: int
+    mask: int
+    failed: int = 0
+    everything: bool = False
+    constraints: tuple[int, ...] = ()
+
+    def like(self, other: Task) -> bool:
+        """Whether the two tasks are interchangeable."""
+        return (
+            self.claim == other.claim
+            and self.count == other.count
+            and self.mask == other.mask
+            and self.failed == other.failed
+            and self.constraints == other.constraints
+            and not self.everything
+            and not other.everything
+            and self.request.admin_access == other.request.admin_access
+            and self.request.capacity == other.request.capacity
+        )
+
+
+@dataclass(slots=True)
+class Problem:
+    """What a search works on: the node, what is in use, the claims, and the constraints of all of them."""
+
+    inventory: NodeInventory
+    taken: Taken
+    claims: Sequence[Claim]
+    constraints: Sequence[Constraint]
+    features: Features
+    busy: int = 0
+    left: dict[PoolId, dict[tuple[str, str], int]] = field(default_factory=dict)
+    steps: int = MAX_STEPS
+
+    def __post_init__(self) -> None:
+        self.busy = self.inventory.in_use(self.taken)
+        for pool in self.inventory.pools:
+            if pool.counters:
+                self.left[pool.id] = counters.available(pool, self.taken.names(pool.id))
+
+
+class FailedDevice(Exception):
+    """The search met a device on which a selector of the task failed."""
+
+    def __init__(self, task: Task, position: int) -> None:
+        super().__init__()
+        self.task = task
+        self.position = position
+
+
+class ConstraintBreach(Exception):
+    """All devices of an `All` request must be taken, and a constraint forbids one."""
+
+    def __init__(self, task: Task, position: int) -> None:
+        super().__init__()
+        self.task = task
+        self.position = position
+
+
+class Search:
+    """One search over `tasks`, in their order."""
+
+    def __init__(self, problem: Problem, tasks: Sequence[Task]) -> None:
+        self._problem = problem
+        self._inventory = problem.inventory
+        self._tasks = tasks
+        self._states: list[constraints.State] = [None] * len(problem.constraints)
+        self._used = 0
+        self._used_by_claim = [0] * len(problem.claims)
+        self._left = {pool: dict(left) for pool, left in problem.left.items()}
+        self._extra: dict[int, Shares] = {}
+        self._picked: list[list[int]] = [[] for _ in tasks]
+        self._exact = [number for number, task in enumerate(tasks) if not task.everything]
+        self._scope = [
+            [number for number in self._exact if position in tasks[number].constraints]
+            for position in range(len(problem.constraints))
+        ]
+        self._class_of: dict[int, object] = {}
+        self._dead: set[object] = set()
+        self._bounds: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
+
+    # -- the way through -------------------------------------------------------------------------------------------
+
+    def run(self) -> list[list[int]] | None:
+        """The devices of each task, or None when there is no way.
+
+        Raises FailedDevice, ConstraintBreach, SearchLimit.
+        """
+        if not self._take_all_requests():
+            return None
+        places = [(number, nth) for number in self._exact for nth in range(self._tasks[number].count)]
+        if not places:
+            return self._picked
+        levels = [self._choices(*places[0])]
+        while levels:
+            if next(levels[-1], None) is None:
+                levels.pop()
+            elif len(levels) == len(places):
+                return self._picked
+            else:
+                levels.append(self._choices(*places[len(levels)]))
+        return None
+
+    def _take_all_requests(self) -> bool:
+        """Serve the `All` requests: their devices are given, so they go first whatever their place in the claim."""
+        for number, task in enumerate(self._tasks):
+            if not task.everything:
+                continue
+            for position in bits(task.mask):
+                if not self._open(task) >> position & 1 or not self._within_counters(task, position):
+                    return False
+                if not self._within_capacity(task, position):
+                    return False
+                states = self._constrained(task, position)
+                if states is None:
+                    raise ConstraintBreach(task, position)
+                self._take(number, position, states)
+        return True
+
+    def _choices(self, number: int, nth: int) -> Iterator[int]:
+        """Place device `nth` of task `number`: each choice in turn, undone when the caller asks for the next."""
+        task = self._tasks[number]
+        after = self._picked[number][-1] if nth else self._first_allowed(number)
+        candidates = (self._open(task) | (task.failed & self._unused(task))) >> (after + 1) << (after + 1)
+        dead_key = (number, nth, after, self._used, tuple(self._used_by_claim), tuple(self._states))
+        remember = not self._extra
+        if (remember and dead_key in self._dead) or self._hopeless(number, nth, after):
+            if task.failed & candidates:
+                raise FailedDevice(task, next(bits(task.failed & candidates)))
+            return
+        tried: set[object] = set()
+        for position in bits(candidates):
+            if task.failed >> position & 1:
+                raise FailedDevice(task, position)
+            self._problem.steps -= 1
+            if self._problem.steps < 0:
+                raise SearchLimit("timed out trying to allocate devices", on_node_only=True)
+            kind = self._class(position)
+            if kind in tried:
+                continue
+            tried.add(kind)
+            if not self._within_counters(task, position) or not self._within_capacity(task, position):
+                continue
+            states = self._constrained(task, position)
+            if states is None:
+                continue
+            before = self._states
+            self._take(number, position, states)
+            yield position
+            self._give_back(number, position, before)
+        if remember:
+            self._dead.add(dead_key)
+
+    def _first_allowed(self, number: int) -> int:
+        """Interchangeable tasks take devices in increasing order: only combinations, not permutations."""
+        if number and self._tasks[number].like(self._tasks[number - 1]) and not self._shareable(self._tasks[number]):
+            return self._picked[number - 1][0]
+        return -1
+
+    # -- what a pick does ------------------------------------------------------------------------------------------
+
+    def _unused(self, task: Task) -> int:
+        """Devices that are neither in use nor picked: admin access sees past the use by others (DRA-233, DRA-235)."""
+        shareable = self._inventory.shareable
+        mine = self._used_by_claim[task.claim]
+        if task.request.admin_access:
+            return self._inventory.everything & ~(mine & ~shareable)
+        return self._inventory.everything & ~self._problem.busy & ~((self._used | mine) & ~shareable)
+
+    def _open(self, task: Task) -> int:
+        """Devices that `task` may still take."""
+        return task.mask & self._unused(task)
+
+    def _shareable(self, task: Task) -> int:
+        return task.mask & self._inventory.shareable
+
+    def _within_counters(self, task: Task, position: int) -> bool:
+        device = self._inventory.devices[position]
+        if not device.counters or not counters.charged(task.request) or self._charged_already(position):
+            return True
+        return counters.fits(device, self._left[device.id.pool_id])
+
+    def _charged_already(self, position: int) -> bool:
+        """A shared device is charged on first use alone (DRA-211)."""
+        if not self._inventory.shareable >> position & 1:
+            return False
+        device = self._inventory.devices[position]
+        return position in self._extra or device.id.device in self._problem.taken.shared.get(device.id.pool_id, ())
+
+    def _within_capacity(self, task: Task, position: int) -> bool:
+        if not self._inventory.shareable >> position & 1 or task.request.admin_access:
+            return True
+        device = self._inventory.devices[position]
+        committed = self._problem.taken.shared.get(device.id.pool_id, {}).get(device.id.device)
+        taken = dict(committed.amounts) if committed else {}
+        if position in self._extra:
+            for name, value in self._extra[position].amounts.items():
+                taken[name] = taken.get(name, 0) + value
+        return capacity.fits(device, taken, task.request)
+
+    def _constrained(self, task: Task, position: int) -> list[constraints.State] | None:
+        """The constraints' states with this device, or None when one forbids it."""
+        if not task.constraints:
+            return self._states
+        device = self._inventory.devices[position]
+        states = list(self._states)
+        for number in task.constraints:
+            constraint = self._problem.constraints[number]
+            offered = constraints.values(device, constraint.attribute, self._problem.features)
+            if offered is None:
+                return None
+            allowed, states[number] = constraints.add(constraint, states[number], offered)
+            if not allowed:
+                return None
+        return states
+
+    def _take(self, number: int, position: int, states: list[constraints.State]) -> None:
+        task = self._tasks[number]
+        device = self._inventory.devices[position]
+        self._states = states
+        self._picked[number].append(position)
+        if device.counters and counters.charged(task.request) and not self._charged_already(position):
+            counters.take(device, self._left[device.id.pool_id])
+        if self._inventory.shareable >> position & 1:
+            self._share(task, position, 1)
+            return
+        self._used_by_claim[task.claim] |= 1 << position
+        if not task.request.admin_access:
+            self._used |= 1 << position
+
+    def _give_back(self, number: int, position: int, states: list[constraints.State]) -> None:
+        task = self._tasks[number]
+        device = self._inventory.devices[position]
+        self._states = states
+        self._picked[number].pop()
+        if self._inventory.shareable >> position & 1:
+            self._share(task, position, -1)
+        else:
+            self._used_by_claim[task.claim] &= ~(1 << position)
+            if not task.request.admin_access:
+                self._used &= ~(1 << position)
+        if device.counters and counters.charged(task.request) and not self._charged_already(position):
+            counters.give_back(device, self._left[device.id.pool_id])
+
+    def _share(self, task: Task, position: int, sign: int) -> None:
+        if task.request.admin_access:
+            return
+        shares = self._extra.setdefault(position, Shares())
+        shares.count += sign
+        for name, quantity in capacity.consumed_by(self._inventory.devices[position], task.request).items():
+            shares.amounts[name] = shares.amounts.get(name, 0) + sign * quantity.scaled_value(-9)
+        if shares.count == 0:
+            del self._extra[position]
+
+    # -- looking ahead ---------------------------------------------------------------------------------------------
+
+    def _class(self, position: int) -> object:
+        """What makes devices equal for these tasks: who may take them, constrained values, counters."""
+        known = self._class_of.get(position)
+        if known is None:
+            bit = 1 << position
+            if self._inventory.shareable & bit:
+                known = position
+            else:
+                device = self._inventory.devices[position]
+                known = (
+                    tuple(bool(task.mask & bit) for task in self._tasks),
+                    bool(self._problem.busy & bit),
+                    tuple(
+                        constraints.values(device, constraint.attribute, self._problem.features)
+                        for constraint in self._problem.constraints
+                    ),
+                    (device.id.pool_id, frozenset(device.counters.items())) if device.counters else None,
+                )
+            self._class_of[position] = known
+        return known
+
+    def _hopeless(self, number: int, nth: int, after: int) -> bool:
+        """Whether counting alone shows that the remaining picks cannot all be made."""
+        remaining: list[tuple[int, Need]] = []
+        for other in self._exact:
+            if other < number:
+                continue
+            task = self._tasks[other]
+            mask = self._open(task)
+            if other == number:
+                mask = mask >> (after + 1) << (after + 1)
+            remaining.append((other, Need(task.count - (nth if other == number else 0), mask)))
+        if not self._countable(remaining):
+            return True
+        for position, constraint in enumerate(self._problem.constraints):
+            if self._scope[position] and self._scope[position][-1] >= number:
+                check = self._no_common_value if constraint.kind == "matchAttribute" else self._too_few_values
+                if check(position, remaining):
+                    return True
+        return bool(self._left) and self._counters_too_low(remaining)
+
+    def _countable(self, remaining: list[tuple[int, Need]]) -> bool:
+        """Whether the needs can be met as far as counting devices goes. Shared devices and onlookers crowd nobody."""
+        crowding: list[Need] = []
+        for number, need in remaining:
+            if self._tasks[number].request.admin_access or need.mask & self._inventory.shareable:
+                if need.mask.bit_count() < need.wanted:
+                    return False
+            else:
+                crowding.append(need)
+        return matching.satisfiable(crowding)
+
+    def _no_common_value(self, position: int, remaining: list[tuple[int, Need]]) -> bool:
+        """matchAttribute: whether no value is left that enough devices share."""
+        by_value = self._inventory.by_value(self._problem.constraints[position].attribute)
+        wanted = self._states[position]
+        values = {value for offered in by_value for value in offered} if wanted is None else wanted
+        scope = self._scope[position]
+        for value in values:
+            having = 0
+            for offered, mask in by_value.items():
+                if value in offered:
+                    having |= mask
+            narrowed = [
+                (number, Need(need.wanted, need.mask & having) if number in scope else need)
+                for number, need in remaining
+            ]
+            if self._countable(narrowed):
+                return False
+        return True
+
+    def _too_few_values(self, position: int, remaining: list[tuple[int, Need]]) -> bool:
+        """distinctAttribute: whether fewer values are left than picks, however they are dealt out."""
+        by_value = self._inventory.by_value(self._problem.constraints[position].attribute)
+        if any(len(offered) > 1 for offered in by_value):
+            return False  # one device of a list attribute takes several values: counting says nothing
+        taken = self._states[position] or frozenset()
+        masks = [mask for offered, mask in by_value.items() if offered.isdisjoint(taken)]
+        over_values = [
+            Need(need.wanted, sum(1 << nth for nth, mask in enumerate(masks) if mask & need.mask))
+            for number, need in remaining
+            if number in self._scope[position]
+        ]
+        return not matching.satisfiable(over_values)
+
+    def _counters_too_low(self, remaining: list[tuple[int, Need]]) -> bool:
+        """Whether a pool has less left of a counter than the cheapest devices of the remaining picks would take."""
+        needed: dict[PoolId, dict[str, int]] = {}
+        for number, need in remaining:
+            bound = self._bound(number)
+            if bound is not None and need.wanted:
+                totals = needed.setdefault(bound[0], {})
+                for name, value in bound[1].items():
+                    totals[name] = totals.get(name, 0) + need.wanted * value
+        for pool, totals in needed.items():
+            left: dict[str, int] = {}
+            for (_, name), value in self._left[pool].items():
+                left[name] = left.get(name, 0) + max(value, 0)
+            if any(value > left.get(name, 0) for name, value in totals.items()):
+                return True
+        return False
+
+    def _bound(self, number: int) -> tuple[PoolId, dict[str, int]] | None:
+        """What one pick of a task takes at least of its pool's counters; None when it may take nothing."""
+        if number not in self._bounds:
+            self._bounds[number] = self._find_bound(self._tasks[number])
+        return self._bounds[number]
+
+    def _find_bound(self, task: Task) -> tuple[PoolId, dict[str, int]] | None:
+        devices = [self._inventory.devices[position] for position in bits(task.mask)]
+        homes = {device.id.pool_id for device in devices}
+        if len(homes) != 1 or not counters.charged(task.request) or self._shareable(task):
+            return None
+        least = counters.least_needed([(1, devices)])
+        return (homes.pop(), least) if least else None

@@ -1,0 +1,64 @@
+"""CEL selectors of classes and requests, asked of a device; verdicts are remembered with the device.
+
+Source: allocator selectorsMatch (v0.36): class selectors first, then the request's, all must be true; a runtime error,
+a result that is no bool and a cost above the limit are errors, not "no"; rules DRA-158 to DRA-164.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dra_api import cel
+from reference_impl.scheduler.allocator.model import AllocationError, Claim, Device, DeviceClass, SubRequest
+
+
+class SelectorError(AllocationError):
+    """A selector failed on a device. The message names the claim or class, the selector's index and the cause."""
+
+
+@lru_cache(maxsize=1024)
+def program(expression: str) -> cel.Selector:
+    """The compiled expression; compilation errors show when it is asked."""
+    return cel.compile_selector(expression)
+
+
+def view_of(device: Device) -> cel.DeviceView:
+    """What an expression sees as `device`."""
+    known = device.verdicts.get("view")
+    if known is None:
+        known = device.verdicts["view"] = cel.DeviceView.from_device(device.raw, device.id.driver)
+    return known  # type: ignore[no-any-return]
+
+
+def evaluate(expression: str, device: Device) -> bool:
+    """The verdict of one expression on one device. Raises cel.CelError."""
+    return program(expression).matches(view_of(device))
+
+
+def verdict(expression: str | None, device: Device) -> bool | str:
+    """True, False, or the text of the error; remembered as long as the device is current."""
+    if expression is None:
+        return "unsupported selector type: it is not a CEL selector"
+    known = device.verdicts.get(expression)
+    if known is None:
+        try:
+            known = evaluate(expression, device)
+        except cel.CelError as error:
+            known = str(error)
+        device.verdicts[expression] = known
+    return known  # type: ignore[no-any-return]
+
+
+def matches(device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim) -> bool:
+    """Whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
+    for where, expressions in (
+        (f"class {device_class.name}", device_class.selectors),
+        (f"claim {claim.key}", request.selectors),
+    ):
+        for index, expression in enumerate(expressions):
+            answer = verdict(expression, device)
+            if isinstance(answer, str):
+                raise SelectorError(f"{where}: selector #{index}: {answer} (on device {device.id})", on_node_only=True)
+            if not answer:
+                return False
+    return True

@@ -1,0 +1,76 @@
+"""Which devices are in use: the sum of all allocations that count, kept up to date by adding and removing them.
+
+Whoever follows the cluster owns a `Taken` and is its only writer; the allocator only reads it.
+
+Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go and allocateddevices.go
+(v1.36): results with admin access do not count, results with a share count by what they consume; rules DRA-133,
+DRA-211, DRA-212, DRA-234.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dra_api.objects import Obj
+from reference_impl.scheduler.allocator.model import PoolId, amount
+
+
+@dataclass(slots=True)
+class Shares:
+    """How many results share one device, and what they take of each capacity together, in billionths."""
+
+    count: int = 0
+    amounts: dict[str, int] = field(default_factory=dict)
+
+
+def counts(result: Obj) -> bool:
+    """Whether an allocation result keeps others from its device: one with admin access does not (DRA-234)."""
+    return not result.get("adminAccess")
+
+
+class Taken:
+    """Devices in use, by pool and name."""
+
+    def __init__(self) -> None:
+        self.exclusive: dict[PoolId, dict[str, int]] = {}
+        self.shared: dict[PoolId, dict[str, Shares]] = {}
+
+    def add(self, results: Iterable[Obj]) -> None:
+        """Count the results (`allocation.devices.results`) of one claim."""
+        for result in filter(counts, results):
+            pool = PoolId(result["driver"], result["pool"])
+            if result.get("shareID"):
+                shares = self.shared.setdefault(pool, {}).setdefault(result["device"], Shares())
+                shares.count += 1
+                for name, value in (result.get("consumedCapacity") or {}).items():
+                    shares.amounts[name] = shares.amounts.get(name, 0) + amount(value)
+            else:
+                names = self.exclusive.setdefault(pool, {})
+                names[result["device"]] = names.get(result["device"], 0) + 1
+
+    def remove(self, results: Iterable[Obj]) -> None:
+        """Undo `add`."""
+        for result in filter(counts, results):
+            pool = PoolId(result["driver"], result["pool"])
+            if result.get("shareID"):
+                shares = self.shared[pool][result["device"]]
+                shares.count -= 1
+                for name, value in (result.get("consumedCapacity") or {}).items():
+                    shares.amounts[name] -= amount(value)
+                if shares.count == 0:
+                    del self.shared[pool][result["device"]]
+            else:
+                names = self.exclusive[pool]
+                names[result["device"]] -= 1
+                if names[result["device"]] == 0:
+                    del names[result["device"]]
+
+    def names(self, pool: PoolId) -> Iterator[str]:
+        """The devices of `pool` that anyone uses, shared ones too."""
+        yield from self.exclusive.get(pool, ())
+        yield from self.shared.get(pool, ())
+
+    def in_use(self, pool: PoolId, device: str) -> bool:
+        """Whether a device is in exclusive use."""
+        return device in self.exclusive.get(pool, ())
