@@ -1,0 +1,50 @@
+"""A kubelet for drivers to be judged by: registration, Prepare and Unprepare, CDI, pod status, health, restarts.
+
+`Kubelet` is the whole node; `PluginHandle` calls one driver directly. The package imports nothing of `reference_impl`.
+"""
+
+from dra_conformance.kubelet.calls import Fault, Outcome, PluginHandle, PluginInstance
+from dra_conformance.kubelet.cdi import CDIDevice, CDIProblem, CDIRegistry, CDISpec, read_spec, validate_spec
+from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Hook, Mount
+from dra_conformance.kubelet.errors import (
+    CDIError,
+    CheckpointCorrupt,
+    ClaimRefused,
+    DriverNotRegistered,
+    KubeletError,
+    PrepareFailed,
+    RegistrationRefused,
+    StatusNotWritten,
+    UnprepareFailed,
+)
+from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.kubelet import Kubelet
+
+__all__ = [
+    "CDIDevice",
+    "CDIError",
+    "CDIProblem",
+    "CDIRegistry",
+    "CDISpec",
+    "CheckpointCorrupt",
+    "ClaimRefused",
+    "ContainerView",
+    "DeviceNode",
+    "DriverNotRegistered",
+    "Fault",
+    "Gates",
+    "Hook",
+    "Kubelet",
+    "KubeletError",
+    "Mount",
+    "Outcome",
+    "PluginHandle",
+    "PluginInstance",
+    "PrepareFailed",
+    "RegistrationRefused",
+    "StatusNotWritten",
+    "Timing",
+    "UnprepareFailed",
+    "read_spec",
+    "validate_spec",
+]

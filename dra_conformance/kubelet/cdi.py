@@ -1,0 +1,218 @@
+"""CDI as a container runtime sees it: specifications read from folders, and device ids looked up in them.
+
+The files are the driver's; this module reads them anew for every look-up round (`CDIRegistry.read`), never writes, and
+keeps nothing open. Rules of reading are those of container-device-interface v1.0.1: pkg/cdi/cache.go (priority of later
+folders, conflicts), pkg/cdi/spec.go (validation), specs-go/version.go v1.1.0 (the lowest version for each field).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import yaml
+
+from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
+from dra_conformance.kubelet.errors import CDIError
+
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
+"""Every released version of the specification, oldest first."""
+
+_VALIDATOR = jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
+_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_ANNOTATION_KEY = re.compile(rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_PART}$")
+_DEVICE_ID = re.compile(
+    r"^(?P<vendor>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)/(?P<cls>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)"
+    r"=(?P<name>[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CDISpec:
+    """One valid specification: where it was read and what it says."""
+
+    path: Path
+    priority: int
+    document: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """`vendor/class`."""
+        return str(self.document["kind"])
+
+    @property
+    def edits(self) -> Mapping[str, Any]:
+        """The edits for every container that uses any device of this specification."""
+        return self.document.get("containerEdits") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class CDIDevice:
+    """One device of a specification."""
+
+    id: str
+    spec: CDISpec
+    edits: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CDIProblem:
+    """A file in a CDI folder that a runtime would not use, and all its reasons."""
+
+    path: Path
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {'; '.join(self.reasons)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CDIRegistry:
+    """What is in the CDI folders at one moment."""
+
+    folders: tuple[Path, ...]
+    devices: Mapping[str, CDIDevice] = field(default_factory=dict)
+    problems: tuple[CDIProblem, ...] = ()
+
+    @classmethod
+    def read(cls, folders: Sequence[Path]) -> CDIRegistry:
+        """Read every `.json` and `.yaml` file directly in `folders`; later folders win over earlier ones.
+
+        A device that two files of one folder declare is in conflict and belongs to neither, as in the runtimes.
+        """
+        devices: dict[str, CDIDevice] = {}
+        conflicts: dict[str, set[Path]] = {}
+        problems: list[CDIProblem] = []
+        for priority, folder in enumerate(folders):
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                if path.suffix not in {".json", ".yaml"} or path.is_dir():
+                    continue
+                try:
+                    spec = read_spec(path, priority=priority)
+                except CDIError as error:
+                    problems.append(CDIProblem(path, tuple(str(arg) for arg in error.args[1:]) or (str(error),)))
+                    continue
+                for entry in spec.document["devices"]:
+                    device = CDIDevice(f"{spec.kind}={entry['name']}", spec, entry["containerEdits"])
+                    other = devices.get(device.id)
+                    if other is not None and other.spec.priority == priority:
+                        conflicts.setdefault(device.id, {other.spec.path}).add(path)
+                        continue
+                    conflicts.pop(device.id, None)
+                    devices[device.id] = device
+        for device_id, paths in conflicts.items():
+            del devices[device_id]
+            told = f"device {device_id} is declared by several files: {', '.join(sorted(p.name for p in paths))}"
+            problems.extend(CDIProblem(path, (told,)) for path in sorted(paths))
+        return cls(tuple(folders), devices, tuple(problems))
+
+    def resolve(self, device_ids: Iterable[str]) -> list[CDIDevice]:
+        """The devices of `device_ids`, in order and once each.
+
+        Raises CDIError naming every id that is malformed or in no specification, and what is there instead.
+        """
+        found: dict[str, CDIDevice] = {}
+        missing: list[str] = []
+        for device_id in device_ids:
+            device = self.devices.get(device_id)
+            if device is None:
+                if device_id not in missing:
+                    missing.append(device_id)
+            else:
+                found.setdefault(device_id, device)
+        if missing:
+            raise CDIError(self._explain(missing))
+        return list(found.values())
+
+    def _explain(self, missing: Sequence[str]) -> str:
+        parts = [f"unresolvable CDI devices {', '.join(missing)}"]
+        malformed = [device_id for device_id in missing if not _DEVICE_ID.match(device_id)]
+        if malformed:
+            parts.append(f"not of the form vendor/class=name: {', '.join(malformed)}")
+        known = sorted(self.devices)
+        shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+        parts.append(f"{', '.join(map(str, self.folders))} declare {shown or 'no device'}")
+        parts.extend(f"not usable: {problem}" for problem in self.problems[:3])
+        return "; ".join(parts)
+
+
+def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
+    """Read and validate one file. Raises CDIError with all reasons when a runtime would not use it."""
+    try:
+        document = yaml.safe_load(path.read_bytes())
+    except (OSError, UnicodeDecodeError) as error:
+        raise CDIError(f"{path}: cannot be read: {error}", f"cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        told = "is neither JSON nor YAML: " + " ".join(str(error).split())
+        raise CDIError(f"{path}: {told}", told) from None
+    reasons = validate_spec(document)
+    if reasons:
+        raise CDIError(f"{path}: {'; '.join(reasons)}", *reasons)
+    return CDISpec(path, priority, document)
+
+
+def validate_spec(document: object) -> list[str]:
+    """Every reason why a runtime would refuse a CDI document; empty when it is valid."""
+    reasons = [
+        f"{'.'.join(str(step) for step in error.instance_path) or 'document'}: {error.message}"
+        for error in _VALIDATOR.iter_errors(document)
+    ]
+    if reasons or not isinstance(document, dict):
+        return reasons
+    version = str(document["cdiVersion"]).removeprefix("v")
+    if version not in VERSIONS:
+        return [f"cdiVersion: {version} is no released version of CDI (latest: {VERSIONS[-1]})"]
+    needed, because = required_version(document)
+    if VERSIONS.index(needed) > VERSIONS.index(version):
+        reasons.append(f"cdiVersion: must be at least {needed} because {because}")
+    seen: set[str] = set()
+    for device in document["devices"]:
+        name = device["name"]
+        if name in seen:
+            reasons.append(f"devices: {name} is declared twice")
+        seen.add(name)
+        if not any(value for value in device["containerEdits"].values()):
+            reasons.append(f"devices: {name} has no edits; a device must change something")
+        reasons += _annotation_reasons(device, f"device {name}")
+    reasons += _annotation_reasons(document, "specification")
+    return reasons
+
+
+def required_version(document: Mapping[str, Any]) -> tuple[str, str]:
+    """The lowest version that has everything a valid document uses, and the field that needs it."""
+    edits = [document.get("containerEdits") or {}, *(d["containerEdits"] for d in document["devices"])]
+    rdt = [e["intelRdt"] for e in edits if e.get("intelRdt") is not None]
+    if any(e.get("netDevices") for e in edits):
+        return "1.1.0", "netDevices came with it"
+    if any(r.get("schemata") is not None or r.get("enableMonitoring") for r in rdt):
+        return "1.1.0", "intelRdt.schemata and enableMonitoring came with it"
+    if rdt:
+        return "0.7.0", "intelRdt came with it"
+    if any(e.get("additionalGids") for e in edits):
+        return "0.7.0", "additionalGids came with it"
+    if document.get("annotations") or any(d.get("annotations") for d in document["devices"]):
+        return "0.6.0", "annotations came with it"
+    if "." in str(document["kind"]).split("/", 1)[1]:
+        return "0.6.0", "a dot in the class came with it"
+    if any(d["name"][0].isdigit() for d in document["devices"]):
+        return "0.5.0", "device names that begin with a digit came with it"
+    if any(node.get("hostPath") for e in edits for node in e.get("deviceNodes") or ()):
+        return "0.5.0", "deviceNodes.hostPath came with it"
+    if any(mount.get("type") for e in edits for mount in e.get("mounts") or ()):
+        return "0.4.0", "mounts.type came with it"
+    return "0.3.0", "it is the earliest supported"
+
+
+def _annotation_reasons(holder: Mapping[str, Any], where: str) -> list[str]:
+    annotations = holder.get("annotations") or {}
+    reasons = [
+        f"annotations of {where}: {key!r} is no qualified name" for key in annotations if not _ANNOTATION_KEY.match(key)
+    ]
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > 256 * 1024:
+        reasons.append(f"annotations of {where}: {size} bytes, at most 262144 are allowed")
+    return reasons

@@ -1,0 +1,100 @@
+"""The shape of a Container Device Interface specification, as a JSON schema.
+
+Field names, types and required fields are those of the CDI specification, versions 0.3.0 to 1.1.0
+(tags.cncf.io/container-device-interface, SPEC.md and specs-go/config.go). What a schema cannot say (which version
+introduced a field, empty devices, duplicate names) is in `dra_conformance.kubelet.cdi`. Unknown fields are errors:
+container runtimes decode strictly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_STRING: Final[dict[str, Any]] = {"type": "string"}
+_TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+_STRINGS: Final[dict[str, Any]] = {"type": ["array", "null"], "items": _STRING}
+_UINT32: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
+_INT64: Final[dict[str, Any]] = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
+_ANNOTATIONS: Final[dict[str, Any]] = {"type": ["object", "null"], "additionalProperties": _STRING}
+
+
+def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+def _list_of(item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": ["array", "null"], "items": item}
+
+
+_ENV: Final[dict[str, Any]] = {"type": ["array", "null"], "items": {"type": "string", "pattern": "^[^=]+="}}
+
+_DEVICE_NODE: Final = _object(
+    ["path"],
+    path=_TEXT,
+    hostPath=_STRING,
+    type={"enum": ["", "b", "c", "u", "p"]},
+    major=_INT64,
+    minor=_INT64,
+    fileMode=_UINT32,
+    permissions={"type": "string", "pattern": "^[rwm]*$"},
+    uid=_UINT32,
+    gid=_UINT32,
+)
+
+_MOUNT: Final = _object(
+    ["hostPath", "containerPath"], hostPath=_TEXT, containerPath=_TEXT, options=_STRINGS, type=_STRING
+)
+
+_HOOK: Final = _object(
+    ["hookName", "path"],
+    hookName={"enum": ["prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"]},
+    path=_TEXT,
+    args=_STRINGS,
+    env=_ENV,
+    timeout={"type": "integer", "exclusiveMinimum": 0},
+)
+
+_EDITS: Final = _object(
+    [],
+    env=_ENV,
+    deviceNodes=_list_of(_DEVICE_NODE),
+    netDevices=_list_of(_object(["hostInterfaceName", "name"], hostInterfaceName=_TEXT, name=_TEXT)),
+    hooks=_list_of(_HOOK),
+    mounts=_list_of(_MOUNT),
+    intelRdt=_object(
+        [],
+        closID=_STRING,
+        l3CacheSchema=_STRING,
+        memBwSchema=_STRING,
+        schemata=_STRINGS,
+        enableMonitoring={"type": "boolean"},
+        enableCMT={"type": "boolean"},
+        enableMBM={"type": "boolean"},
+    ),
+    additionalGids=_list_of(_UINT32),
+)
+
+_NAME: Final = "[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
+
+CDI_SCHEMA: Final[dict[str, Any]] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Container Device Interface specification",
+    **_object(
+        ["cdiVersion", "kind", "devices"],
+        cdiVersion={"type": "string", "pattern": r"^v?[0-9]+\.[0-9]+\.[0-9]+$"},
+        kind={"type": "string", "pattern": f"^{_NAME}/{_NAME}$"},
+        annotations=_ANNOTATIONS,
+        devices={
+            "type": "array",
+            "minItems": 1,
+            "items": _object(
+                ["name", "containerEdits"],
+                name={"type": "string", "pattern": "^[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$"},
+                annotations=_ANNOTATIONS,
+                containerEdits=_EDITS,
+            ),
+        },
+        containerEdits=_EDITS,
+    ),
+}
+"""A document that this schema accepts can be decoded by every CDI implementation."""

@@ -1,0 +1,191 @@
+"""The kubelet's memory of claims: which pods use them, which drivers have them, and which devices were returned.
+
+Records are made when a pod first needs a claim and removed after a successful Unprepare; between kubelet lives they
+stay in the checkpoint file, in the real kubelet's format: `{"Data": "<json>", "Checksum": crc32}` with Data a
+DRACheckpoint of `checkpoint.dra.kubelet.k8s.io/v1` (pkg/kubelet/cm/dra/claiminfo.go and state/, v1.36). `prepared` is
+not in the file: after a restart every claim counts as not yet prepared (rule DRA-270).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dra_api.rpc import ClaimRef, PreparedDevice
+from dra_conformance.kubelet.errors import CheckpointCorrupt
+
+FILE_NAME = "dra_manager_state"
+_API_VERSION = "checkpoint.dra.kubelet.k8s.io/v1"
+
+ClaimKey = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True)
+class ClaimRecord:
+    """What the kubelet knows of one claim. Change it only while holding the cache's lock."""
+
+    ref: ClaimRef
+    drivers: dict[str, tuple[PreparedDevice, ...]]
+    pod_uids: set[str] = field(default_factory=set)
+    prepared: bool = False
+
+    @property
+    def key(self) -> ClaimKey:
+        """Namespace and name."""
+        return self.ref.namespace, self.ref.name
+
+    def devices(self, request: str = "") -> Iterator[tuple[str, PreparedDevice]]:
+        """(driver, device) pairs of one request, or of all with an empty `request` (rules DRA-271, DRA-272).
+
+        A subrequest reference counts for its request: drivers name requests without the subrequest.
+        """
+        base = request.split("/", 1)[0]
+        for driver in sorted(self.drivers):
+            for device in self.drivers[driver]:
+                if not request or not device.request_names or base in device.request_names:
+                    yield driver, device
+
+
+class ClaimCache:
+    """All claim records of one kubelet, and their checkpoint in `folder` (mode 0600).
+
+    Raises CheckpointCorrupt when the file there does not read back.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE_NAME
+        self.lock = threading.RLock()
+        self._records: dict[ClaimKey, ClaimRecord] = {}
+        self._busy: set[ClaimKey] = set()
+        self._freed = threading.Condition(self.lock)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.path.exists():
+            for record in read_checkpoint(self.path):
+                self._records[record.key] = record
+
+    def get(self, key: ClaimKey) -> ClaimRecord | None:
+        """The record of a claim."""
+        with self.lock:
+            return self._records.get(key)
+
+    def add(self, record: ClaimRecord) -> None:
+        """Remember a claim."""
+        with self.lock:
+            self._records[record.key] = record
+
+    def remove(self, key: ClaimKey) -> None:
+        """Forget a claim."""
+        with self.lock:
+            self._records.pop(key, None)
+
+    def all(self) -> list[ClaimRecord]:
+        """Every record, by namespace and name."""
+        with self.lock:
+            return [self._records[key] for key in sorted(self._records)]
+
+    def of_pod(self, pod_uid: str) -> list[ClaimRecord]:
+        """The records that a pod uses."""
+        with self.lock:
+            return [record for record in self.all() if pod_uid in record.pod_uids]
+
+    @contextmanager
+    def busy(self, keys: Iterable[ClaimKey]) -> Iterator[None]:
+        """Hold claims for a Prepare or Unprepare, so that two pods that share one never call a driver at once.
+
+        The real kubelet allows that race; here it would make call counts depend on luck (rule DRA-269).
+        """
+        wanted = set(keys)
+        with self.lock:
+            self._freed.wait_for(lambda: not wanted & self._busy)
+            self._busy |= wanted
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._busy -= wanted
+                self._freed.notify_all()
+
+    def checkpoint(self) -> None:
+        """Write all records to the file, atomically."""
+        with self.lock:
+            data = orjson.dumps(
+                {
+                    "kind": "DRACheckpoint",
+                    "apiVersion": _API_VERSION,
+                    "ClaimInfoStateList": [_to_state(record) for record in self.all()],
+                }
+            )
+            body = orjson.dumps({"Data": data.decode(), "Checksum": zlib.crc32(data)})
+            temporary = self.path.with_suffix(".tmp")
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(descriptor)
+            temporary.replace(self.path)
+
+
+def read_checkpoint(path: Path) -> list[ClaimRecord]:
+    """The records in a checkpoint file. Raises CheckpointCorrupt."""
+    try:
+        outer = orjson.loads(path.read_bytes())
+        data = str(outer["Data"]).encode()
+        if zlib.crc32(data) != outer["Checksum"]:
+            raise CheckpointCorrupt(f"{path}: the checksum does not fit the data; remove the file to start anew")
+        return [_from_state(state) for state in orjson.loads(data)["ClaimInfoStateList"]]
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        told = f"{path} is no checkpoint of a kubelet ({error}); remove the file to start anew"
+        raise CheckpointCorrupt(told) from None
+
+
+def _to_state(record: ClaimRecord) -> dict[str, Any]:
+    return {
+        "ClaimUID": record.ref.uid,
+        "ClaimName": record.ref.name,
+        "Namespace": record.ref.namespace,
+        "PodUIDs": {uid: {} for uid in sorted(record.pod_uids)},
+        "DriverState": {
+            driver: {
+                "Devices": [
+                    {
+                        "PoolName": device.pool_name,
+                        "DeviceName": device.device_name,
+                        "ShareID": device.share_id,
+                        "RequestNames": list(device.request_names),
+                        "CDIDeviceIDs": list(device.cdi_device_ids),
+                    }
+                    for device in devices
+                ]
+            }
+            for driver, devices in record.drivers.items()
+        },
+    }
+
+
+def _from_state(state: dict[str, Any]) -> ClaimRecord:
+    return ClaimRecord(
+        ref=ClaimRef(state["Namespace"], state["ClaimUID"], state["ClaimName"]),
+        pod_uids=set(state["PodUIDs"]),
+        drivers={
+            driver: tuple(
+                PreparedDevice(
+                    request_names=tuple(device["RequestNames"] or ()),
+                    pool_name=device["PoolName"],
+                    device_name=device["DeviceName"],
+                    cdi_device_ids=tuple(device["CDIDeviceIDs"] or ()),
+                    share_id=device.get("ShareID"),
+                )
+                for device in entry["Devices"] or ()
+            )
+            for driver, entry in state["DriverState"].items()
+        },
+    )

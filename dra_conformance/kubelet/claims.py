@@ -1,0 +1,320 @@
+"""Prepare and Unprepare for pods: which claims, which drivers, one call for each driver, and nothing taken on trust.
+
+`ClaimManager` answers three questions of a pod worker: prepare this pod, which CDI devices does this container get, and
+unprepare this pod. Its memory is a `ClaimCache`; it starts no thread.
+
+Source: pkg/kubelet/cm/dra/manager.go, v1.36; rules DRA-263 to DRA-282. Error sentences are the kubelet's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import Obj, Resource, controller_of, name_of, namespace_of, uid_of
+from dra_api.rpc import ClaimRef, PrepareResult, RpcError
+from dra_api.transport import TransportError
+from dra_conformance.kubelet.calls import PluginInstance
+from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimKey, ClaimRecord
+from dra_conformance.kubelet.errors import ClaimRefused, PrepareFailed, UnprepareFailed
+from dra_conformance.kubelet.gates import Gates
+from dra_conformance.kubelet.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaim:
+    """One claim of a pod: the pod's own name for it (empty for the extended-resource claim), and the claim's."""
+
+    local_name: str
+    claim_name: str
+    must_be_owned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GivenDevice:
+    """A CDI device id for a container, and who said so."""
+
+    id: str
+    driver: str
+    claim: str
+
+
+def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
+    """The claims of a pod, explicit ones first; an entry for which no claim was needed is left out.
+
+    Raises ClaimRefused while a claim from a template is not there yet.
+    """
+    statuses = {entry["name"]: entry for entry in pod.get("status", {}).get("resourceClaimStatuses") or ()}
+    found: list[PodClaim] = []
+    for entry in pod["spec"].get("resourceClaims") or ():
+        if entry.get("resourceClaimName"):
+            found.append(PodClaim(entry["name"], entry["resourceClaimName"], must_be_owned=False))
+        elif entry.get("resourceClaimTemplateName"):
+            status = statuses.get(entry["name"])
+            if status is None:
+                where = f"{namespace_of(pod)}/{name_of(pod)}"
+                raise ClaimRefused(f'pod "{where}": ResourceClaim not created yet')
+            if status.get("resourceClaimName"):
+                found.append(PodClaim(entry["name"], status["resourceClaimName"], must_be_owned=True))
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+    if extended and extended_resource:
+        found.append(PodClaim("", extended["resourceClaimName"], must_be_owned=False))
+    return found
+
+
+def reserved_for(pod: Obj, claim: Obj) -> bool:
+    """Whether `status.reservedFor` names this very pod (rule DRA-274)."""
+    return any(
+        not entry.get("apiGroup")
+        and entry.get("resource") == "pods"
+        and entry.get("name") == name_of(pod)
+        and entry.get("uid") == uid_of(pod)
+        for entry in claim.get("status", {}).get("reservedFor") or ()
+    )
+
+
+class ClaimManager:
+    """Prepares and unprepares the claims of pods on one node.
+
+    `plugin(driver)` gives the instance to call and raises DriverNotRegistered.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: KubeClient,
+        claims: Resource,
+        cache: ClaimCache,
+        gates: Gates,
+        record: Record,
+        plugin: Callable[[str], PluginInstance],
+    ) -> None:
+        self.cache = cache
+        self._client = client
+        self._claims = claims
+        self._gates = gates
+        self._record = record
+        self._plugin = plugin
+
+    # -- prepare ---------------------------------------------------------------------------------------------------
+
+    def prepare(self, pod: Obj) -> None:
+        """Prepare all claims of a pod, also those that no container uses (rule DRA-264).
+
+        Raises ClaimRefused or DriverNotRegistered before anything is recorded, and PrepareFailed after that; a pod that
+        fails before can be deleted without any call (rule DRA-273).
+        """
+        wanted = self._validated(pod)
+        keys = [record.key for record, _ in wanted]
+        with self.cache.busy(keys):
+            batches = self._recorded(pod, wanted)
+            for driver in sorted(batches):
+                self._prepare_batch(driver, batches[driver])
+            with self.cache.lock:
+                for key in keys:
+                    record = self.cache.get(key)
+                    if record is not None:
+                        record.prepared = True
+                self.cache.checkpoint()
+
+    def _validated(self, pod: Obj) -> list[tuple[ClaimRecord, Obj]]:
+        wanted: dict[ClaimKey, tuple[ClaimRecord, Obj]] = {}
+        for use in pod_claims(pod, extended_resource=self._gates.extended_resource):
+            claim = self._fetch(namespace_of(pod), use.claim_name)
+            if use.must_be_owned:
+                owner = controller_of(claim)
+                if owner is None or owner.get("uid") != uid_of(pod):
+                    raise ClaimRefused(
+                        f"ResourceClaim was not created for pod {namespace_of(pod)}/{name_of(pod)} "
+                        f"(ResourceClaim: {namespace_of(claim)}/{name_of(claim)})"
+                    )
+            if not reserved_for(pod, claim):
+                raise ClaimRefused(
+                    f"pod {name_of(pod)} ({uid_of(pod)}) is not allowed to use "
+                    f"ResourceClaim {use.claim_name} ({uid_of(claim)})"
+                )
+            allocation = claim.get("status", {}).get("allocation")
+            if not allocation:
+                raise ClaimRefused(f"ResourceClaim {use.claim_name}: not allocated")
+            results = (allocation.get("devices") or {}).get("results") or ()
+            record = ClaimRecord(
+                ref=ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim)),
+                drivers={result["driver"]: () for result in results},
+            )
+            for driver in self._to_call(record, claim, "NodePrepareResources"):
+                self._plugin(driver)
+            wanted[record.key] = (record, claim)
+        return list(wanted.values())
+
+    def _fetch(self, namespace: str, name: str) -> Obj:
+        try:
+            return self._client.get(self._claims, name, namespace)
+        except (ApiError, TransportError) as error:
+            raise ClaimRefused(f"fetch ResourceClaim {name}: {error}") from None
+
+    def _to_call(self, record: ClaimRecord, claim: Obj, method: str) -> list[str]:
+        """The drivers of a claim without those whose every result asks to skip the call (rule DRA-281)."""
+        if not self._gates.optional_node_operations:
+            return sorted(record.drivers)
+        results = claim["status"]["allocation"]["devices"]["results"]
+
+        def skips(result: Mapping[str, Any]) -> bool:
+            return bool({"*", method} & set(result.get("skipNodeOperations") or ()))
+
+        return sorted(
+            driver
+            for driver in record.drivers
+            if not all(skips(result) for result in results if result["driver"] == driver)
+        )
+
+    def _recorded(self, pod: Obj, wanted: Sequence[tuple[ClaimRecord, Obj]]) -> dict[str, list[ClaimRef]]:
+        batches: dict[str, list[ClaimRef]] = {}
+        with self.cache.lock:
+            for fresh, claim in wanted:
+                record = self.cache.get(fresh.key)
+                if record is None:
+                    record = fresh
+                    self.cache.add(record)
+                elif record.ref.uid != fresh.ref.uid:
+                    raise PrepareFailed(
+                        f"old ResourceClaim with same name {fresh.ref.name} and different UID {record.ref.uid} "
+                        "still exists (previous pod force-deleted?!)"
+                    )
+                record.pod_uids.add(uid_of(pod))
+                # Before any call: a pod that goes away in the middle is then found by the reconcile loop.
+                self.cache.checkpoint()
+                if record.prepared:
+                    continue
+                for driver in self._to_call(record, claim, "NodePrepareResources"):
+                    batches.setdefault(driver, []).append(record.ref)
+        return batches
+
+    def _prepare_batch(self, driver: str, refs: list[ClaimRef]) -> None:
+        plugin = self._plugin(driver)
+        try:
+            answer = plugin.prepare(refs)
+        except RpcError as error:
+            raise PrepareFailed(f"NodePrepareResources: {_told(error, driver)}") from None
+        by_uid = {ref.uid: ref for ref in refs}
+        for uid, result in answer.items():
+            ref = by_uid.get(uid)
+            if ref is None:
+                raise PrepareFailed(f"NodePrepareResources returned result for unknown claim UID {uid}")
+            if result.error:
+                raise PrepareFailed(f"NodePrepareResources failed for ResourceClaim {ref.name}: {result.error}")
+            self._keep(driver, ref, result)
+        if len(answer) != len(refs):
+            raise PrepareFailed(f"NodePrepareResources skipped {len(refs) - len(answer)} ResourceClaims")
+
+    def _keep(self, driver: str, ref: ClaimRef, result: PrepareResult) -> None:
+        with self.cache.lock:
+            record = self.cache.get((ref.namespace, ref.name))
+            if record is not None:
+                record.drivers[driver] = result.devices
+        self._record(
+            "claim",
+            step="prepared",
+            claim=f"{ref.namespace}/{ref.name}",
+            uid=ref.uid,
+            driver=driver,
+            cdi_device_ids=[device_id for device in result.devices for device_id in device.cdi_device_ids],
+        )
+
+    # -- containers ------------------------------------------------------------------------------------------------
+
+    def records_of(self, pod: Obj) -> dict[str, ClaimRecord]:
+        """The records of a pod's claims, by the pod's own names for them."""
+        found: dict[str, ClaimRecord] = {}
+        for use in pod_claims(pod, extended_resource=self._gates.extended_resource):
+            record = self.cache.get((namespace_of(pod), use.claim_name))
+            if record is not None:
+                found[use.local_name] = record
+        return found
+
+    def given_devices(self, pod: Obj, container: Mapping[str, Any]) -> list[GivenDevice]:
+        """The CDI ids that a container gets: its claims', or only those of the requests it names (rule DRA-271)."""
+        records = self.records_of(pod)
+        resources = container.get("resources") or {}
+        uses = [(use["name"], use.get("request") or "") for use in resources.get("claims") or ()]
+        extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+        if extended and self._gates.extended_resource:
+            asked = set(resources.get("requests") or ()) | set(resources.get("limits") or ())
+            uses += [
+                ("", mapping["requestName"])
+                for mapping in extended.get("requestMappings") or ()
+                if mapping["containerName"] == container["name"] and mapping["resourceName"] in asked
+            ]
+        return [
+            GivenDevice(device_id, driver, records[local_name].ref.name)
+            for local_name, request in uses
+            if local_name in records
+            for driver, device in records[local_name].devices(request)
+            for device_id in device.cdi_device_ids
+        ]
+
+    # -- unprepare -------------------------------------------------------------------------------------------------
+
+    def unprepare(self, pod_uid: str) -> list[ClaimRef]:
+        """Release the claims of a pod that ended; returns those that were unprepared because it was the last user.
+
+        Raises UnprepareFailed or DriverNotRegistered; the records stay then (rules DRA-275, DRA-276).
+        """
+        with self.cache.busy(record.key for record in self.cache.of_pod(pod_uid)):
+            batches: dict[str, list[ClaimRef]] = {}
+            last: list[ClaimRecord] = []
+            with self.cache.lock:
+                for record in self.cache.of_pod(pod_uid):
+                    if len(record.pod_uids) > 1:
+                        record.pod_uids.discard(pod_uid)
+                        continue
+                    last.append(record)
+                    for driver in self._to_unprepare(record):
+                        batches.setdefault(driver, []).append(record.ref)
+            for driver in sorted(batches):
+                self._unprepare_batch(driver, batches[driver])
+            with self.cache.lock:
+                for record in last:
+                    self.cache.remove(record.key)
+                self.cache.checkpoint()
+        for record in last:
+            self._record(
+                "claim", step="unprepared", claim=f"{record.ref.namespace}/{record.ref.name}", uid=record.ref.uid
+            )
+        return [record.ref for record in last]
+
+    def _to_unprepare(self, record: ClaimRecord) -> Iterable[str]:
+        if not self._gates.optional_node_operations:
+            return sorted(record.drivers)
+        claim = self._client.find(self._claims, record.ref.name, record.ref.namespace)
+        if claim is None or uid_of(claim) != record.ref.uid or not claim.get("status", {}).get("allocation"):
+            return sorted(record.drivers)
+        return self._to_call(record, claim, "NodeUnprepareResources")
+
+    def _unprepare_batch(self, driver: str, refs: list[ClaimRef]) -> None:
+        plugin = self._plugin(driver)
+        try:
+            answer = plugin.unprepare(refs)
+        except RpcError as error:
+            raise UnprepareFailed(f"NodeUnprepareResources: {_told(error, driver)}") from None
+        by_uid = {ref.uid: ref for ref in refs}
+        for uid, failure in answer.items():
+            ref = by_uid.get(uid)
+            if ref is None:
+                raise UnprepareFailed(f"NodeUnprepareResources returned result for unknown claim UID {uid}")
+            if failure:
+                raise UnprepareFailed(f"NodeUnprepareResources failed for ResourceClaim {ref.name}: {failure}")
+        if len(answer) != len(refs):
+            raise UnprepareFailed(f"NodeUnprepareResources skipped {len(refs) - len(answer)} ResourceClaims")
+
+
+def _told(error: RpcError, driver: str) -> str:
+    reasons = {
+        "UNAVAILABLE": "the driver went away or its socket is dead",
+        "DEADLINE_EXCEEDED": "the driver did not answer in time",
+        "UNIMPLEMENTED": "the driver does not serve the version that it registered",
+        "INTERNAL": "the driver's answer is no message of this service",
+    }
+    reason = reasons.get(error.code)
+    return f"{error.code} from driver {driver}: {error.details}" + (f" ({reason})" if reason else "")

@@ -1,0 +1,47 @@
+"""The kubelet's settings: feature gates of its release, and its delays. Values, owned by whoever starts a kubelet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Feature gates that change what a kubelet does with claims; the defaults are those of 1.36.
+
+    `resource_health_status`: watch device health and show it (ResourceHealthStatus, rule DRA-302).
+    `resource_health_status_message`: show the message too (ResourceHealthStatusMessage, rule DRA-299).
+    `extended_resource`: treat a pod's `extendedResourceClaimStatus` as one more claim (DRAExtendedResource).
+    `optional_node_operations`: skip calls that all of a driver's results ask to skip (DRAOptionalNodeOperations, 1.37,
+    rule DRA-281).
+    """
+
+    resource_health_status: bool = True
+    resource_health_status_message: bool = True
+    extended_resource: bool = True
+    optional_node_operations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The kubelet's delays, in seconds of its clock; the defaults are the real kubelet's where a rule names them.
+
+    `call`: deadline of Prepare and Unprepare (rule DRA-268). `registration`: deadline of GetInfo and
+    NotifyRegistrationStatus. `wipe`: from the loss of a driver's last connection to the deletion of its slices (rule
+    DRA-286). `reconcile`: between rounds that look for claims of pods that are gone (rule DRA-277). `health`: how
+    long a health statement holds if it does not say (rule DRA-297). `health_retry`: from a health stream's end to the
+    next attempt (rule DRA-298). `pod_backoff` and `pod_backoff_max`: between attempts to start or end one pod; the
+    real kubelet waits 10 s, the harness starts lower so that scenarios are quick. `registration_backoff`,
+    `registration_backoff_max`: between attempts to register a socket.
+    """
+
+    call: float = 45.0
+    registration: float = 1.0
+    wipe: float = 30.0
+    reconcile: float = 60.0
+    health: float = 30.0
+    health_retry: float = 5.0
+    pod_backoff: float = 0.25
+    pod_backoff_max: float = 10.0
+    registration_backoff: float = 0.5
+    registration_backoff_max: float = 122.0

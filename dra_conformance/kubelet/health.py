@@ -1,0 +1,218 @@
+"""Device health as drivers stream it, and how a pod's status shows it.
+
+`HealthWatcher` owns one thread and one stream for each registered instance, from `add` to `remove`. The cache is in
+memory only: after a restart of the kubelet every device is Unknown until the driver's first message.
+
+Source: pkg/kubelet/cm/dra/manager.go (HandleWatchResourcesStream, UpdateAllocatedResourcesStatus) and healthinfo.go,
+v1.36; rules DRA-295 to DRA-302.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dra_api.clock import Clock
+from dra_api.rpc import DeviceHealth, HealthStatus, PreparedDevice, RpcError, ServerStream
+from dra_conformance.kubelet.calls import PluginInstance
+from dra_conformance.kubelet.claim_cache import ClaimRecord
+from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.record import Record
+
+MESSAGE_LIMIT = 1024
+"""Bytes of a health message in a pod's status."""
+
+_NAMES = {HealthStatus.HEALTHY: "Healthy", HealthStatus.UNHEALTHY: "Unhealthy", HealthStatus.UNKNOWN: "Unknown"}
+
+DeviceKey = tuple[str, str]
+"""Pool and device name."""
+
+
+def cut_message(message: str) -> str:
+    """A message over 1024 bytes is cut to 1021 and `...` (rule DRA-299); no character is cut in two."""
+    data = message.encode()
+    if len(data) <= MESSAGE_LIMIT:
+        return message
+    return data[: MESSAGE_LIMIT - 3].decode(errors="ignore") + "..."
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    health: HealthStatus
+    message: str
+    received: float
+    timeout: float
+
+
+class HealthCache:
+    """The newest health of every device, by driver. Thread-safe."""
+
+    def __init__(self, clock: Clock, default_timeout: float) -> None:
+        self._clock = clock
+        self._default_timeout = default_timeout
+        self._lock = threading.Lock()
+        self._drivers: dict[str, dict[DeviceKey, _Known]] = {}
+
+    def update(self, driver: str, devices: Sequence[DeviceHealth]) -> dict[DeviceKey, float]:
+        """Take a complete list; returns its devices with the seconds that each statement holds.
+
+        The time of arrival counts, not the driver's `last_updated`. Devices that the list lacks keep their last state
+        until it times out.
+        """
+        now = self._clock.monotonic()
+        holds: dict[DeviceKey, float] = {}
+        with self._lock:
+            known = self._drivers.setdefault(driver, {})
+            for device in devices:
+                timeout = float(device.timeout_seconds) if device.timeout_seconds > 0 else self._default_timeout
+                key = (device.pool_name, device.device_name)
+                known[key] = _Known(device.health, cut_message(device.message), now, timeout)
+                holds[key] = timeout
+        return holds
+
+    def clear(self, driver: str) -> None:
+        """Forget all devices of a driver: its stream ended (rule DRA-298)."""
+        with self._lock:
+            self._drivers.pop(driver, None)
+
+    def get(self, driver: str, pool: str, device: str) -> tuple[str, str]:
+        """Health (`Healthy`, `Unhealthy`, `Unknown`) and message; Unknown when unreported or stale (rule DRA-297)."""
+        with self._lock:
+            known = self._drivers.get(driver, {}).get((pool, device))
+        if known is None or self._clock.monotonic() - known.received > known.timeout:
+            return "Unknown", ""
+        return _NAMES[known.health], known.message
+
+
+class HealthWatcher:
+    """Follows the health stream of every registered instance.
+
+    `on_change(driver, devices, hold)` is called when devices (pool, name; None for all of the driver) may look
+    different now, and again after `hold` seconds, when their statement has expired.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        timing: Timing,
+        record: Record,
+        on_change: Callable[[str, Iterable[DeviceKey] | None, float], None],
+    ) -> None:
+        self.cache = HealthCache(clock, timing.health)
+        self._clock = clock
+        self._retry = timing.health_retry
+        self._record = record
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._threads: dict[int, threading.Thread] = {}
+        self._streams: dict[int, ServerStream] = {}
+
+    def add(self, instance: PluginInstance) -> None:
+        """Follow an instance."""
+        thread = threading.Thread(target=self._follow, args=(instance,), name=f"health-{instance.driver}", daemon=True)
+        with self._lock:
+            self._threads[id(instance)] = thread
+        thread.start()
+
+    def remove(self, instance: PluginInstance) -> None:
+        """Stop following it; the instance must be closed already."""
+        with self._lock:
+            thread = self._threads.pop(id(instance), None)
+            stream = self._streams.get(id(instance))
+        if stream is not None:
+            stream.close()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def stop(self) -> None:
+        """Stop following everything that is left; their instances must be closed already."""
+        with self._lock:
+            threads, streams = list(self._threads.values()), list(self._streams.values())
+            self._threads.clear()
+        for stream in streams:
+            stream.close()
+        for thread in threads:
+            thread.join()
+
+    def _follow(self, instance: PluginInstance) -> None:
+        told = ""
+        while not instance.stopping.is_set():
+            error = self._one_stream(instance)
+            if error != told and not instance.stopping.is_set():
+                # The kubelet tries every 5 s even where there is no health service; the log says so once.
+                self._record("health", step="stream ended", driver=instance.driver, reason=error)
+                told = error
+            self._clock.wait(instance.stopping, self._retry)
+
+    def _one_stream(self, instance: PluginInstance) -> str:
+        received = False
+        try:
+            stream = instance.client.watch_health()
+            with self._lock:
+                self._streams[id(instance)] = stream
+            if instance.stopping.is_set():
+                stream.close()
+            for devices in stream:
+                received = True
+                self._take(instance.driver, devices)
+        except RpcError as error:
+            return f"{error.code}: {error.details}"
+        finally:
+            with self._lock:
+                self._streams.pop(id(instance), None)
+            self.cache.clear(instance.driver)
+            if received and not instance.stopping.is_set():
+                self._on_change(instance.driver, None, 0.0)
+        return "the driver ended the stream"
+
+    def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
+        holds = self.cache.update(driver, devices)
+        self._record("health", step="received", driver=driver, devices=[_shown(device) for device in devices])
+        self._on_change(driver, list(holds), 0.0)
+        for hold in sorted(set(holds.values())):
+            self._on_change(driver, [key for key, value in holds.items() if value == hold], hold)
+
+
+def _shown(device: DeviceHealth) -> dict[str, Any]:
+    return {**asdict(device), "health": device.health.name}
+
+
+def allocated_resources_status(
+    container: Mapping[str, Any],
+    records: Mapping[str, ClaimRecord],
+    cache: HealthCache,
+    gates: Gates,
+) -> list[dict[str, Any]] | None:
+    """`allocatedResourcesStatus` of one regular container; None when there is nothing to show.
+
+    `records` are claim records by the pod's name for the claim. Entries are called `claim:<name>` or
+    `claim:<name>/<request>` (rules DRA-295, DRA-296), and a resource id appears once (rule DRA-300).
+    """
+    if not gates.resource_health_status:
+        return None
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for use in (container.get("resources") or {}).get("claims") or ():
+        record = records.get(use["name"])
+        if record is None:
+            continue
+        request = use.get("request") or ""
+        name = f"claim:{use['name']}/{request}" if request else f"claim:{use['name']}"
+        resources: dict[str, dict[str, Any]] = {}
+        for driver, device in record.devices(request):
+            resource_id = _resource_id(driver, device)
+            if resource_id in resources:
+                continue
+            health, message = cache.get(driver, device.pool_name, device.device_name)
+            resources[resource_id] = {"resourceID": resource_id, "health": health}
+            if message and gates.resource_health_status_message:
+                resources[resource_id]["message"] = message
+        if resources:
+            entries[name] = list(resources.values())
+    return [{"name": name, "resources": resources} for name, resources in entries.items()] or None
+
+
+def _resource_id(driver: str, device: PreparedDevice) -> str:
+    return device.cdi_device_ids[0] if device.cdi_device_ids else f"{driver}/{device.pool_name}/{device.device_name}"

@@ -1,0 +1,298 @@
+"""The kubelet harness: one node of a cluster, as far as Dynamic Resource Allocation can tell.
+
+A `Kubelet` puts the parts of this package together and owns them between `start` and `stop`; folders below its root,
+the Node object and the running containers (`Runtime`) outlive a restart. It talks to the API server through the given
+client and to drivers through Unix sockets, exactly as a real kubelet does, so it cannot tell a reference driver from
+a vendor's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dra_api.client import AlreadyExists, ApiError, KubeClient
+from dra_api.clock import Clock, timestamp
+from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
+from dra_conformance.kubelet.calls import Fault, Faults, PluginHandle, PluginInstance
+from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
+from dra_conformance.kubelet.claims import ClaimManager
+from dra_conformance.kubelet.container_view import ContainerView
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
+from dra_conformance.kubelet.plugins import PluginManager
+from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.pods import PodWorkers, Runtime
+from dra_conformance.kubelet.record import Log, recorder, silent
+
+
+class Kubelet:
+    """One node.
+
+    Arguments:
+        client: the API server, as the node's own user if roles matter.
+        clock: whose seconds all delays and deadlines are.
+        node_name: the Node object; it is made if absent.
+        root: the node's folder. Below it lie `plugins_registry`, `plugins`, `cdi` and `state` (the checkpoint), all
+            made with mode 0700. Keep it short: a socket path may have 107 bytes.
+        log: receives every registration step, gRPC call and state change; see `dra_conformance.kubelet.record`.
+        gates, timing: feature gates and delays.
+        cdi_roots: folders with CDI specifications, the least important first, when not `root/cdi`.
+        registration_dir, plugins_dir: when not below `root`.
+        host_root: where the node's file system lies, to tell which host paths of CDI edits are missing.
+        node_labels: labels of a Node object that the kubelet makes.
+        host_ip: the node's address in status.
+        workers: pods handled at the same time.
+
+    `start` raises CheckpointCorrupt when the checkpoint does not read back.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        clock: Clock,
+        node_name: str,
+        root: Path,
+        *,
+        log: Log = silent,
+        gates: Gates | None = None,
+        timing: Timing | None = None,
+        cdi_roots: Sequence[Path] | None = None,
+        registration_dir: Path | None = None,
+        plugins_dir: Path | None = None,
+        host_root: Path | None = None,
+        node_labels: Mapping[str, str] | None = None,
+        host_ip: str = "127.0.0.1",
+        workers: int = 8,
+    ) -> None:
+        self.name = f"kubelet {node_name}"
+        self.node_name = node_name
+        self.root = root
+        self.registration_dir = registration_dir or root / "plugins_registry"
+        self.plugins_dir = plugins_dir or root / "plugins"
+        self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else (root / "cdi",)
+        self.state_dir = root / "state"
+        self.runtime = Runtime()
+        self.faults = Faults()
+        self.gates = gates or Gates()
+        self.timing = timing or Timing()
+        self._client = client
+        self._clock = clock
+        self._record = recorder(log, node_name)
+        self._host_root = host_root
+        self._labels = dict(node_labels or {})
+        self._host_ip = host_ip
+        self._workers = workers
+        self._life_lock = threading.RLock()
+        self._life: _Life | None = None
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Make the node's folders and its Node object, wipe its slices, then serve plugins and pods."""
+        with self._life_lock:
+            if self._life is not None:
+                return
+            for folder in (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._ensure_node()
+            life = _Life(self, self._client, self._clock)
+            self._life = life
+            try:
+                life.start()
+            except BaseException:
+                self._life = None
+                life.stop()
+                raise
+            self._record("state", step="started", drivers=life.plugins.drivers())
+
+    def stop(self) -> None:
+        """Stop as a killed kubelet does: drivers are told nothing, containers keep running. Idempotent."""
+        with self._life_lock:
+            life, self._life = self._life, None
+            if life is not None:
+                life.stop()
+                self._record("state", step="stopped")
+
+    def restart(self, *, reboot: bool = False) -> None:
+        """Stop and start again with the checkpoint (rules DRA-270, DRA-280).
+
+        With `reboot` the containers are gone too, so every pod that is still bound is prepared and started again.
+        """
+        self.stop()
+        if reboot:
+            self.runtime.kill_all()
+        self.start()
+
+    def __enter__(self) -> Kubelet:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- drivers ---------------------------------------------------------------------------------------------------
+
+    def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
+        """Wait for a driver. Raises DriverNotRegistered, telling what the registration folder holds instead."""
+        return self._alive().plugins.wait_registered(driver, timeout, instances=instances)
+
+    def plugin(self, driver: str) -> PluginHandle:
+        """A driver to be called directly, without pods; calls raise DriverNotRegistered while there is none."""
+        return PluginHandle(driver, lambda: self._alive().plugins.get(driver))
+
+    @property
+    def plugins(self) -> PluginManager:
+        """The registered plugins of this life of the kubelet."""
+        return self._alive().plugins
+
+    def inject(self, fault: Fault) -> None:
+        """Bend the next calls to drivers; see `Fault`."""
+        self._record("state", step="fault", fault=str(fault))
+        self.faults.add(fault)
+
+    # -- pods ------------------------------------------------------------------------------------------------------
+
+    def finish_pod(self, namespace: str, name: str, phase: Phase = "Succeeded") -> None:
+        """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
+        self._alive().pods.finish(namespace, name, phase)
+
+    def view(self, namespace: str, pod: str, container: str) -> ContainerView:
+        """What one container of a running pod sees. Raises KubeletError when it does not run, with the reason."""
+        views = self._alive().pods.views(namespace, pod)
+        if container not in views:
+            raise KubeletError(f"pod {namespace}/{pod} has no container {container}; it has {', '.join(views)}")
+        return views[container]
+
+    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+        """Wait for a pod to run; what each of its containers sees. Raises KubeletError with the reason."""
+        return self._alive().pods.wait_running(namespace, pod, timeout)
+
+    def pod_error(self, namespace: str, pod: str) -> str:
+        """Why a pod does not run or does not end; empty when nothing is wrong with it."""
+        return self._alive().pods.error(namespace, pod)
+
+    def claims(self) -> list[ClaimRecord]:
+        """The kubelet's records of claims, as they are in its checkpoint."""
+        return self._alive().cache.all()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _alive(self) -> _Life:
+        life = self._life
+        if life is None:
+            raise KubeletError(f"the kubelet of node {self.node_name} is not running")
+        return life
+
+    def _ensure_node(self) -> None:
+        node = self._client.find(NODES, self.node_name)
+        if node is None:
+            labels = {"kubernetes.io/hostname": self.node_name, "kubernetes.io/os": "linux", **self._labels}
+            fresh: Obj = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": self.node_name, "labels": labels},
+                "spec": {},
+            }
+            try:
+                node = self._client.create(NODES, fresh)
+            except AlreadyExists:
+                node = self._client.get(NODES, self.node_name)
+            self._record("state", step="node created")
+        now = timestamp(self._clock.now())
+        resources = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "250"}
+        held = node.get("status") or {}
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet harness is ready",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        status = {
+            "conditions": [ready],
+            "addresses": [
+                {"type": "InternalIP", "address": self._host_ip},
+                {"type": "Hostname", "address": self.node_name},
+            ],
+            "capacity": held.get("capacity") or resources,
+            "allocatable": held.get("allocatable") or held.get("capacity") or resources,
+        }
+        try:
+            self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
+        except ApiError as error:
+            raise KubeletError(f"status of node {self.node_name} could not be written: {error}") from None
+
+
+class _Life:
+    """All that one life of a kubelet runs."""
+
+    def __init__(self, kubelet: Kubelet, client: KubeClient, clock: Clock) -> None:
+        record, timing, gates = kubelet._record, kubelet.timing, kubelet.gates
+        self._gates = gates
+        self.cache = ClaimCache(kubelet.state_dir)
+        self.plugins = PluginManager(
+            client=client,
+            slices=client.best(RESOURCE_SLICES),
+            clock=clock,
+            node=kubelet.node_name,
+            folder=kubelet.registration_dir,
+            timing=timing,
+            record=record,
+            faults=kubelet.faults,
+            on_instance=self._on_instance,
+        )
+        self.claims = ClaimManager(
+            client=client,
+            claims=client.best(RESOURCE_CLAIMS),
+            cache=self.cache,
+            gates=gates,
+            record=record,
+            plugin=self.plugins.get,
+        )
+        self.health = HealthWatcher(
+            clock=clock,
+            timing=timing,
+            record=record,
+            on_change=self._on_health,
+        )
+        self.pods = PodWorkers(
+            client=client,
+            clock=clock,
+            node=kubelet.node_name,
+            runtime=kubelet.runtime,
+            claims=self.claims,
+            health=self.health.cache,
+            gates=gates,
+            timing=timing,
+            record=record,
+            cdi_roots=kubelet.cdi_roots,
+            host_root=kubelet._host_root,
+            host_ip=kubelet._host_ip,
+            workers=kubelet._workers,
+        )
+
+    def start(self) -> None:
+        """Plugins first, so that pods that are there already find their drivers."""
+        self.plugins.start()
+        self.pods.start()
+
+    def stop(self) -> None:
+        """Close the connections first, so that nothing waits for a driver."""
+        self.plugins.stop()
+        self.health.stop()
+        self.pods.stop()
+
+    def _on_health(self, driver: str, devices: Iterable[DeviceKey] | None, after: float) -> None:
+        self.pods.resync(driver, devices, after)
+
+    def _on_instance(self, instance: PluginInstance, added: bool) -> None:
+        if not self._gates.resource_health_status:
+            return
+        if added:
+            self.health.add(instance)
+        else:
+            self.health.remove(instance)

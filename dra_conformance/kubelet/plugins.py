@@ -1,0 +1,448 @@
+"""Which DRA drivers this kubelet can call: the registration folder, handshakes, instances, and the wiping of slices.
+
+Sockets come and go in the registration folder; each is asked who it is (GetInfo), judged, and told the outcome
+(NotifyRegistrationStatus). `PluginManager` owns the watch of the folder, one worker thread, one wiping thread and the
+connections to all instances, between `start` and `stop`.
+
+Source: pkg/kubelet/pluginmanager (handshake, retry), pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go (version choice,
+several instances, wiping), v1.36; rules DRA-257 to DRA-262, DRA-273, DRA-285 to DRA-287.
+"""
+
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.objects import Obj, Resource, name_of, uid_of
+from dra_api.rpc import (
+    DRA_PLUGIN_TYPE,
+    DRA_VERSIONS,
+    PluginInfo,
+    RegistrationClient,
+    RegistrationStatus,
+    RpcError,
+)
+from dra_api.transport import TransportError
+from dra_api.workqueue import WorkQueue
+from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
+from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
+from dra_conformance.kubelet.folder_watch import FolderWatch
+from dra_conformance.kubelet.gates import Timing
+from dra_conformance.kubelet.record import Record
+
+SUPPORTED = DRA_VERSIONS
+"""The DRA services that a kubelet of 1.34 and later can call."""
+
+
+def choose_version(versions: tuple[str, ...]) -> str:
+    """The first entry of the plugin's list that the kubelet knows: the plugin's order counts (rule DRA-258).
+
+    Raises RegistrationRefused for an empty list or one without a known entry (rule DRA-259).
+    """
+    if not versions:
+        raise RegistrationRefused("empty list of supported gRPC services (aka supported versions)")
+    for version in versions:
+        if version in SUPPORTED:
+            return version
+    raise RegistrationRefused(
+        f"none of the services supported by the plugin ({', '.join(versions)}) "
+        f"are supported by the kubelet ({', '.join(SUPPORTED)})"
+    )
+
+
+@dataclass(slots=True)
+class _Socket:
+    """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared."""
+
+    inode: tuple[int, int]
+    instance: PluginInstance | None = None
+    info: PluginInfo | None = None
+    error: str = ""
+
+
+class PluginManager:
+    """Registers the plugins of one node.
+
+    Arguments:
+        client: where ResourceSlices of the node are deleted.
+        node: the node's name.
+        folder: the registration folder; made with mode 0700 if absent.
+        on_instance: called with every new instance and with every instance that goes (second argument False).
+    """
+
+    def __init__(
+        self,
+        *,
+        client: KubeClient,
+        slices: Resource,
+        clock: Clock,
+        node: str,
+        folder: Path,
+        timing: Timing,
+        record: Record,
+        faults: Faults,
+        on_instance: Callable[[PluginInstance, bool], None],
+    ) -> None:
+        self._client = client
+        self._slices = slices
+        self._clock = clock
+        self._node = node
+        self.folder = folder
+        self._timing = timing
+        self._record = record
+        self._faults = faults
+        self._on_instance = on_instance
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
+        self._sockets: dict[Path, _Socket] = {}
+        self._instances: dict[str, list[PluginInstance]] = {}
+        self._wipe_due: dict[str, float] = {}
+        self._queue: WorkQueue[Path] = WorkQueue(
+            clock, base_delay=timing.registration_backoff, max_delay=timing.registration_backoff_max
+        )
+        self._wipes: WorkQueue[str] = WorkQueue(clock, base_delay=1.0, max_delay=300.0)
+        self._watch = FolderWatch(folder, self._scan)
+        self._threads: list[threading.Thread] = []
+        self._stopped = False
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Delete the node's slices (rule DRA-285), then begin to register what is in the folder."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._wipe("")
+        self._watch.start()
+        for name, work in (("plugins", self._register_all), ("wipes", self._wipe_all)):
+            thread = threading.Thread(target=work, name=f"kubelet-{self._node}-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        self._scan()
+
+    def stop(self) -> None:
+        """Close all connections and join the threads. Sockets are told nothing, as when a kubelet dies."""
+        with self._lock:
+            self._stopped = True
+        self._watch.stop()
+        self._queue.shut_down()
+        self._wipes.shut_down()
+        with self._lock:
+            instances = [instance for several in self._instances.values() for instance in several]
+            self._instances.clear()
+            self._sockets.clear()
+        for instance in instances:
+            instance.close()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        with self.changed:
+            self.changed.notify_all()
+
+    # -- what the kubelet asks -------------------------------------------------------------------------------------
+
+    def get(self, driver: str) -> PluginInstance:
+        """The instance to call: the newest that is connected, else the newest (rule DRA-261).
+
+        Raises DriverNotRegistered (rule DRA-273).
+        """
+        with self._lock:
+            instances = self._instances.get(driver) or []
+            for instance in reversed(instances):
+                if instance.connected:
+                    return instance
+            if instances:
+                return instances[-1]
+        raise DriverNotRegistered(f"DRA driver {driver} is not registered")
+
+    def handle(self, driver: str) -> PluginHandle:
+        """The driver, to be called directly."""
+        return PluginHandle(driver, lambda: self.get(driver))
+
+    def instances(self, driver: str) -> list[PluginInstance]:
+        """All registered instances of a driver, oldest first."""
+        with self._lock:
+            return list(self._instances.get(driver) or ())
+
+    def drivers(self) -> list[str]:
+        """The names of all registered drivers."""
+        with self._lock:
+            return sorted(self._instances)
+
+    def registration_error(self, socket: str) -> str:
+        """Why the socket of that file name is not registered; empty when it is, or is not there."""
+        with self._lock:
+            known = self._sockets.get(self.folder / socket)
+            return known.error if known else ""
+
+    def wait_registered(self, driver: str, timeout: float, *, instances: int = 1) -> PluginHandle:
+        """Wait until `instances` endpoints of `driver` are registered, at most `timeout` seconds.
+
+        Raises DriverNotRegistered, telling what is in the registration folder instead.
+        """
+        deadline = self._clock.monotonic() + timeout
+        with self.changed:
+            while len(self._instances.get(driver) or ()) < instances:
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0 or self._stopped:
+                    raise DriverNotRegistered(self._explain(driver, timeout))
+                self._clock.condition_wait(self.changed, remaining)
+        return self.handle(driver)
+
+    def wait_unregistered(self, driver: str, timeout: float) -> bool:
+        """Wait until no instance of `driver` is registered, at most `timeout` seconds."""
+        deadline = self._clock.monotonic() + timeout
+        with self.changed:
+            while self._instances.get(driver):
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0:
+                    return False
+                self._clock.condition_wait(self.changed, remaining)
+        return True
+
+    def wait_connected(self, driver: str, connected: bool, timeout: float) -> bool:
+        """Wait until some instance of `driver` is connected, or (False) none is; at most `timeout` seconds."""
+        deadline = self._clock.monotonic() + timeout
+        with self.changed:
+            while self._usable(driver) is not connected:
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0:
+                    return False
+                self._clock.condition_wait(self.changed, remaining)
+        return True
+
+    def _explain(self, driver: str, timeout: float) -> str:
+        told = f"DRA driver {driver} did not register within {timeout:g} s; "
+        others = [name for name in self.drivers() if name != driver]
+        if others:
+            told += f"registered instead: {', '.join(others)}; "
+        entries = [
+            f"{path.name} ({known.error or (known.info.name if known.info else 'being asked')})"
+            for path, known in sorted(self._sockets.items())
+        ]
+        seen = {path.name for path in self._sockets}
+        entries += [f"{path.name} (no socket)" for path in sorted(self.folder.iterdir()) if path.name not in seen]
+        return told + f"{self.folder} holds {', '.join(entries) or 'nothing'}"
+
+    # -- the folder ------------------------------------------------------------------------------------------------
+
+    def _scan(self) -> None:
+        with self._lock:
+            if self._stopped:
+                return
+            known = set(self._sockets)
+        for path in known | set(self.folder.iterdir()):
+            if not path.name.startswith("."):
+                self._queue.add(path)
+
+    def _register_all(self) -> None:
+        while (path := self._queue.get()) is not None:
+            try:
+                self._sync_socket(path)
+            except RegistrationRefused as error:
+                self._record("problem", about="registration", socket=path.name, message=str(error))
+                with self.changed:
+                    if path in self._sockets:
+                        self._sockets[path].error = str(error)
+                    self.changed.notify_all()
+                self._queue.add_rate_limited(path)
+            else:
+                self._queue.forget(path)
+            finally:
+                self._queue.done(path)
+
+    def _sync_socket(self, path: Path) -> None:
+        inode = _socket_inode(path)
+        with self._lock:
+            known = self._sockets.get(path)
+        if known is not None and known.inode != inode:
+            self._forget_socket(path, known)
+            known = None
+        if inode is None or (known is not None and known.instance is not None):
+            return
+        with self._lock:
+            if self._stopped:
+                return
+            known = self._sockets.setdefault(path, _Socket(inode))
+        self._register(path, known)
+
+    def _register(self, path: Path, socket: _Socket) -> None:
+        record = self._record
+        record("registration", step="found", socket=path.name)
+        try:
+            with RegistrationClient(path, clock=self._clock) as plugin:
+                try:
+                    info = plugin.get_info(timeout=self._timing.registration)
+                except RpcError as error:
+                    raise RegistrationRefused(
+                        f"{path.name} did not answer GetInfo: {error.code}: {error.details}"
+                    ) from None
+                socket.info = info
+                record(
+                    "registration",
+                    step="GetInfo",
+                    socket=path.name,
+                    type=info.type,
+                    driver=info.name,
+                    endpoint=info.endpoint,
+                    versions=list(info.supported_versions),
+                )
+                try:
+                    instance = self._admit(info, path)
+                except RegistrationRefused as error:
+                    self._notify(plugin, path, RegistrationStatus(False, str(error)))
+                    raise
+                try:
+                    self._notify(plugin, path, RegistrationStatus(True))
+                except RegistrationRefused:
+                    self._remove(instance)
+                    raise
+        except ValueError as error:  # a path that is too long for a socket
+            raise RegistrationRefused(str(error)) from None
+        with self.changed:
+            socket.instance = instance
+            socket.error = ""
+            self.changed.notify_all()
+
+    def _notify(self, plugin: RegistrationClient, path: Path, status: RegistrationStatus) -> None:
+        data = {"step": "NotifyRegistrationStatus", "socket": path.name, "registered": status.registered}
+        try:
+            plugin.notify(status, timeout=self._timing.registration)
+        except RpcError as error:
+            self._record("registration", **data, error=status.error, failed=f"{error.code}: {error.details}")
+            if status.registered:
+                raise RegistrationRefused(
+                    f"{path.name} did not take NotifyRegistrationStatus: {error.code}: {error.details}"
+                ) from None
+        else:
+            self._record("registration", **data, error=status.error)
+
+    def _admit(self, info: PluginInfo, path: Path) -> PluginInstance:
+        if info.type != DRA_PLUGIN_TYPE:
+            raise RegistrationRefused(f"no handler registered for plugin type: {info.type} at socket {path}")
+        if not info.name:
+            raise RegistrationRefused(f"the plugin at {path} has no name")
+        endpoint = info.endpoint or str(path)
+        where = f"DRA driver plugin {info.name} at endpoint {endpoint}"
+        try:
+            version = choose_version(info.supported_versions)
+        except RegistrationRefused as error:
+            raise RegistrationRefused(f"invalid supported gRPC versions of {where}: {error}") from None
+        with self._lock:
+            if any(other.endpoint == endpoint for other in self._instances.get(info.name) or ()):
+                told = f"endpoint {endpoint} already registered for DRA driver plugin {info.name}"
+                raise RegistrationRefused(told)
+            instance = PluginInstance(
+                driver=info.name,
+                endpoint=endpoint,
+                version=version,
+                registration_socket=path,
+                clock=self._clock,
+                record=self._record,
+                faults=self._faults,
+                timeout=self._timing.call,
+            )
+            self._instances.setdefault(info.name, []).append(instance)
+        self._record("registration", step="registered", driver=info.name, endpoint=endpoint, service=version)
+        instance.client.channel.on_connection(lambda connected: self._on_connection(instance, connected))
+        self._on_instance(instance, True)
+        return instance
+
+    def _forget_socket(self, path: Path, socket: _Socket) -> None:
+        with self.changed:
+            self._sockets.pop(path, None)
+        if socket.instance is not None:
+            self._remove(socket.instance)
+        with self.changed:
+            self.changed.notify_all()
+
+    def _remove(self, instance: PluginInstance) -> None:
+        with self.changed:
+            several = self._instances.get(instance.driver) or []
+            if instance in several:
+                several.remove(instance)
+            if not several:
+                self._instances.pop(instance.driver, None)
+            self._plan_wipe(instance.driver)
+            self.changed.notify_all()
+        instance.close()
+        self._on_instance(instance, False)
+        self._record("registration", step="deregistered", driver=instance.driver, endpoint=instance.endpoint)
+
+    # -- connections and slices ------------------------------------------------------------------------------------
+
+    def _on_connection(self, instance: PluginInstance, connected: bool) -> None:
+        with self.changed:
+            if self._stopped or instance not in (self._instances.get(instance.driver) or ()):
+                return
+            self._plan_wipe(instance.driver)
+            self.changed.notify_all()
+        self._record("connection", driver=instance.driver, endpoint=instance.endpoint, connected=connected)
+
+    def _usable(self, driver: str) -> bool:
+        return any(instance.connected for instance in self._instances.get(driver) or ())
+
+    def _plan_wipe(self, driver: str) -> None:
+        if self._stopped:
+            return
+        if self._usable(driver):
+            self._wipe_due.pop(driver, None)
+        elif driver not in self._wipe_due:
+            self._wipe_due[driver] = self._clock.monotonic() + self._timing.wipe
+            self._wipes.add_after(driver, self._timing.wipe)
+
+    def _wipe_all(self) -> None:
+        while (driver := self._wipes.get()) is not None:
+            with self._lock:
+                due = self._wipe_due.get(driver) if driver else 0.0
+            if due is not None:
+                remaining = due - self._clock.monotonic() if driver else 0.0
+                if remaining > 0:
+                    self._wipes.add_after(driver, remaining)
+                else:
+                    self._wipe(driver)
+            self._wipes.done(driver)
+
+    def _wipe(self, driver: str) -> None:
+        """Delete the node's slices of one driver, or (empty name) of all; what fails is tried again with back-off."""
+        selector = f"spec.nodeName={self._node}" + (f",spec.driver={driver}" if driver else "")
+        try:
+            wiped = [_delete(self._client, self._slices, item) for item in self._list_slices(selector, driver)]
+        except (ApiError, TransportError) as error:
+            self._record("problem", about="slices", driver=driver, message=f"slices were not deleted: {error}")
+            self._wipes.add_rate_limited(driver)
+            return
+        self._wipes.forget(driver)
+        with self._lock:
+            self._wipe_due.pop(driver, None)
+        self._record("slices", step="wiped", driver=driver, slices=[name for name in wiped if name])
+
+    def _list_slices(self, selector: str, driver: str) -> list[Obj]:
+        found = self._client.list(self._slices, field_selector=selector).items
+        # A server that ignores the selector must not cost other nodes their slices.
+        return [
+            item
+            for item in found
+            if item["spec"].get("nodeName") == self._node and (not driver or item["spec"].get("driver") == driver)
+        ]
+
+
+def _delete(client: KubeClient, slices: Resource, item: Obj) -> str:
+    try:
+        client.delete(slices, name_of(item), uid=uid_of(item) or None)
+    except NotFound:
+        return ""
+    return name_of(item)
+
+
+def _socket_inode(path: Path) -> tuple[int, int] | None:
+    """What tells a socket file from a later one of the same name; None when there is no socket."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    # The modification time of a socket is that of its bind: neither chmod nor rename changes it, as they do its ctime.
+    return (found.st_ino, found.st_mtime_ns) if stat.S_ISSOCK(found.st_mode) else None

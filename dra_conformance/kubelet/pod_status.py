@@ -1,0 +1,146 @@
+"""What a kubelet writes into a pod's status, as pure functions of the pod and of what its containers do.
+
+The values are patches for the status subresource (strategic merge: conditions merge by type, container statuses
+replace). Source: pkg/kubelet/kubelet_pods.go and status/generate.go, v1.36, for the fields that anyone waits on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from dra_api.objects import Obj, uid_of
+
+Phase = Literal["Succeeded", "Failed"]
+
+_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+
+
+def waiting(pod: Obj, *, now: str, reason: str, message: str) -> Obj:
+    """Containers do not start: `reason` is ContainerCreating or CreateContainerError."""
+    state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+    containers = pod["spec"].get("containers") or ()
+    started = reason == "CreateContainerError"
+    return {
+        "phase": "Pending",
+        "startTime": _start_time(pod, now),
+        "containerStatuses": [_container(pod, container, state, ready=False) for container in containers],
+        "conditions": _conditions(
+            pod,
+            now,
+            {
+                "PodReadyToStartContainers": (started, "", ""),
+                "Initialized": (True, "", ""),
+                "ContainersReady": (False, "ContainersNotReady", message or "containers are not ready"),
+                "Ready": (False, "ContainersNotReady", message or "containers are not ready"),
+            },
+        ),
+    }
+
+
+def running(
+    pod: Obj,
+    *,
+    now: str,
+    started_at: str,
+    pod_ip: str,
+    host_ip: str,
+    health: Mapping[str, list[dict[str, Any]] | None],
+) -> Obj:
+    """All containers run; `health` is each container's allocatedResourcesStatus."""
+    state = {"running": {"startedAt": started_at}}
+    statuses = []
+    for container in pod["spec"].get("containers") or ():
+        status = _container(pod, container, state, ready=True)
+        if health.get(container["name"]):
+            status["allocatedResourcesStatus"] = health[container["name"]]
+        statuses.append(status)
+    return {
+        "phase": "Running",
+        "startTime": _start_time(pod, now),
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "containerStatuses": statuses,
+        **_init_statuses(pod, started_at),
+        "conditions": _conditions(pod, now, dict.fromkeys(_CONDITIONS, (True, "", ""))),
+    }
+
+
+def ended(pod: Obj, *, now: str, phase: Phase, started_at: str) -> Obj:
+    """All containers ended, with exit code 0 or 1; a pod that never ran gets no container states."""
+    code = 0 if phase == "Succeeded" else 1
+    reason = "Completed" if code == 0 else "Error"
+    terminated = {"exitCode": code, "reason": reason, "finishedAt": now, "startedAt": started_at or now}
+    not_ready = (False, "PodCompleted" if code == 0 else "PodFailed", "")
+    status: Obj = {
+        "phase": phase,
+        "conditions": _conditions(
+            pod,
+            now,
+            {
+                "PodReadyToStartContainers": (False, "", ""),
+                "Initialized": (True, "", ""),
+                "ContainersReady": not_ready,
+                "Ready": not_ready,
+            },
+        ),
+    }
+    if started_at:
+        status["containerStatuses"] = [
+            _container(pod, container, {"terminated": terminated}, ready=False)
+            for container in pod["spec"].get("containers") or ()
+        ]
+    return status
+
+
+def _container(pod: Obj, container: Mapping[str, Any], state: Obj, *, ready: bool) -> Obj:
+    status: Obj = {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "ready": ready,
+        "restartCount": 0,
+        "started": ready,
+        "state": state,
+        "lastState": {},
+    }
+    if "waiting" not in state:
+        status["containerID"] = f"harness://{uid_of(pod)}/{container['name']}"
+    return status
+
+
+def _init_statuses(pod: Obj, started_at: str) -> Obj:
+    statuses = []
+    for container in pod["spec"].get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            statuses.append(_container(pod, container, {"running": {"startedAt": started_at}}, ready=True))
+        else:
+            done = {"exitCode": 0, "reason": "Completed", "startedAt": started_at, "finishedAt": started_at}
+            statuses.append({**_container(pod, container, {"terminated": done}, ready=True), "started": False})
+    return {"initContainerStatuses": statuses} if statuses else {}
+
+
+def _start_time(pod: Obj, now: str) -> str:
+    return str(pod.get("status", {}).get("startTime") or now)
+
+
+def _conditions(pod: Obj, now: str, wanted: Mapping[str, tuple[bool, str, str]]) -> list[Obj]:
+    held = {entry["type"]: entry for entry in pod.get("status", {}).get("conditions") or ()}
+    conditions = []
+    for kind, (value, reason, message) in wanted.items():
+        status = "True" if value else "False"
+        before = held.get(kind, {})
+        since = before.get("lastTransitionTime") if before.get("status") == status else None
+        conditions.append(
+            {
+                "type": kind,
+                "status": status,
+                # Always there, empty or not: a strategic merge would keep an old sentence that is left out.
+                "reason": reason or None,
+                "message": message or None,
+                "lastTransitionTime": since or now,
+            }
+        )
+    return conditions

@@ -1,0 +1,508 @@
+"""The pods of one node: from bound to running to gone, with their claims prepared before and unprepared after.
+
+`PodWorkers` owns an informer, worker threads and the reconcile loop between `start` and `stop`. What runs is kept in a
+`Runtime`, which stands for the container runtime and outlives a restart of the kubelet.
+
+Source: pkg/kubelet/pod_workers.go, kubelet.go (SyncPod, SyncTerminatingPod), v1.36; rules DRA-264, DRA-265, DRA-271,
+DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.informer import Change, Informer
+from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
+from dra_api.workqueue import WorkQueue
+from dra_conformance.kubelet import pod_status
+from dra_conformance.kubelet.cdi import CDIRegistry
+from dra_conformance.kubelet.claims import ClaimManager
+from dra_conformance.kubelet.container_view import ContainerView, build_view
+from dra_conformance.kubelet.errors import (
+    CDIError,
+    DriverNotRegistered,
+    KubeletError,
+    PrepareFailed,
+    StatusNotWritten,
+    UnprepareFailed,
+)
+from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.health import DeviceKey, HealthCache, allocated_resources_status
+from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.record import Record
+
+_TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPod:
+    """A pod whose containers run: since when, with which address, and what each container sees."""
+
+    started_at: str
+    pod_ip: str
+    views: Mapping[str, ContainerView]
+
+
+class Runtime:
+    """The containers of a node; they do not notice that a kubelet restarts."""
+
+    def __init__(self, *, pod_network: str = "10.244") -> None:
+        self._lock = threading.Lock()
+        self._pods: dict[str, RunningPod] = {}
+        self._network = pod_network
+        self._next = 1
+
+    def get(self, uid: str) -> RunningPod | None:
+        """The running pod of that uid."""
+        with self._lock:
+            return self._pods.get(uid)
+
+    def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
+        """Start a pod's containers."""
+        with self._lock:
+            address = f"{self._network}.{self._next >> 8 & 255}.{self._next & 255}"
+            self._next += 1
+            self._pods[uid] = RunningPod(now, address, views)
+            return self._pods[uid]
+
+    def kill(self, uid: str) -> RunningPod | None:
+        """End a pod's containers."""
+        with self._lock:
+            return self._pods.pop(uid, None)
+
+    def kill_all(self) -> None:
+        """End everything, as a reboot of the node does."""
+        with self._lock:
+            self._pods.clear()
+
+
+@dataclass(slots=True)
+class _PodState:
+    """A worker's notes about one pod; only the worker that handles the pod writes them."""
+
+    finish: Phase | None = None
+    ended: bool = False
+    error: str = ""
+    event: str = ""
+    status: Obj = field(default_factory=dict)
+
+
+class PodWorkers:
+    """Runs the pods that are bound to one node.
+
+    Arguments:
+        runtime: what runs already.
+        claims: prepares and unprepares.
+        health: what drivers said of their devices.
+        cdi_roots: folders with CDI specifications, the least important first.
+        host_root: where the node's file system lies, if it is known.
+        host_ip: the node's address in pod status.
+        workers: pods handled at the same time.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: KubeClient,
+        clock: Clock,
+        node: str,
+        runtime: Runtime,
+        claims: ClaimManager,
+        health: HealthCache,
+        gates: Gates,
+        timing: Timing,
+        record: Record,
+        cdi_roots: Sequence[Path],
+        host_root: Path | None,
+        host_ip: str,
+        workers: int,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._node = node
+        self._runtime = runtime
+        self._claims = claims
+        self._health = health
+        self._gates = gates
+        self._timing = timing
+        self._record = record
+        self._cdi_roots = tuple(cdi_roots)
+        self._host_root = host_root
+        self._host_ip = host_ip
+        self._workers = workers
+        self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=timing.pod_backoff, max_delay=timing.pod_backoff_max)
+        self._informer = Informer(client, PODS, clock=clock, field_selector=f"spec.nodeName={node}")
+        self._informer.on_change(self._on_pod)
+        self._lock = threading.Lock()
+        self.changed = threading.Condition(self._lock)
+        self._pods: dict[str, Obj] = {}
+        self._states: dict[str, _PodState] = {}
+        self._told_problems: set[str] = set()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self, *, timeout: float = 30.0) -> None:
+        """List the node's pods, then work on them. Raises KubeletError when the list does not come in `timeout` s."""
+        self._informer.start()
+        if not self._informer.wait_synced(timeout):
+            self._informer.stop()
+            raise KubeletError(f"the pods of node {self._node} could not be listed within {timeout:g} s")
+        work = [(f"pods-{index}", self._work) for index in range(self._workers)]
+        for name, target in [*work, ("reconcile", self._reconcile)]:
+            thread = threading.Thread(target=target, name=f"kubelet-{self._node}-{name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """End all work at once; pods stay as they are. Close driver connections before, so that no call waits."""
+        self._stopping.set()
+        self._informer.stop()
+        self._queue.shut_down()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        with self.changed:
+            self.changed.notify_all()
+
+    # -- what a scenario asks --------------------------------------------------------------------------------------
+
+    def finish(self, namespace: str, name: str, phase: Phase) -> None:
+        """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
+        pod = self.find(namespace, name)
+        if pod is None:
+            raise KubeletError(f"pod {namespace}/{name} is not on node {self._node}")
+        uid = uid_of(pod)
+        with self._lock:
+            self._states.setdefault(uid, _PodState()).finish = phase
+        self._queue.forget(uid)
+        self._queue.add(uid)
+
+    def find(self, namespace: str, name: str) -> Obj | None:
+        """A pod of this node as last seen."""
+        return self._informer.get(name, namespace)
+
+    def error(self, namespace: str, name: str) -> str:
+        """Why a pod does not run or does not end; empty when nothing is wrong with it."""
+        pod = self.find(namespace, name)
+        with self._lock:
+            state = self._states.get(uid_of(pod)) if pod else None
+            return state.error if state else ""
+
+    def views(self, namespace: str, name: str) -> Mapping[str, ContainerView]:
+        """What each container of a running pod sees. Raises KubeletError when the pod does not run."""
+        pod = self.find(namespace, name)
+        running = self._runtime.get(uid_of(pod)) if pod else None
+        if running is None:
+            why = self.error(namespace, name) or (
+                "it has not started yet" if pod else f"it is not on node {self._node}"
+            )
+            raise KubeletError(f"pod {namespace}/{name} does not run: {why}")
+        return running.views
+
+    def wait_running(self, namespace: str, name: str, timeout: float) -> Mapping[str, ContainerView]:
+        """Wait at most `timeout` seconds for a pod to run; its containers' views. Raises KubeletError with the
+        reason."""
+        deadline = self._clock.monotonic() + timeout
+        while True:
+            try:
+                return self.views(namespace, name)
+            except KubeletError as error:
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0:
+                    raise KubeletError(f"{error} (waited {timeout:g} s)") from None
+            with self.changed:
+                self._clock.condition_wait(self.changed, min(remaining, 0.1))
+
+    def resync(self, driver: str, devices: Iterable[DeviceKey] | None, after: float) -> None:
+        """Look again, in `after` seconds, at the pods that use devices of a driver (None: any of them)."""
+        wanted = None if devices is None else set(devices)
+        for claim in self._claims.cache.all():
+            held = claim.drivers.get(driver) or ()
+            if held and (wanted is None or any((d.pool_name, d.device_name) in wanted for d in held)):
+                for uid in claim.pod_uids:
+                    # A moment more than `after`, so that a statement has expired when the pod is looked at.
+                    self._queue.add_after(uid, after + 0.01 if after else 0.0)
+
+    # -- threads ---------------------------------------------------------------------------------------------------
+
+    def _on_pod(self, change: Change) -> None:
+        pod = change.object
+        uids = {uid_of(pod)}
+        with self._lock:
+            if change.type == "DELETED":
+                self._pods.pop(uid_of(pod), None)
+            else:
+                self._pods[uid_of(pod)] = pod
+            if change.old is not None and uid_of(change.old) not in uids:
+                self._pods.pop(uid_of(change.old), None)
+                uids.add(uid_of(change.old))
+            self.changed.notify_all()
+        for uid in uids:
+            self._queue.add(uid)
+
+    def _work(self) -> None:
+        while (uid := self._queue.get()) is not None:
+            try:
+                self._sync(uid)
+            except (KubeletError, ApiError, TransportError) as error:
+                self._failed(uid, str(error))
+            except Exception as error:
+                told = f"defect in the harness: {type(error).__name__}: {error}"
+                self._record("problem", about="pod", uid=uid, message=told, traceback=traceback.format_exc())
+                self._failed(uid, told)
+            else:
+                self._queue.forget(uid)
+            finally:
+                self._queue.done(uid)
+                with self.changed:
+                    self.changed.notify_all()
+
+    def _failed(self, uid: str, message: str) -> None:
+        if self._stopping.is_set():
+            return
+        with self._lock:
+            state = self._states.get(uid)
+            if state is not None:
+                state.error = message
+        self._queue.add_rate_limited(uid)
+
+    def _reconcile(self) -> None:
+        while not self._stopping.is_set():
+            with self._lock:
+                present = set(self._pods)
+            orphans = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids if uid not in present}
+            for uid in sorted(orphans):
+                self._record("pod", step="reconcile", uid=uid)
+                self._unprepare_orphan(uid)
+            self._clock.wait(self._stopping, self._timing.reconcile)
+
+    # -- one pod ---------------------------------------------------------------------------------------------------
+
+    def _sync(self, uid: str) -> None:
+        with self._lock:
+            pod = self._pods.get(uid)
+            if pod is not None:
+                state = self._states.setdefault(uid, _PodState())
+        if pod is None:
+            self._gone(uid)
+        elif pod["metadata"].get("deletionTimestamp"):
+            self._terminate(pod, state)
+        elif pod.get("status", {}).get("phase") in _TERMINAL:
+            self._end(pod, state, pod["status"]["phase"])
+        elif state.ended:
+            return
+        else:
+            if self._runtime.get(uid) is None:
+                self._start_pod(pod, state)
+            if state.finish is not None:
+                self._end(pod, state, state.finish)
+            else:
+                self._write_running(pod, state)
+
+    def _start_pod(self, pod: Obj, state: _PodState) -> None:
+        try:
+            self._claims.prepare(pod)
+        except (PrepareFailed, DriverNotRegistered) as error:
+            told = f"prepare dynamic resources: {error}"
+            self._tell(pod, state, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {told}")
+            now = self._now()
+            self._write(pod, state, pod_status.waiting(pod, now=now, reason="ContainerCreating", message=""))
+            raise PrepareFailed(told) from None
+        try:
+            views = self._build_views(pod)
+        except CDIError as error:
+            self._tell(pod, state, "Failed", f"Error: CDI device injection failed: {error}")
+            status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerError", message=str(error))
+            self._write(pod, state, status)
+            raise
+        running = self._runtime.run(uid_of(pod), views, self._now())
+        with self._lock:
+            state.error = ""
+        self._record(
+            "pod",
+            step="running",
+            pod=_where(pod),
+            uid=uid_of(pod),
+            started_at=running.started_at,
+            containers={name: _shown(view) for name, view in views.items()},
+        )
+
+    def _build_views(self, pod: Obj) -> dict[str, ContainerView]:
+        containers = [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]
+        given = {container["name"]: self._claims.given_devices(pod, container) for container in containers}
+        if not any(given.values()):
+            return {c["name"]: build_view(c, (), CDIRegistry(self._cdi_roots)) for c in containers}
+        registry = CDIRegistry.read(self._cdi_roots)
+        for problem in registry.problems:
+            if str(problem) not in self._told_problems:
+                self._told_problems.add(str(problem))
+                self._record("cdi", file=str(problem.path), reasons=list(problem.reasons))
+        views: dict[str, ContainerView] = {}
+        for container in containers:
+            devices = given[container["name"]]
+            try:
+                ids = [device.id for device in devices]
+                views[container["name"]] = build_view(container, ids, registry, host_root=self._host_root)
+            except CDIError as error:
+                lost = {d for d in devices if d.id not in registry.devices}
+                sources = ", ".join(sorted({f"driver {d.driver} for claim {d.claim}" for d in lost}))
+                raise CDIError(f"container {container['name']}: {error}; returned by {sources}") from None
+        return views
+
+    def _write_running(self, pod: Obj, state: _PodState) -> None:
+        running = self._runtime.get(uid_of(pod))
+        if running is None:
+            return
+        records = self._claims.records_of(pod)
+        health = {
+            container["name"]: allocated_resources_status(container, records, self._health, self._gates)
+            for container in pod["spec"].get("containers") or ()
+        }
+        status = pod_status.running(
+            pod,
+            now=self._now(),
+            started_at=running.started_at,
+            pod_ip=running.pod_ip,
+            host_ip=self._host_ip,
+            health=health,
+        )
+        self._write(pod, state, status)
+
+    def _end(self, pod: Obj, state: _PodState, phase: Phase) -> None:
+        """Containers ended: Unprepare comes before the pod is reported as finished (rule DRA-275)."""
+        if state.ended:
+            return
+        running = self._runtime.kill(uid_of(pod))
+        started_at = running.started_at if running else _started_at(pod)
+        self._unprepare(pod, state)
+        if pod.get("status", {}).get("phase") not in _TERMINAL:
+            self._write(pod, state, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at))
+        state.ended = True
+        self._record("pod", step="ended", pod=_where(pod), uid=uid_of(pod), phase=phase)
+
+    def _terminate(self, pod: Obj, state: _PodState) -> None:
+        """The pod is being deleted: end it, unprepare, report, then let the object go (rule DRA-276)."""
+        phase: Phase = "Succeeded" if self._runtime.get(uid_of(pod)) or _started_at(pod) else "Failed"
+        self._end(pod, state, phase)
+        try:
+            self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)
+        except (NotFound, Conflict):
+            return
+        self._record("pod", step="removed", pod=_where(pod), uid=uid_of(pod))
+
+    def _unprepare(self, pod: Obj, state: _PodState) -> None:
+        try:
+            self._claims.unprepare(uid_of(pod))
+        except (UnprepareFailed, DriverNotRegistered) as error:
+            told = f"unprepare dynamic resources: {error}"
+            self._tell(pod, state, "FailedUnprepareDynamicResources", told)
+            raise UnprepareFailed(told) from None
+        with self._lock:
+            state.error = ""
+
+    def _gone(self, uid: str) -> None:
+        """The object vanished without a word to us: it was force-deleted, or a pod of the same name replaced it."""
+        self._runtime.kill(uid)
+        with self._lock:
+            state = self._states.pop(uid, None)
+        if state is not None and not state.ended:
+            self._record("pod", step="vanished", uid=uid)
+        if self._claims.cache.of_pod(uid):
+            self._unprepare_orphan(uid)
+
+    def _unprepare_orphan(self, uid: str) -> None:
+        try:
+            self._claims.unprepare(uid)
+        except (KubeletError, ApiError, TransportError) as error:
+            if not self._stopping.is_set():
+                self._record("problem", about="unprepare", uid=uid, message=f"{error}; the reconcile loop tries again")
+
+    # -- what others see -------------------------------------------------------------------------------------------
+
+    def _write(self, pod: Obj, state: _PodState, status: Obj) -> None:
+        if _without_times(status) == _without_times(state.status):
+            return
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
+        try:
+            written = self._client.patch(
+                PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status"
+            )
+        except (NotFound, Conflict):
+            return  # deleted or replaced meanwhile: the informer will say so
+        except ApiError as error:
+            raise StatusNotWritten(f"status of pod {_where(pod)}: {error}") from None
+        state.status = status
+        self._informer.assume(written)
+        self._record("pod", step="status", pod=_where(pod), uid=uid_of(pod), phase=status["phase"])
+
+    def _tell(self, pod: Obj, state: _PodState, reason: str, message: str) -> None:
+        if state.event == message:
+            return
+        self._record("problem", about="pod", pod=_where(pod), uid=uid_of(pod), reason=reason, message=message)
+        now = self._now()
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name_of(pod)[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(pod)},
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": name_of(pod),
+                "namespace": namespace_of(pod),
+                "uid": uid_of(pod),
+            },
+            "type": "Warning",
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": "kubelet", "host": self._node},
+            "reportingComponent": "kubelet",
+            "reportingInstance": self._node,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._client.create(EVENTS, event)
+        except (ApiError, TransportError) as error:
+            self._record("problem", about="event", pod=_where(pod), message=f"the event was not written: {error}")
+            return
+        state.event = message
+
+    def _now(self) -> str:
+        return timestamp(self._clock.now())
+
+
+def _where(pod: Obj) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)}"
+
+
+def _started_at(pod: Obj) -> str:
+    for status in pod.get("status", {}).get("containerStatuses") or ():
+        started = (status.get("state") or {}).get("running", {}).get("startedAt")
+        if started:
+            return str(started)
+    return ""
+
+
+def _without_times(status: Obj) -> Obj:
+    conditions = [{k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions") or ()]
+    return {**status, "conditions": conditions, "startTime": ""}
+
+
+def _shown(view: ContainerView) -> Obj:
+    return {
+        "cdi_devices": list(view.cdi_devices),
+        "env": dict(view.env),
+        "device_nodes": list(view.device_paths()),
+        "mounts": [mount.container_path for mount in view.mounts],
+    }
