@@ -16,7 +16,7 @@ _Dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 def load_all(text: str, *, where: str) -> list[Any]:
     """All documents of a YAML (or JSON) text, empty ones left out. Raises UsageError naming `where` and the line."""
     try:
-        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]  # noqa: S506
+        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where

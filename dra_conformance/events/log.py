@@ -65,6 +65,11 @@ class EventLog:
         """The clock that waits run on."""
         return self._clock
 
+    @property
+    def count(self) -> int:
+        """How many events there are so far."""
+        return self._sequence
+
     def begin_scenario(self, scenario: str) -> None:
         """Events belong to `scenario` from now on."""
         with self.changed:
@@ -96,6 +101,20 @@ class EventLog:
                     self._file.flush()
             self.changed.notify_all()
             return event
+
+    def append(self, event: Event) -> None:
+        """Append an event of another log (a worker's) under the next number, its time and scenario kept."""
+        with self.changed:
+            self._sequence += 1
+            if self._file is not None and not self._file.closed:
+                line = {
+                    "seq": self._sequence,
+                    "t": event.time,
+                    "kind": event.kind,
+                    "scenario": event.scenario,
+                    "data": event.data,
+                }
+                self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
 
     def poke(self) -> None:
         """Wake all waiters without an event: something outside the log changed."""

@@ -1,0 +1,112 @@
+"""`dra-conformance list`: what there is, before anything runs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import click
+
+from dra_conformance.errors import ExitCode
+from dra_conformance.rules import Catalogue
+from dra_conformance.suite.tags import PROFILES
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["rules", "scenarios", "profiles", "steps"]), default="rules")
+@click.option("--profile", default=None, help="Only what belongs to this profile.")
+@click.option("--seat", default=None, help="Only rules that bind this seat.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
+    """Show rules (the default), scenarios, profiles or steps.
+
+    \b
+    Examples:
+      dra-conformance list rules --seat driver
+      dra-conformance list scenarios --profile driver-core
+    """
+    if profile is not None and profile not in PROFILES:
+        raise click.UsageError(f"There is no profile {profile!r}. Profiles: {', '.join(PROFILES)}.")
+    rows = {"rules": _rules, "scenarios": _scenarios, "profiles": _profiles, "steps": _steps}[what](profile, seat)
+    if form == "json":
+        import orjson
+
+        click.echo(orjson.dumps({what: rows}, option=orjson.OPT_INDENT_2).decode())
+        return ExitCode.OK
+    for row in rows:
+        click.echo(_text(what, row))
+    click.echo(f"\n{len(rows)} {what}")
+    return ExitCode.OK
+
+
+def _text(what: str, row: dict[str, object]) -> str:
+    match what:
+        case "rules":
+            return f"{row['id']:<9} {row['level']:<6} {row['seat']:<16} {row['scenarios']:>2}  {row['text']}"
+        case "scenarios":
+            rules = row["rules"]
+            named = ", ".join(rules) if isinstance(rules, (list, tuple)) else ""
+            return f"{row['id']}\n    {row['name']}  [{named}]"
+        case "profiles":
+            return f"{row['id']:<16} {row['rules']:>3} rules {row['scenarios']:>3} scenarios  {row['purpose']}"
+        case _:
+            return f"{str(row['kind']).capitalize():<6} {row['sentence']}\n         {row['purpose']}"
+
+
+def _rules(profile: str | None, seat: str | None) -> list[dict[str, object]]:
+    from dra_conformance.suite import features
+
+    counts: Counter[str] = Counter()
+    for scenario in features.read_all():
+        if profile is None or profile in scenario.tags.profiles:
+            counts.update(scenario.rules)
+    return [
+        {
+            "id": rule.id,
+            "level": rule.level,
+            "seat": rule.seat,
+            "since": rule.since,
+            "until": rule.until,
+            "gate": rule.gate,
+            "quirk": rule.quirk,
+            "scenarios": counts[rule.id],
+            "text": rule.text,
+            "source": rule.source,
+        }
+        for rule in Catalogue.load().values()
+        if (seat is None or rule.seat == seat) and (profile is None or counts[rule.id])
+    ]
+
+
+def _scenarios(profile: str | None, seat: str | None) -> list[dict[str, object]]:
+    from dra_conformance.suite import features
+
+    return [
+        {"id": s.id, "name": s.name, "where": s.where, "rules": list(s.rules), "profiles": list(s.tags.profiles)}
+        for s in features.read_all()
+        if (profile is None or profile in s.tags.profiles) and (seat is None or seat in s.tags.seats)
+    ]
+
+
+def _profiles(profile: str | None, seat: str | None) -> list[dict[str, object]]:
+    from dra_conformance.suite import features
+
+    rules: dict[str, set[str]] = defaultdict(set)
+    scenarios: Counter[str] = Counter()
+    for scenario in features.read_all():
+        for name in scenario.tags.profiles:
+            rules[name].update(scenario.rules)
+            scenarios[name] += 1
+    return [
+        {"id": name, "purpose": purpose, "rules": len(rules[name]), "scenarios": scenarios[name]}
+        for name, purpose in PROFILES.items()
+        if profile in (None, name)
+    ]
+
+
+def _steps(profile: str | None, seat: str | None) -> list[dict[str, object]]:
+    from dra_conformance.suite import vocabulary
+
+    return [
+        {"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module}
+        for d in vocabulary.catalogue()
+    ]

@@ -1,0 +1,57 @@
+"""`dra-conformance mutants`: the kill matrix."""
+
+from __future__ import annotations
+
+import click
+
+from dra_conformance.errors import ExitCode, UsageError
+
+
+@click.command()
+@click.option("--rule", multiple=True, metavar="ID", help="Only mutants of this rule.")
+@click.option("--focus", default="", metavar="TEXT", help="Only mutants whose id contains this.")
+@click.option("--jobs", type=int, default=0, help="How many at a time (default: one a processor).")
+@click.option("--patience", type=float, default=1.5, metavar="S", help="Seconds that a check waits.")
+@click.option("--list", "only_list", is_flag=True, help="Name the mutants; run nothing.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(rule: tuple[str, ...], focus: str, jobs: int, patience: float, only_list: bool, form: str) -> int:
+    """Prove the judge: run every mutant and show which scenario kills it.
+
+    A mutant is a small deliberate fault in the reference. Exits 1 when one survives.
+
+    \b
+    Examples:
+      dra-conformance mutants --rule KAI-031
+      dra-conformance mutants --format json
+    """
+    from dra_conformance.suite import mutation
+    from dra_conformance.suite.options import RunOptions
+
+    mutants = [one for one in mutation.load() if (not rule or one.rule in rule) and focus in one.id]
+    if not mutants:
+        raise UsageError("no mutant matches", hint="`dra-conformance mutants --list` shows all of them.")
+    if only_list:
+        for one in mutants:
+            click.echo(f"{one.rule:<9} {one.id:<48} {one.purpose}")
+        click.echo(f"\n{len(mutants)} mutants")
+        return ExitCode.OK
+    outcomes = []
+    for outcome in mutation.matrix(mutants, RunOptions(patience=patience), jobs=jobs):
+        outcomes.append(outcome)
+        if form == "text":
+            click.echo(f"{outcome.status:<9} {outcome.rule:<9} {outcome.id:<48} {outcome.scenario}")
+            if outcome.status != "killed":
+                click.echo(f"          {outcome.reason}")
+    outcomes.sort(key=lambda outcome: (outcome.rule, outcome.id))
+    survivors = [outcome for outcome in outcomes if outcome.status != "killed"]
+    if form == "json":
+        import orjson
+
+        rows = [
+            {"id": o.id, "rule": o.rule, "scenario": o.scenario, "status": o.status, "reason": o.reason}
+            for o in outcomes
+        ]
+        click.echo(orjson.dumps({"mutants": rows}, option=orjson.OPT_INDENT_2).decode())
+    else:
+        click.echo(f"\n{len(outcomes) - len(survivors)} of {len(outcomes)} mutants killed")
+    return ExitCode.FAILURES if survivors else ExitCode.OK

@@ -1,0 +1,150 @@
+"""`dra-conformance run`: one option a seat, then which scenarios, then how and where."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dra_conformance.errors import ExitCode, SuiteError, UsageError
+from dra_conformance.suite.options import RunOptions, config_file, from_mapping, to_json
+
+_SEAT_HELP = {
+    "control-plane": "embedded, or kubeconfig[:FILE].",
+    "claim-controller": "reference, exec:COMMAND, cluster or none.",
+    "scheduler": "reference[:publish=direct], exec:COMMAND, cluster or none.",
+    "binder": "reference, exec:COMMAND, cluster or none.",
+    "kubelet": "reference or cluster.",
+    "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
+    "fabric": "reference, exec:COMMAND, cluster or none.",
+    "taint-eviction": "reference, exec:COMMAND, cluster or none.",
+}
+
+
+def _options(function: Any) -> Any:
+    decorators: list[Any] = [
+        click.option(f"--{seat}", metavar="SEAT", default=None, help=text) for seat, text in _SEAT_HELP.items()
+    ]
+    decorators += [
+        click.option("--driver-name", metavar="NAME", default=None, help="Name of the driver under test."),
+        click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
+        click.option("--kubernetes-version", metavar="X.Y", default=None, help="What the embedded control plane is."),
+        click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
+        click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
+        click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
+        click.option("--rule", multiple=True, metavar="ID", help="Only scenarios that judge this rule."),
+        click.option("--focus", multiple=True, metavar="REGEX", help="Only scenarios whose id or name matches."),
+        click.option("--skip", multiple=True, metavar="REGEX", help="Not scenarios whose id or name matches."),
+        click.option("--features", multiple=True, metavar="DIR", help="More features, beside the suite's own."),
+        click.option("--fail-fast", is_flag=True, default=None, help="Stop at the first failure."),
+        click.option("--dry-run", is_flag=True, default=None, help="Show the plan; start nothing."),
+        click.option("--allow-disruptive", is_flag=True, default=None, help="Also what can break a cluster."),
+        click.option("--seed", type=int, default=None, help="Seed of all choices (printed by every run)."),
+        click.option("--patience", type=float, metavar="S", default=None, help="Seconds that a check waits."),
+        click.option("--require", metavar="VERDICT", default=None, help="Exit 12 below conformant or partial."),
+        click.option("--out", metavar="DIR", default=None, help="Folder of the report (default dra-report)."),
+        click.option("--progress", type=click.Choice(["auto", "live", "plain", "none"]), default=None),
+        click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
+        click.option("-n", "--workers", type=int, default=None, help="Worker processes (needs pytest-xdist)."),
+    ]
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+@click.command(
+    epilog="Options may also stand in dra-conformance.toml, by the same names. A command behind exec: may use the "
+    "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more."
+)
+@_options
+def command(config_path: Path | None, workers: int | None, **given: Any) -> int:
+    """Run scenarios against a target and write the report.
+
+    Without options the reference system is judged on the embedded control plane.
+
+    \b
+    Examples:
+      dra-conformance run --profile driver-core --driver-name gpu.example.com \\
+          --driver 'exec:./plugin --node-name={node}'
+      dra-conformance run --rule DRA-258 --rule DRA-263
+      dra-conformance run --scheduler none --binder 'exec:./my-binder --kubeconfig={kubeconfig}' --profile bind-requests
+    """
+    options = _merge(config_path, given)
+    if options.dry_run:
+        return _dry_run(options)
+    return execute(options, workers=workers)
+
+
+def _merge(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
+    values = config_file(config_path)
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        values[name.replace("_", "-")] = list(value) if isinstance(value, tuple) else value
+    return from_mapping(values, where=str(config_path or "options"))
+
+
+def _dry_run(options: RunOptions) -> int:
+    from dra_conformance import assets
+    from dra_conformance.suite import features, plan, vocabulary
+    from dra_conformance.suite.run import Run
+
+    with tempfile.TemporaryDirectory(prefix="dra-dry-") as folder:
+        run = Run(options, folder=Path(folder))
+        try:
+            scenarios = features.read_all([assets.features(), *(Path(extra) for extra in options.features)])
+            vocabulary.check(scenarios, vocabulary.catalogue())
+            made = plan.make(scenarios, run.catalogue, options, run.target())
+        finally:
+            run.stop()
+            run.log.close()
+    for decision in made.decisions:
+        status = decision.status.value if decision.status else "run"
+        click.echo(f"{status:<15} {decision.scenario.id}" + (f"  ({decision.reason})" if decision.reason else ""))
+    click.echo(f"{len(made)} scenarios planned, {len(made.to_run)} to run; nothing was started")
+    return ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED
+
+
+def execute(options: RunOptions, *, workers: int | None = None) -> int:
+    """Run the suite under pytest in this process; the exit code."""
+    import pytest
+
+    from dra_conformance.suite.plugin import SUITE
+    from dra_conformance.suite.runner import exit_code_of
+
+    if workers:
+        try:
+            import xdist  # type: ignore[import-untyped]  # noqa: F401
+        except ImportError:
+            raise UsageError("-n needs pytest-xdist", hint="pip install 'dra-conformance[xdist]'") from None
+    os.environ["DRA_CONFORMANCE_ARGV"] = "\x1f".join(_redacted(sys.argv[2:]))
+    handle, name = tempfile.mkstemp(prefix="dra-options-", suffix=".json")
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(to_json(options))
+        # pytest's own terminal, cache and configuration stay out: this is our command, not the user's test run.
+        own = ["-p", "no:terminal", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tempfile.gettempdir()]
+        spread = ["-n", str(workers)] if workers else []
+        return exit_code_of(pytest.main(["--pyargs", SUITE, f"--dra-options={name}", *own, *spread]))
+    except SuiteError:
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        os.unlink(name)
+        os.environ.pop("DRA_CONFORMANCE_ARGV", None)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _redacted(argv: list[str]) -> list[str]:
+    from dra_conformance.suite.run import redact
+
+    return [redact(word) for word in argv]

@@ -1,0 +1,66 @@
+"""A cluster that is there already, reached through a kubeconfig. Nothing of it is ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
+from dra_conformance.errors import TargetUnreachable
+
+
+class KubeconfigControlPlane:
+    """An existing cluster. `path` empty: KUBECONFIG, then ~/.kube/config."""
+
+    own = False
+    evidence = "evidence"
+
+    def __init__(self, path: str = "") -> None:
+        self._path = path
+        self._transport: HttpTransport | None = None
+        self._version = ""
+
+    @property
+    def name(self) -> str:
+        """What the report calls it; never the server's address or user."""
+        return "kubeconfig"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The file that was given or found."""
+        return Path(self._path or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """Unknown: an API server does not tell its gates to ordinary users."""
+        return {}
+
+    def start(self) -> None:
+        """Connect. Raises TargetUnreachable when the kubeconfig or the server fails."""
+        try:
+            self._transport = HttpTransport.from_kubeconfig(self._path or None)
+            answer = self._transport.request("GET", "/version", timeout=10.0)
+        except (KubeconfigError, TransportError) as error:
+            raise TargetUnreachable(str(error), hint="`kubectl version` with the same kubeconfig must work.") from None
+        if answer.status != 200:
+            raise TargetUnreachable(f"the API server answered {answer.status} to /version")
+        self._version = str(orjson.loads(answer.body).get("gitVersion") or "")
+
+    def stop(self) -> None:
+        """Close the connections."""
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+    def transport(self) -> Transport:
+        """The connection."""
+        if self._transport is None:
+            raise TargetUnreachable("the cluster is not connected")
+        return self._transport
+
+    def version(self) -> str:
+        """The server's gitVersion."""
+        return self._version

@@ -1,0 +1,63 @@
+"""JUnit XML: a suite a chapter, a case a scenario; rules, where and repeat command as properties."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from xml.etree import ElementTree as ET
+
+from dra_conformance.report.model import Report, ScenarioResult
+from dra_conformance.suite.status import Status
+
+_SKIPPED = (Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED, Status.WAIVED)
+
+
+def _clean(text: str) -> str:
+    """Text without the control characters that XML 1.0 cannot hold."""
+    return "".join(c if c in "\t\n\r" or ord(c) >= 32 else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def render(report: Report) -> str:
+    """The whole report as one `testsuites` document."""
+    chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
+    for scenario in report.scenarios:
+        chapters[scenario.chapter].append(scenario)
+    root = ET.Element("testsuites", name="dra-conformance", tests=str(len(report.scenarios)))
+    for chapter, scenarios in chapters.items():
+        failures = sum(s.status in (Status.FAILED, Status.UNTESTABLE, Status.FLAKY) for s in scenarios)
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=chapter,
+            tests=str(len(scenarios)),
+            failures=str(failures),
+            errors=str(sum(s.status is Status.ERROR for s in scenarios)),
+            skipped=str(sum(s.status in _SKIPPED for s in scenarios)),
+            time=f"{sum(s.duration for s in scenarios):.3f}",
+            timestamp=report.started_at.removesuffix("Z"),
+        )
+        for scenario in scenarios:
+            _case(suite, scenario)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ET.Element, scenario: ScenarioResult) -> None:
+    case = ET.SubElement(
+        suite, "testcase", classname=scenario.id.split("#")[0], name=scenario.name, time=f"{scenario.duration:.3f}"
+    )
+    properties = ET.SubElement(case, "properties")
+    for rule in scenario.rules:
+        ET.SubElement(properties, "property", name="rule", value=rule)
+    ET.SubElement(properties, "property", name="where", value=scenario.where)
+    ET.SubElement(properties, "property", name="status", value=scenario.status.value)
+    if scenario.status is Status.PASSED:
+        return
+    reason = _clean(scenario.reason)
+    if scenario.status in _SKIPPED:
+        ET.SubElement(case, "skipped", message=f"{scenario.status}: {reason}")
+        return
+    kind = "error" if scenario.status is Status.ERROR else "failure"
+    outcome = ET.SubElement(case, kind, message=reason, type=scenario.status.value)
+    outcome.text = _clean(
+        "\n".join([f"step: {scenario.failed_step}", *scenario.timeline, f"repeat: {scenario.repeat}"])
+    )

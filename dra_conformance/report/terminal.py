@@ -1,0 +1,88 @@
+"""The report as text: failures first with what to do, then the verdict."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from dra_conformance.errors import ExitCode
+from dra_conformance.report.model import Report, RuleResult, ScenarioResult
+from dra_conformance.suite.status import Status, Verdict
+
+_BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
+_COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMANT: "31", Verdict.INVALID: "35"}
+
+
+def render(report: Report, *, folder: Path | None = None, color: bool = False) -> str:
+    """The whole text; `folder` is named at the end."""
+    return "\n".join(_lines(report, folder, color)) + "\n"
+
+
+def _paint(text: str, code: str, on: bool) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if on else text
+
+
+def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
+    for problem in report.problems:
+        yield _paint(f"problem: {problem['message']}", "31", color)
+        if problem.get("hint"):
+            yield f"  {problem['hint']}"
+        yield ""
+    by_id = {scenario.id: scenario for scenario in report.scenarios}
+    shown: set[str] = set()
+    for rule in report.rules:
+        if rule.status not in _BAD:
+            continue
+        yield from _rule(rule, color)
+        for scenario in (by_id[name] for name in rule.scenarios):
+            if scenario.status in _BAD and scenario.id not in shown:
+                shown.add(scenario.id)
+                yield from _scenario(scenario)
+        yield ""
+    for waiver in report.waivers:
+        if waiver["state"] != "active":
+            yield f"{waiver['state']} waiver of {waiver['rule']} by {waiver['owner']} (expires {waiver['expires']})"
+    for name in report.leftovers:
+        yield f"left behind: {name}"
+    yield _counts("scenarios", report.statistics) + f"   {report.duration:.1f} s"
+    yield _counts("rules", report.rule_statistics)
+    profiles = ", ".join(report.profiles)
+    verdict = _paint(report.verdict.value.upper(), _COLORS[report.verdict], color)
+    note = "  (rehearsal on a simulated control plane, not evidence)" if report.evidence_class == "rehearsal" else ""
+    interrupted = "  interrupted" if report.interrupted else ""
+    yield f"verdict  {verdict}  for {profiles}{interrupted}{note}"
+    if folder is not None:
+        yield f"report   {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
+    if report.exit_code:
+        yield f"exit     {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
+
+
+def _rule(rule: RuleResult, color: bool) -> Iterator[str]:
+    mark = "✗" if rule.level == "MUST" else "!"
+    yield _paint(f"{mark} {rule.id} {rule.level} {rule.status}", "31" if mark == "✗" else "33", color)
+    yield from textwrap.wrap(rule.text, width=96, initial_indent="  ", subsequent_indent="  ")
+    yield f"  source    {rule.source}"
+    if rule.status is not Status.FAILED:
+        yield f"  reason    {rule.reason}"
+
+
+def _scenario(scenario: ScenarioResult) -> Iterator[str]:
+    yield f"  scenario  {scenario.where}  {scenario.name}"
+    if scenario.failed_step:
+        yield f"  step      {scenario.failed_step}"
+    broken = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+    if broken is not None:
+        yield f"  expected  {broken.expected}"
+        yield f"  saw       {broken.observed}"
+    elif scenario.reason:
+        yield f"  because   {scenario.reason}"
+    tail = [line for line in scenario.timeline if "  WATCH  " not in line][-8:]
+    for number, line in enumerate(tail):
+        yield f"  {'timeline' if number == 0 else '        '}  {line[:150]}"
+    yield f"  again     {scenario.repeat}"
+
+
+def _counts(what: str, statistics: dict[str, int]) -> str:
+    parts = [f"{statistics[s.value]} {s.value}" for s in Status if statistics[s.value] or s is Status.PASSED]
+    return f"{what:<9}{', '.join(parts)}"

@@ -1,0 +1,55 @@
+"""Checks a finished run: does the report on disk say what its event log says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from dra_conformance.errors import UsageError
+from dra_conformance.report import files
+from dra_conformance.report.model import Report, to_plain
+
+
+def verify(folder: Path) -> tuple[Report, list[str]]:
+    """Compute the report again from the log alone and compare; the list holds every difference in words.
+
+    Raises UsageError when the folder holds no run.
+    """
+    for name in (files.EVENTS, "report.json"):
+        if not (folder / name).is_file():
+            raise UsageError(f"{folder} holds no finished run: {name} is missing")
+    computed = files.from_folder(folder)
+    try:
+        written = orjson.loads((folder / "report.json").read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{folder / 'report.json'} is no JSON: {error}") from None
+    if not isinstance(written, dict):
+        raise UsageError(f"{folder / 'report.json'} is no report")
+    # Through JSON once, so that both sides have the same number and text forms.
+    expected = orjson.loads(orjson.dumps(to_plain(computed)))
+    differences = []
+    for key in sorted(set(expected) | set(written)):
+        if expected.get(key) == written.get(key):
+            continue
+        if key in ("scenarios", "rules"):
+            differences += _rows(key, expected.get(key) or [], written.get(key) or [])
+        else:
+            differences.append(f"{key}: the log yields {expected.get(key)!r}, the report says {written.get(key)!r}")
+    return computed, differences
+
+
+def _rows(key: str, expected: list[dict[str, object]], written: list[dict[str, object]]) -> list[str]:
+    ours = {row.get("id"): row for row in expected}
+    theirs = {row.get("id"): row for row in written if isinstance(row, dict)}
+    differences = []
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        if name not in theirs:
+            differences.append(f"{key}: {name} is in the log but not in the report")
+        elif name not in ours:
+            differences.append(f"{key}: {name} is in the report but not in the log")
+        elif ours[name] != theirs[name]:
+            fields = sorted(f for f in {*ours[name], *theirs[name]} if ours[name].get(f) != theirs[name].get(f))
+            shown = ", ".join(f"{f}: log {ours[name].get(f)!r}, report {theirs[name].get(f)!r}" for f in fields)
+            differences.append(f"{key}: {name}: {shown[:300]}")
+    return differences

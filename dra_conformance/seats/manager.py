@@ -1,0 +1,139 @@
+"""Fills the seats of a scenario and empties them again.
+
+Reference parts are started afresh for every scenario that names their seat, so no scenario can see what another left
+in a part's memory; programs behind `exec:` start when first needed and live until the run ends, unless a step kills
+them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_api.client import KubeClient
+from dra_api.part import Part
+from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.seats import reference
+from dra_conformance.seats.process import ManagedProcess
+from dra_conformance.seats.spec import SeatSpec
+
+if TYPE_CHECKING:
+    from dra_conformance.suite.run import Run
+    from dra_conformance.suite.world import World
+
+
+class Seats:
+    """Who sits where in this run. `work` is the run's short-lived folder for sockets and state."""
+
+    def __init__(self, run: Run, *, work: Path) -> None:
+        self._run = run
+        self._specs = run.options.seats()
+        self._work = work
+        self._processes: dict[str, ManagedProcess] = {}
+        self._parts: dict[str, Part] = {}
+
+    def spec(self, seat: str) -> SeatSpec:
+        """What sits in a seat."""
+        return self._specs[seat]
+
+    @property
+    def work(self) -> Path:
+        """The run's short-lived folder (mode 0700)."""
+        return self._work
+
+    def fill(self, world: World) -> None:
+        """Start what the scenario's tags name; it stops when the scenario ends."""
+        for seat in reference.CLUSTER_SEATS:
+            if seat in world.scenario.tags.seats:
+                self.start(seat)
+                world.cleanup.callback(self.empty, seat)
+
+    def start(self, seat: str, *, settings: Mapping[str, str] | None = None) -> None:
+        """Fill one seat with what the run says. `settings` add to those of the option, for reference parts."""
+        spec = self._specs[seat]
+        self._run.log.emit("seat", seat=seat, holds=spec.kind, action="start")
+        if spec.kind == "reference":
+            part = reference.build(
+                seat,
+                KubeClient(self._run.part_transport(), user_agent=f"reference-{seat}"),
+                self._run.clock,
+                revision=self._run.options.revision,
+                settings={**spec.settings, **(settings or {})},
+            )
+            part.start()
+            self._parts[seat] = part
+        elif spec.kind == "exec":
+            self._start_process(seat, spec)
+
+    def empty(self, seat: str) -> None:
+        """Stop the reference part in a seat, if there is one; programs stay."""
+        part = self._parts.pop(seat, None)
+        if part is not None:
+            self._run.log.emit("seat", seat=seat, holds="reference", action="stop")
+            part.stop()
+
+    def restart(self, seat: str, *, settings: Mapping[str, str] | None = None) -> None:
+        """Stop or kill what is in a seat and start it again."""
+        self.kill(seat)
+        self.start(seat, settings=settings)
+
+    def kill(self, seat: str) -> None:
+        """End what is in a seat at once; a reference part in process can only be stopped."""
+        process = self._processes.pop(seat, None)
+        if process is not None:
+            self._run.log.emit("seat", seat=seat, holds="exec", action="kill")
+            process.kill()
+        self.empty(seat)
+
+    def running(self, seat: str) -> bool:
+        """Whether something is alive in a seat that the run started."""
+        process = self._processes.get(seat)
+        return seat in self._parts or (process is not None and process.running)
+
+    def stop(self) -> None:
+        """Stop everything that was started."""
+        for seat in list(self._parts):
+            self.empty(seat)
+        for process in self._processes.values():
+            process.stop()
+        self._processes.clear()
+
+    def _start_process(self, seat: str, spec: SeatSpec) -> None:
+        held = self._processes.get(seat)
+        if held is not None:
+            if held.running:
+                return
+            raise TargetUnreachable(
+                f"the {seat} ended with exit code {held.exit_code}", hint=f"It said last: {held.last_lines()}"
+            )
+        kubeconfig = self._run.kubeconfig
+        command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
+        process = ManagedProcess(
+            seat, command, log_path=self._run.folder / "logs" / f"{seat}.log", env={"KUBECONFIG": str(kubeconfig)}
+        )
+        process.start()
+        self._processes[seat] = process
+
+
+def fill(word: str, values: Mapping[str, str]) -> str:
+    """Fill `{name}` placeholders of one word of a command line. Raises UsageError for an unknown one."""
+    for key, value in values.items():
+        word = word.replace("{" + key + "}", value)
+    start = word.find("{")
+    if start >= 0 and word.find("}", start) > start and word[start + 1 : word.find("}", start)].isidentifier():
+        unknown = word[start : word.find("}", start) + 1]
+        known = ", ".join("{" + key + "}" for key in values)
+        raise UsageError(f"unknown placeholder {unknown} in a seat's command; known: {known}")
+    return word
+
+
+def short_folder() -> Path:
+    """A fresh folder, mode 0700, with a path short enough for Unix sockets (108 bytes in all)."""
+    import tempfile
+
+    root = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    if len(root) > 40 or not os.access(root, os.W_OK):
+        root = "/tmp"  # noqa: S108 - mkdtemp makes the folder below it private
+    return Path(tempfile.mkdtemp(prefix="dra-", dir=root))

@@ -1,0 +1,66 @@
+"""Builds the reference parts that sit in process. Each is imported only when its seat is filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from dra_conformance.errors import UsageError
+
+# The seats that are filled once a scenario, in the order in which they start.
+CLUSTER_SEATS = ("claim-controller", "scheduler", "binder", "taint-eviction", "fabric")
+
+_KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "scheduler": ("publish", "dynamic-resource-allocation"),
+    "binder": ("dynamic-resource-allocation",),
+    "driver": ("process",),
+}
+
+
+def check_settings(seat: str, settings: Mapping[str, str]) -> None:
+    """Raise UsageError for a setting that the reference in this seat does not have."""
+    known = _KNOWN_SETTINGS.get(seat, ())
+    for key in settings:
+        if key not in known:
+            told = f"It has: {', '.join(known)}." if known else "It has none."
+            raise UsageError(f"--{seat} reference:{key}=…: the reference has no setting {key!r}", hint=told)
+
+
+def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, settings: Mapping[str, str]) -> Part:
+    """One reference part, not yet started. `settings` are the `key=value` pairs of the seat's option."""
+    check_settings(seat, settings)
+    gate = settings.get("dynamic-resource-allocation")
+    enabled = None if gate is None else gate == "true"
+    match seat:
+        case "claim-controller":
+            from reference_impl.claim_controller import ClaimController
+
+            return ClaimController(client, clock=clock)
+        case "scheduler":
+            from reference_impl.scheduler import Scheduler, SchedulerOptions
+
+            return Scheduler(
+                client,
+                clock=clock,
+                options=SchedulerOptions(
+                    publish="direct" if settings.get("publish") == "direct" else "bind-request",
+                    revision="documented" if revision == "documented" else "kai-0.17",
+                    dynamic_resource_allocation=enabled,
+                ),
+            )
+        case "binder":
+            from reference_impl.binder import Binder, BinderOptions
+
+            return Binder(client, clock=clock, options=BinderOptions(dynamic_resource_allocation=enabled))
+        case "taint-eviction":
+            from reference_impl.taint_eviction import TaintEviction
+
+            return TaintEviction(client, clock=clock)
+        case "fabric":
+            from reference_impl.compute_domain import ComputeDomainController
+
+            return ComputeDomainController(client, clock=clock)
+        case _:
+            raise UsageError(f"there is no reference part for the seat {seat!r}")

@@ -1,0 +1,77 @@
+"""What a user may write behind `--driver`, `--scheduler` and their like."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from dra_conformance.errors import UsageError
+
+# What each seat can hold today, by the option's name.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "control-plane": ("embedded", "kubeconfig"),
+    "claim-controller": ("reference", "exec", "cluster", "none"),
+    "scheduler": ("reference", "exec", "cluster", "none"),
+    "binder": ("reference", "exec", "cluster", "none"),
+    "kubelet": ("reference", "cluster"),
+    "driver": ("reference", "exec", "socket", "cluster"),
+    "fabric": ("reference", "exec", "cluster", "none"),
+    "taint-eviction": ("reference", "exec", "cluster", "none"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SeatSpec:
+    """What sits in one seat.
+
+    `kind` is one of CHOICES; `argument` is the text behind the colon: a command line for `exec`, a socket path for
+    `socket`, a kubeconfig for `kubeconfig`; `settings` are the `key=value` pairs behind `reference:`.
+    """
+
+    seat: str
+    kind: str
+    argument: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, seat: str, text: str) -> SeatSpec:
+        """Read an option's value. Raises UsageError that names the choices."""
+        kind, colon, argument = text.strip().partition(":")
+        choices = CHOICES[seat]
+        if kind not in choices:
+            near = get_close_matches(kind, choices, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"It can hold: {', '.join(choices)}."
+            raise UsageError(f"--{seat} {text!r}: the seat cannot hold {kind!r}", hint=hint)
+        if kind == "exec":
+            try:
+                words = shlex.split(argument)
+            except ValueError as error:
+                raise UsageError(f"--{seat} {text!r}: the command line does not parse: {error}") from None
+            if not words:
+                raise UsageError(f"--{seat} exec: needs a command", hint=f"For example --{seat} 'exec:./my-program'")
+        elif kind == "socket":
+            if not argument:
+                raise UsageError(f"--{seat} socket: needs the path of a Unix socket")
+        elif kind == "reference" and argument:
+            pairs = [pair.partition("=") for pair in argument.split(",")]
+            if bad := [key for key, equals, _ in pairs if not equals]:
+                raise UsageError(f"--{seat} {text!r}: {bad[0]!r} is not key=value")
+            return cls(seat, kind, argument, {key: value for key, _, value in pairs})
+        elif colon and argument and kind not in ("kubeconfig",):
+            raise UsageError(f"--{seat} {text!r}: {kind} takes nothing behind the colon")
+        return cls(seat, kind, argument)
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The words of an `exec` command."""
+        return shlex.split(self.argument)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the seat is filled by our own part in this process, which the scenario's clock reaches."""
+        return self.kind == "reference" and self.settings.get("process") != "yes"
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.argument}" if self.argument else self.kind

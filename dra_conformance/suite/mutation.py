@@ -1,0 +1,219 @@
+"""Mutants: small named faults, applied to the reference from outside, that a scenario must catch.
+
+A mutant is a function in `tests/mutants/` that patches one thing. It runs in a forked process, together with the
+scenarios of the rule that it breaks; it is killed when one of them fails on a check of that rule. A scenario that ends
+in an error or an unmet precondition kills nothing: that would be luck.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import multiprocessing
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dra_conformance import assets
+from dra_conformance.errors import SpecificationError, UsageError
+from dra_conformance.rules.catalogue import RULE_ID
+from dra_conformance.suite.options import RunOptions
+from dra_conformance.suite.status import Status
+
+
+class Patch:
+    """What a mutant may do: replace or wrap a function, method or constant named `module:attribute.path`."""
+
+    def replace(self, target: str, new: Any) -> None:
+        """Put `new` in the place of the target. Raises SpecificationError when there is no such target."""
+        holder, name, _ = self._find(target)
+        setattr(holder, name, new)
+
+    def wrap(self, target: str, make: Callable[[Any], Any]) -> None:
+        """Put `make(original)` in the place of the target; static and class methods stay what they are."""
+        holder, name, original = self._find(target)
+        raw = holder.__dict__.get(name) if isinstance(holder, type) else None
+        if isinstance(raw, staticmethod):
+            setattr(holder, name, staticmethod(make(raw.__func__)))
+        elif isinstance(raw, classmethod):
+            setattr(holder, name, classmethod(make(raw.__func__)))
+        elif isinstance(raw, property):
+            setattr(holder, name, property(make(raw.fget)))
+        else:
+            setattr(holder, name, make(original))
+
+    @staticmethod
+    def _find(target: str) -> tuple[Any, str, Any]:
+        module, _, path = target.partition(":")
+        try:
+            holder: Any = importlib.import_module(module)
+            *parents, name = path.split(".")
+            for parent in parents:
+                holder = getattr(holder, parent)
+            return holder, name, getattr(holder, name)
+        except (ImportError, AttributeError) as error:
+            raise SpecificationError(f"the mutant's target {target} is not there: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One fault. `scenario` names the scenario that must kill it; empty: any that judges the rule."""
+
+    id: str
+    rule: str
+    apply: Callable[[Patch], None]
+    purpose: str
+    scenario: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a mutant: `killed` or `survived`, by which scenario, and why."""
+
+    id: str
+    rule: str
+    scenario: str
+    status: str
+    reason: str = ""
+
+
+_REGISTER = "__dra_mutant__"
+
+
+def mutant(
+    name: str, *, rule: str, scenario: str = "", **options: Any
+) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
+    """Declare a mutant: `name` is its id, `rule` the rule that it breaks; `options` are run options that it needs."""
+    if not RULE_ID.fullmatch(rule):
+        raise SpecificationError(f"mutant {name}: {rule!r} is no rule id")
+
+    def declare(function: Callable[[Patch], None]) -> Callable[[Patch], None]:
+        purpose = " ".join((function.__doc__ or "").split())
+        if not purpose:
+            raise SpecificationError(f"mutant {name} has no docstring: say what it breaks")
+        held = function.__dict__.setdefault(_REGISTER, [])
+        held.append(Mutant(name, rule, function, purpose, scenario, options))
+        return function
+
+    return declare
+
+
+def load(folder: Path | None = None) -> list[Mutant]:
+    """All mutants of a folder (default: the suite's own). Raises SpecificationError for two of one name."""
+    where = folder or assets.mutants()
+    if not where.is_dir():
+        raise UsageError(
+            f"there is no folder of mutants at {where}", hint="Run this from a checkout or the full wheel."
+        )
+    found: dict[str, Mutant] = {}
+    for path in sorted(where.glob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        name = f"dra_conformance_mutants.{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise SpecificationError(f"cannot load {path.name}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        for value in [*vars(module).values(), *getattr(module, "MUTANTS", ())]:
+            candidates = [value] if isinstance(value, Mutant) else getattr(value, "__dict__", {}).get(_REGISTER, ())
+            for one in candidates:
+                if one.id in found and found[one.id] is not one:
+                    raise SpecificationError(f"{path.name}: two mutants are called {one.id}")
+                found[one.id] = one
+    return list(found.values())
+
+
+def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0) -> Iterator[Outcome]:
+    """Run every mutant with the scenarios of its rule, `jobs` at a time (default: one a processor).
+
+    Scenarios run once without any mutant first: one that does not pass then cannot kill anything.
+    """
+    # Imported before forking, so that no child pays for it and none starts with threads of ours.
+    from dra_conformance.suite import features, runner, vocabulary  # noqa: F401
+
+    vocabulary.modules()
+    scenarios = features.read_all()
+    targets: dict[str, list[str]] = {}
+    for one in mutants:
+        judging = [s.id for s in scenarios if one.rule in s.rules and one.scenario in ("", s.id, s.id.split("[")[0])]
+        if not judging:
+            raise SpecificationError(f"mutant {one.id}: no scenario {one.scenario or 'at all'} judges {one.rule}")
+        targets[one.id] = judging
+    jobs = jobs or os.cpu_count() or 1
+    fork = multiprocessing.get_context("fork")
+    plain = sorted({s for one in mutants if not one.options for s in targets[one.id]})
+    with fork.Pool(jobs, maxtasksperchild=1) as pool:
+        share = [plain[start::jobs] for start in range(jobs)]
+        baseline: dict[str, tuple[str, str]] = {}
+        for part in pool.imap_unordered(_run_baseline, [(names, options) for names in share if names]):
+            baseline.update(part)
+        work = [(one.id, one.rule, targets[one.id], _with(options, one.options), bool(one.options)) for one in mutants]
+        _MUTANTS.update({one.id: one for one in mutants})
+    with fork.Pool(jobs, maxtasksperchild=1) as pool:
+        for outcome in pool.imap_unordered(_run_mutant, [(*row, baseline) for row in work]):
+            yield outcome
+
+
+_MUTANTS: dict[str, Mutant] = {}  # filled before forking: functions cannot be pickled into the children
+
+
+def _with(options: RunOptions, more: dict[str, Any]) -> RunOptions:
+    return msgspec.structs.replace(options, **{key.replace("-", "_"): value for key, value in more.items()})
+
+
+def _run_baseline(work: tuple[list[str], RunOptions]) -> dict[str, tuple[str, str]]:
+    names, options = work
+    return {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
+
+
+def _run_mutant(
+    work: tuple[str, str, list[str], RunOptions, bool, dict[str, tuple[str, str]]],
+) -> Outcome:
+    name, rule, scenarios, options, own_baseline, baseline = work
+    one = _MUTANTS[name]
+    if own_baseline:
+        # Options of its own need a baseline of its own; a fresh fork keeps it free of the mutant.
+        context = multiprocessing.get_context("fork")
+        with context.Pool(1) as pool:
+            baseline = pool.apply(_run_baseline, ((scenarios, options),))
+    able = [scenario for scenario in scenarios if baseline.get(scenario, ("", ""))[0] == Status.PASSED]
+    if not able:
+        status, reason = baseline.get(scenarios[0], ("not run", ""))
+        return Outcome(name, rule, scenarios[0], "survived", f"without the mutant the scenario is {status}: {reason}")
+    try:
+        one.apply(Patch())
+    except SpecificationError as error:
+        return Outcome(name, rule, able[0], "survived", error.message)
+    results = _run(able, options)
+    for scenario, row in results.items():
+        for check in row["checks"]:
+            if check["status"] == Status.FAILED and rule in check["rules"]:
+                return Outcome(name, rule, scenario, "killed", check["message"])
+    told = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
+    return Outcome(name, rule, able[0], "survived", told)
+
+
+def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:
+    import orjson
+
+    from dra_conformance.cli.run import execute
+
+    with tempfile.TemporaryDirectory(prefix="dra-mutant-") as folder:
+        focus = tuple(f"^{re.escape(name)} " for name in names)
+        # The children's own words would tangle with the matrix.
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none"))
+        report = orjson.loads((Path(folder) / "report.json").read_bytes())
+    return {row["id"]: row for row in report["scenarios"] if row["status"] != Status.FILTERED}

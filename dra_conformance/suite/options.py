@@ -1,0 +1,146 @@
+"""The options of a run: one frozen object, from the command line, `dra-conformance.toml` or pytest.
+
+The same object travels to worker processes as JSON in the run's folder.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dra_conformance.errors import UsageError
+from dra_conformance.seats.spec import CHOICES, SeatSpec
+
+CONFIG_FILE = "dra-conformance.toml"
+
+
+class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A failure that somebody answers for until a date."""
+
+    rule: str
+    owner: str
+    reason: str
+    expires: str
+
+    def expired(self, today: date) -> bool:
+        """Whether the waiver's last day is over."""
+        return date.fromisoformat(self.expires) < today
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """All that a user can choose about a run. Durations are in seconds.
+
+    `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
+    embedded, 60 s elsewhere). `revision` is the revision of KAI's protocol that the seats are held to.
+    """
+
+    control_plane: str = "embedded"
+    claim_controller: str = "reference"
+    scheduler: str = "reference"
+    binder: str = "reference"
+    kubelet: str = "reference"
+    driver: str = "reference"
+    fabric: str = "reference"
+    taint_eviction: str = "reference"
+    driver_name: str = "gpu.nvidia.com"
+    device_class: str = ""
+    kubernetes_version: str = "1.36"
+    revision: str = "kai-0.17"
+    inventory: str = "dgx-h100"
+    profile: tuple[str, ...] = ()
+    rule: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    fail_fast: bool = False
+    dry_run: bool = False
+    allow_disruptive: bool = False
+    seed: int | None = None
+    out: str = "dra-report"
+    patience: float | None = None
+    require: str = ""
+    progress: str = "auto"
+    waivers: tuple[Waiver, ...] = ()
+
+    def seat(self, name: str) -> SeatSpec:
+        """What sits in the seat with this option name, such as `claim-controller`."""
+        return SeatSpec.parse(name, getattr(self, name.replace("-", "_")))
+
+    def seats(self) -> dict[str, SeatSpec]:
+        """All seats."""
+        return {name: self.seat(name) for name in CHOICES}
+
+    def validated(self) -> RunOptions:
+        """Self, or UsageError for a value that no run can have."""
+        from dra_conformance.rules.window import Version
+        from dra_conformance.suite.tags import PROFILES
+
+        self.seats()
+        for profile in self.profile:
+            if profile not in PROFILES:
+                near = get_close_matches(profile, PROFILES, n=1)
+                hint = f"Did you mean {near[0]}?" if near else f"Profiles: {', '.join(PROFILES)}."
+                raise UsageError(f"there is no profile {profile!r}", hint=hint)
+        try:
+            version = Version.parse(self.kubernetes_version)
+        except ValueError as error:
+            raise UsageError(f"--kubernetes-version: {error}") from None
+        if not Version(1, 34) <= version <= Version(1, 36):
+            raise UsageError(f"--kubernetes-version {version}: the embedded control plane is 1.34, 1.35 or 1.36")
+        if self.revision not in ("kai-0.17", "documented"):
+            raise UsageError(f"--revision {self.revision!r}: one of kai-0.17, documented")
+        if self.patience is not None and self.patience <= 0:
+            raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
+        if self.require and self.require not in ("conformant", "partial"):
+            raise UsageError(f"--require {self.require!r}: one of conformant, partial")
+        for waiver in self.waivers:
+            try:
+                date.fromisoformat(waiver.expires)
+            except ValueError:
+                raise UsageError(f"waiver of {waiver.rule}: expires {waiver.expires!r} is no date") from None
+            if not (waiver.owner.strip() and waiver.reason.strip()):
+                raise UsageError(f"waiver of {waiver.rule}: owner and reason must say something")
+        return self
+
+
+def from_mapping(values: Mapping[str, Any], *, where: str) -> RunOptions:
+    """Options from parsed TOML or JSON; unknown keys raise UsageError with the nearest known one."""
+    known = {item.encode_name: item for item in msgspec.structs.fields(RunOptions)}
+    for key in values:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
+            raise UsageError(f"{where}: unknown key {key!r}", hint=hint)
+    try:
+        return msgspec.convert(dict(values), RunOptions).validated()
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+def config_file(path: Path | None) -> dict[str, Any]:
+    """The keys of `dra-conformance.toml`: the file that was named, or the one in the working folder if there is one."""
+    found = path or Path(CONFIG_FILE)
+    if path is None and not found.is_file():
+        return {}
+    try:
+        return tomllib.loads(found.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {found}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{found}: does not parse as TOML: {error}") from None
+
+
+def to_json(options: RunOptions) -> bytes:
+    """Options as they travel to workers."""
+    return msgspec.json.encode(options)
+
+
+def from_json(data: bytes) -> RunOptions:
+    """Options from `to_json`."""
+    return msgspec.json.decode(data, type=RunOptions)

@@ -1,0 +1,160 @@
+"""Which scenarios run against a target, and why the others do not.
+
+A pure function of the features, the catalogue, the options and what is known of the target. Every scenario of the
+chosen profiles ends up in the plan; none is dropped without a status and a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dra_conformance.errors import SpecificationError, UsageError
+from dra_conformance.rules import Catalogue, Version
+from dra_conformance.rules.window import outside
+from dra_conformance.seats.spec import SeatSpec
+from dra_conformance.suite.features import Scenario
+from dra_conformance.suite.options import RunOptions
+from dra_conformance.suite.status import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is known of the system under test before the first scenario."""
+
+    kubernetes_version: Version
+    seats: Mapping[str, SeatSpec]
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    driver_name: str = "gpu.nvidia.com"
+    own_control_plane: bool = True
+    revision: str = "kai-0.17"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to become of one scenario: run it (`status` None), or report a status with its reason."""
+
+    scenario: Scenario
+    status: Status | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Decisions on all scenarios of the chosen profiles, in order."""
+
+    decisions: Sequence[Decision]
+
+    @property
+    def to_run(self) -> list[Scenario]:
+        """The scenarios that run."""
+        return [decision.scenario for decision in self.decisions if decision.status is None]
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+
+def check_specification(scenarios: Sequence[Scenario], catalogue: Catalogue) -> None:
+    """Raise SpecificationError where features and catalogue do not fit together."""
+    for scenario in scenarios:
+        if not scenario.rules:
+            raise SpecificationError(f"{scenario.where}: the scenario carries no rule tag, so it judges nothing")
+        if not scenario.tags.profiles:
+            raise SpecificationError(f"{scenario.where}: the scenario belongs to no profile")
+        for rule in scenario.rules:
+            if rule not in catalogue:
+                raise SpecificationError(f"{scenario.where}: @{rule} is not in the rule catalogue")
+        for step in scenario.steps:
+            for rule in step.rules:
+                if rule not in scenario.rules:
+                    raise SpecificationError(f"{scenario.where}, line {step.line}: [{rule}] is no tag of the scenario")
+        outcomes = [step for step in scenario.steps if step.kind == "then"]
+        if not outcomes:
+            raise SpecificationError(f"{scenario.where}: the scenario has no Then step, so it checks nothing")
+        if len(scenario.rules) > 1:
+            if bare := [step for step in outcomes if not step.rules]:
+                raise SpecificationError(
+                    f"{scenario.where}, line {bare[0].line}: with several rules every Then step names its own"
+                )
+            if silent := set(scenario.rules) - {rule for step in outcomes for rule in step.rules}:
+                raise SpecificationError(f"{scenario.where}: no Then step checks {', '.join(sorted(silent))}")
+
+
+def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOptions, target: Target) -> Plan:
+    """Decide on every scenario. Raises UsageError for a rule or pattern that selects nothing that exists."""
+    check_specification(scenarios, catalogue)
+    wanted_rules = {catalogue.find(rule).id for rule in options.rule}
+    focus = [_pattern("--focus", text) for text in options.focus]
+    skip = [_pattern("--skip", text) for text in options.skip]
+    decisions: list[Decision] = []
+    for scenario in scenarios:
+        if options.profile and not set(options.profile) & set(scenario.tags.profiles):
+            continue
+        decisions.append(_decide(scenario, catalogue, options, target, wanted_rules, focus, skip))
+    return Plan(decisions)
+
+
+def _pattern(option: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text, re.IGNORECASE)
+    except re.error as error:
+        raise UsageError(f"{option} {text!r} is no regular expression: {error}") from None
+
+
+def _decide(
+    scenario: Scenario,
+    catalogue: Catalogue,
+    options: RunOptions,
+    target: Target,
+    wanted_rules: set[str],
+    focus: Sequence[re.Pattern[str]],
+    skip: Sequence[re.Pattern[str]],
+) -> Decision:
+    if wanted_rules and not wanted_rules & set(scenario.rules):
+        return Decision(scenario, Status.FILTERED, "not selected by --rule")
+    label = f"{scenario.id} {scenario.name}"
+    if focus and not any(pattern.search(label) for pattern in focus):
+        return Decision(scenario, Status.FILTERED, "not selected by --focus")
+    if any(pattern.search(label) for pattern in skip):
+        return Decision(scenario, Status.FILTERED, "left out by --skip")
+    if scenario.tags.disruptive and not (target.own_control_plane or options.allow_disruptive):
+        return Decision(scenario, Status.FILTERED, "disruptive, and the control plane is not ours (--allow-disruptive)")
+    windows = [(scenario.tags.since, scenario.tags.until)]
+    windows += [(catalogue[rule].since, catalogue[rule].until) for rule in scenario.rules]
+    for since, until in windows:
+        if reason := outside(target.kubernetes_version, since, until):
+            return Decision(scenario, Status.NOT_APPLICABLE, reason)
+    gates = [*scenario.tags.gates, *(gate for rule in scenario.rules if (gate := catalogue[rule].gate))]
+    for gate in gates:
+        if not target.feature_gates.get(gate, True):
+            return Decision(scenario, Status.NOT_SUPPORTED, f"feature gate {gate} is off on the control plane")
+    for seat in scenario.tags.seats:
+        spec = target.seats.get(seat)
+        if spec is not None and spec.kind == "none":
+            return Decision(scenario, Status.NOT_APPLICABLE, f"the seat {seat} is empty (--{seat} none)")
+    for need in scenario.tags.needs:
+        if reason := _unmet(need, scenario, target):
+            return Decision(scenario, Status.NOT_APPLICABLE, reason)
+    return Decision(scenario)
+
+
+def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
+    driver = target.seats["driver"]
+    if need == "fake-nvml" and driver.kind != "reference":
+        return f"needs the fake NVML under the reference driver; the driver is {driver.kind}"
+    if need == "gpu-driver" and target.driver_name != "gpu.nvidia.com":
+        return f"speaks of the driver gpu.nvidia.com; the driver is {target.driver_name}"
+    if need == "process-driver" and driver.kind not in ("exec", "reference"):
+        return f"kills the driver; one that is {driver.kind} is not ours to kill"
+    if need == "virtual-clock":
+        used = [seat for seat in scenario.tags.seats if seat in target.seats]
+        if outside_process := [seat for seat in used if not target.seats[seat].in_process and seat != "control-plane"]:
+            return f"advances time, which does not reach the {outside_process[0]} outside this process"
+    if need == "own-control-plane" and not target.own_control_plane:
+        return "needs a control plane that belongs to the run"
+    if need == "own-kubelet" and target.seats["kubelet"].kind != "reference":
+        return "needs the harness's kubelet"
+    if need == "compute-domain" and target.seats["fabric"].kind == "none":
+        return "the seat fabric is empty"
+    return None

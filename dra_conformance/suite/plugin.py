@@ -1,0 +1,51 @@
+"""The pytest plugin (entry point `pytest11`): options, and nothing else until the suite is asked for.
+
+`pytest --pyargs dra_conformance.suite.scenarios --dra-driver 'exec:…'` does the same as `dra-conformance run`.
+In any other pytest run this module only adds options, and imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+SUITE = "dra_conformance.suite.scenarios"
+
+# pytest option, help. Each is the option of `dra-conformance run` of the same name.
+OPTIONS: tuple[tuple[str, str], ...] = (
+    ("control-plane", "embedded (default) or kubeconfig[:FILE]"),
+    ("claim-controller", "what sits in this seat: reference, exec:COMMAND, cluster, none"),
+    ("scheduler", "what sits in this seat"),
+    ("binder", "what sits in this seat"),
+    ("kubelet", "what sits in this seat: reference, cluster"),
+    ("driver", "what sits in this seat: reference, exec:COMMAND, socket:PATH, cluster"),
+    ("fabric", "what sits in this seat"),
+    ("taint-eviction", "what sits in this seat"),
+    ("driver-name", "name of the driver under test"),
+    ("device-class", "existing DeviceClass to use instead of one made for the run"),
+    ("kubernetes-version", "version that the embedded control plane is: 1.34, 1.35 or 1.36"),
+    ("revision", "revision of KAI's protocol: kai-0.17 or documented"),
+    ("inventory", "inventory of the fake NVML"),
+    ("profile", "profiles, comma-separated"),
+    ("rule", "rule ids, comma-separated"),
+    ("out", "folder of the report"),
+    ("seed", "seed of all choices"),
+    ("patience", "seconds that a check waits"),
+)
+LISTS = frozenset({"profile", "rule"})
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the `--dra-…` options."""
+    group = parser.getgroup("dra-conformance", "DRA conformance suite (with --pyargs dra_conformance.suite.scenarios)")
+    for name, text in OPTIONS:
+        group.addoption(f"--dra-{name}", dest=f"dra_{name.replace('-', '_')}", metavar="…", default=None, help=text)
+    group.addoption("--dra-options", dest="dra_options", metavar="FILE", default=None, help="all options, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the runner when the suite itself is asked for."""
+    if any("dra_conformance" in str(arg) and "scenarios" in str(arg) for arg in config.args):
+        config.pluginmanager.import_plugin("dra_conformance.suite.runner")

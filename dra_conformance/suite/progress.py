@@ -1,0 +1,121 @@
+"""Live progress of a run: one line a chapter that grows on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from dra_conformance.suite.status import Status
+
+if TYPE_CHECKING:
+    from dra_conformance.report.model import Report
+    from dra_conformance.suite.features import Scenario
+    from dra_conformance.suite.plan import Plan
+    from dra_conformance.suite.run import Run
+
+_MARKS = {
+    Status.PASSED: ".",
+    Status.FAILED: "F",
+    Status.ERROR: "E",
+    Status.UNTESTABLE: "U",
+    Status.FLAKY: "~",
+}
+
+
+class Progress:
+    """Tells how a run goes. `mode` is `auto`, `live` (rewrites its line), `plain` or `none`."""
+
+    def __init__(self, mode: str = "auto", *, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        if mode == "auto":
+            mode = "live" if self._out.isatty() and os.environ.get("TERM") != "dumb" else "plain"
+        self._mode = mode
+        self._color = mode == "live" and "NO_COLOR" not in os.environ
+        self._planned: Counter[str] = Counter()
+        self._done: dict[str, list[Status]] = defaultdict(list)
+        self._time: Counter[str] = Counter()
+        self._chapter = ""
+        self._told = 0.0
+
+    def begin(self, run: Run, plan: Plan) -> None:
+        """Say what runs against what."""
+        target = run._describe()
+        self._planned = Counter(scenario.chapter for scenario in plan.to_run)
+        left_out = Counter(d.status.value for d in plan.decisions if d.status is not None)
+        seats = " ".join(f"{seat}={held}" for seat, held in target["seats"].items() if held != "reference")
+        self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
+        self._say(f"target   {target['controlPlane']}, Kubernetes {target['kubernetesVersion']}; {seats}")
+        self._say(f"         driver {target['driver']}; kubelet: {target['kubelet']}; nvml: {target['nvml']}")
+        others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
+        self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")
+
+    def scenario_started(self, scenario: Scenario) -> None:
+        """A scenario begins."""
+        if scenario.chapter != self._chapter:
+            self._close_line()
+            self._chapter = scenario.chapter
+        self._line(now=scenario.name)
+
+    def scenario_finished(self, scenario: Scenario, status: Status, reason: str, duration: float) -> None:
+        """A scenario ended."""
+        self._done[scenario.chapter].append(status)
+        self._time[scenario.chapter] += duration  # type: ignore[assignment]
+        if status is not Status.PASSED:
+            self._clear()
+            self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
+            self._say(f"    {reason}")
+        if len(self._done[scenario.chapter]) == self._planned[scenario.chapter]:
+            self._close_line()
+        else:
+            self._line(now="")
+
+    def end(self, report: Report, folder: Path) -> None:
+        """Show the verdict."""
+        from dra_conformance.report.terminal import render
+
+        self._close_line()
+        self._say("")
+        self._out.write(render(report, folder=folder, color=self._color))
+        self._out.flush()
+
+    def _bar(self, chapter: str) -> str:
+        done = self._done[chapter]
+        planned = self._planned[chapter]
+        bad = sum(status is not Status.PASSED for status in done)
+        width = 20
+        filled = width * len(done) // max(planned, 1)
+        bar = "█" * filled + "░" * (width - filled)
+        tail = self._paint(f"  {bad} not passed", "31") if bad else ""
+        return f"{chapter:<20} {bar} {len(done):>3}/{planned:<3} {self._time[chapter]:6.1f} s{tail}"
+
+    def _line(self, *, now: str) -> None:
+        if self._mode != "live":
+            return
+        moment = time.monotonic()
+        if now or moment - self._told > 0.05:
+            self._told = moment
+            self._out.write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
+            self._out.flush()
+
+    def _close_line(self) -> None:
+        if not self._chapter:
+            return
+        self._clear()
+        self._say(self._bar(self._chapter))
+        self._chapter = ""
+
+    def _clear(self) -> None:
+        if self._mode == "live":
+            self._out.write("\r\x1b[2K")
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
+
+    def _say(self, line: str) -> None:
+        if self._mode != "none":
+            self._out.write(line.rstrip() + "\n")
+            self._out.flush()

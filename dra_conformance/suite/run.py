@@ -1,0 +1,326 @@
+"""One run: its options, log, control plane, seats and results.
+
+Made when pytest starts with the suite, brought up before the first scenario that runs, and ended with the session. It
+owns the run's two folders: the report folder, which stays, and a short-lived one for sockets, which goes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dra_api import __version__
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import AdvanceableClock, timestamp
+from dra_api.objects import (
+    BIND_REQUESTS,
+    COMPUTE_DOMAIN_CLIQUES,
+    COMPUTE_DOMAINS,
+    CRDS,
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+    name_of,
+)
+from dra_api.transport import Transport
+from dra_conformance import assets, documents
+from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.errors import TargetUnreachable
+from dra_conformance.events.log import EventLog
+from dra_conformance.events.observer import Observer
+from dra_conformance.events.recorder import RecordingTransport
+from dra_conformance.rules import Catalogue, Version
+from dra_conformance.seats.manager import Seats, short_folder
+from dra_conformance.suite.features import Scenario
+from dra_conformance.suite.options import RunOptions, to_json
+from dra_conformance.suite.plan import Plan, Target
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from dra_conformance.suite.world import World
+
+_OBSERVED = (NODES, PODS, EVENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
+_OBSERVED_IF_SERVED = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
+
+
+class Run:
+    """Everything that the scenarios of one process share."""
+
+    def __init__(
+        self, options: RunOptions, *, folder: Path, run_id: str | None = None, seed: int | None = None, worker: str = ""
+    ) -> None:
+        self.options = options
+        self.folder = folder
+        self.run_id = run_id or secrets.token_hex(4)
+        self.seed = (
+            seed if seed is not None else (options.seed if options.seed is not None else secrets.randbelow(10**6))
+        )
+        self.random = random.Random(self.seed)  # noqa: S311 - reproducible choices, not secrets
+        self.worker = worker
+        self.clock = AdvanceableClock()
+        self.log = EventLog(folder / (f"events.{worker}.jsonl" if worker else "events.jsonl"))
+        self.catalogue = Catalogue.load()
+        self.control_plane: ControlPlane | None = None
+        self.observed: tuple[Resource, ...] = _OBSERVED
+        self._started = False
+        self._failed_start: TargetUnreachable | None = None
+        self._transport: Transport | None = None
+        self._observer: Observer | None = None
+        self._client: KubeClient | None = None
+        self._seats: Seats | None = None
+        self._work: Path | None = None
+        self._number = 0
+        self._began = time.monotonic()
+
+    # -- what scenarios ask for ------------------------------------------------------------------------------------
+
+    @property
+    def client(self) -> KubeClient:
+        """The harness's own client."""
+        return _there(self._client)
+
+    @property
+    def observer(self) -> Observer:
+        """The stores of everything that the run watches."""
+        return _there(self._observer)
+
+    @property
+    def seats(self) -> Seats:
+        """Who sits where."""
+        return _there(self._seats)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig of the control plane, for programs in seats."""
+        return _there(self.control_plane).kubeconfig
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a check waits for the target to do something."""
+        if self.options.patience is not None:
+            return self.options.patience
+        return 5.0 if self.options.control_plane == "embedded" else 60.0
+
+    @property
+    def quiet(self) -> float:
+        """Seconds without any event after which nothing more is expected."""
+        return 0.15 if self.options.control_plane == "embedded" and self._all_in_process else 2.0
+
+    @property
+    def _all_in_process(self) -> bool:
+        return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")
+
+    def part_transport(self) -> Transport:
+        """A transport for a reference part in process, recorded like the harness's own."""
+        return _there(self._transport)
+
+    def world(self, scenario: Scenario) -> World:
+        """A fresh world for one scenario."""
+        from dra_conformance.suite.world import World
+
+        self._number += 1
+        worker = self.worker.removeprefix("gw")
+        return World(self, scenario, suffix=f"{self.run_id[:4]}{f'w{worker}' if worker else ''}-{self._number}")
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def target(self) -> Target:
+        """What is known of the target. Starts nothing that is ours; connects to a cluster that is not."""
+        gates: dict[str, bool] = {}
+        version = Version.parse(self.options.kubernetes_version)
+        own = self.options.control_plane == "embedded"
+        if self.control_plane is None:
+            self.control_plane = self._make_control_plane()
+        if not own:
+            self.control_plane.start()
+            version = Version.parse(self.control_plane.version())
+        gates.update(self.control_plane.feature_gates)
+        return Target(
+            kubernetes_version=version,
+            seats=self.options.seats(),
+            feature_gates=gates,
+            driver_name=self.options.driver_name,
+            own_control_plane=own,
+            revision=self.options.revision,
+        )
+
+    def start(self) -> None:
+        """Bring up the control plane and the harness's eyes. Raises TargetUnreachable; a second call repeats it."""
+        if self._failed_start is not None:
+            raise self._failed_start
+        if self._started:
+            return
+        self._started = True
+        began = time.monotonic()
+        try:
+            control_plane = self.control_plane or self._make_control_plane()
+            self.control_plane = control_plane
+            if control_plane.own:
+                control_plane.start()
+            transport = RecordingTransport(control_plane.transport(), self.log)
+            self._transport = transport
+            self._client = KubeClient(transport, user_agent="dra-conformance")
+            if control_plane.own:
+                self._install_crds()
+            served = [resource for resource in _OBSERVED_IF_SERVED if self._client.serves(resource)]
+            self.observed = (*_OBSERVED, *served)
+            self._observer = Observer(
+                KubeClient(control_plane.transport()), self.observed, clock=self.log.clock, log=self.log
+            )
+            self._observer.start()
+            self._seats = Seats(self, work=self.work)
+        except TargetUnreachable as error:
+            self._failed_start = error
+            raise
+        self.log.emit("control-plane", name=control_plane.name, ready=round(time.monotonic() - began, 3))
+
+    def stop(self) -> None:
+        """End everything that `start` began; the report folder stays."""
+        if self._seats is not None:
+            self._seats.stop()
+        if self._observer is not None:
+            self._observer.stop()
+        if self._transport is not None:
+            self._transport.close()
+        if self.control_plane is not None:
+            self.control_plane.stop()
+        if self._work is not None:
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work = None
+
+    @property
+    def work(self) -> Path:
+        """The short-lived folder for sockets and state; goes with the run."""
+        if self._work is None:
+            self._work = short_folder()
+        return self._work
+
+    def told_start(self, argv: Sequence[str]) -> None:
+        """Write the first event: who runs what against what."""
+        options = _plain(self.options)
+        self.log.emit(
+            "run-started",
+            runId=self.run_id,
+            seed=self.seed,
+            startedAt=timestamp(datetime.now(UTC)),
+            suite={
+                "name": "dra-conformance",
+                "version": __version__,
+                "rules": len(self.catalogue),
+                "python": platform.python_version(),
+                "platform": f"{sys.platform} {platform.machine()}",
+            },
+            options=options,
+            target=self._describe(),
+            command=" ".join(["dra-conformance", "run", *argv]),
+        )
+
+    def told_plan(self, plan: Plan) -> None:
+        """Write the plan: every scenario with its rules, and every rule that it judges."""
+        rules: dict[str, Any] = {}
+        rows = []
+        for decision in plan.decisions:
+            scenario = decision.scenario
+            checks: dict[str, int] = {}
+            for step in scenario.steps:
+                if step.kind == "then":
+                    for rule in step.rules or scenario.rules:
+                        checks[rule] = checks.get(rule, 0) + 1
+            rows.append(
+                {
+                    "id": scenario.id,
+                    "name": scenario.name,
+                    "chapter": scenario.chapter,
+                    "where": scenario.where,
+                    "rules": scenario.rules,
+                    "checks": checks,
+                    "status": decision.status.value if decision.status else None,
+                    "reason": decision.reason,
+                }
+            )
+            for rule_id in scenario.rules:
+                row = self.catalogue[rule_id]
+                rules[rule_id] = {"level": row.level, "seat": row.seat, "text": row.text, "source": row.source}
+        self.log.emit("plan", scenarios=rows, rules=dict(sorted(rules.items())))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _make_control_plane(self) -> ControlPlane:
+        spec = self.options.seat("control-plane")
+        if spec.kind == "kubeconfig":
+            from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
+
+            return KubeconfigControlPlane(spec.argument)
+        from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+
+        return EmbeddedControlPlane(
+            kubernetes_version=self.options.kubernetes_version, directory=self.work / "api", clock=self.clock
+        )
+
+    def _install_crds(self) -> None:
+        for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
+            for crd in documents.load_all(path.read_text(), where=path.name):
+                try:
+                    self.client.create(CRDS, crd)
+                except ApiError as error:
+                    raise TargetUnreachable(f"the CRD {name_of(crd)} was refused: {error.message}") from None
+
+    def _describe(self) -> dict[str, Any]:
+        seats = {name: redact(str(spec)) for name, spec in self.options.seats().items()}
+        embedded = self.options.control_plane == "embedded"
+        return {
+            "seats": seats,
+            "driver": self.options.driver_name,
+            "kubernetesVersion": self.options.kubernetes_version if embedded else _version_of(self.control_plane),
+            "controlPlane": "embedded emulation (simulated)" if embedded else "cluster",
+            "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
+            "nvml": f"fake NVML, inventory {self.options.inventory} (simulated)"
+            if seats["driver"].startswith("reference")
+            else "as the driver finds it",
+            "revision": self.options.revision,
+            "evidence": "rehearsal" if embedded else "evidence",
+        }
+
+
+def _version_of(control_plane: ControlPlane | None) -> str:
+    return control_plane.version() if control_plane is not None else ""
+
+
+def _plain(options: RunOptions) -> dict[str, Any]:
+    import orjson
+
+    plain: dict[str, Any] = orjson.loads(to_json(options))
+    for key, value in plain.items():
+        if isinstance(value, str):
+            plain[key] = redact(value)
+    return plain
+
+
+def redact(text: str) -> str:
+    """Hide what looks like a secret in a command line: the value behind a name that says token, password or key."""
+    import re
+
+    text = re.sub(r"(?i)((?:token|password|secret|api-?key)[\w-]*[= ])\S+", r"\1***", text)
+    home = os.path.expanduser("~")
+    return text.replace(home + "/", "~/") if home not in ("/", "") else text
+
+
+def _there(value: T | None) -> T:
+    if value is None:
+        raise RuntimeError("the run has not been started")
+    return value

@@ -1,0 +1,153 @@
+"""The step vocabulary: sentences that features may use, each bound to one function.
+
+`given`, `when` and `then` wrap pytest-bdd's own decorators, with a parser that knows quoted names and strips the rule
+suffix `[DRA-001]`. The catalogue of all sentences is read from the step modules themselves, never kept by hand.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+import pytest_bdd
+from pytest_bdd.parsers import StepParser
+
+from dra_conformance.errors import SpecificationError
+from dra_conformance.suite.features import RULE_SUFFIX, Scenario
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word))?\}("?)')
+_MARK = "__dra_steps__"
+
+
+class Sentence(StepParser):
+    """A sentence with fields: `"{name}"` a quoted text, `{n:d}` a whole number, `{x:f}` a number, `{w:word}` a word."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._convert: dict[str, Callable[[str], object]] = {}
+        pattern, last = "", 0
+        for found in _FIELD.finditer(text):
+            pattern += re.escape(text[last : found.start()])
+            before, name, kind, after = found.groups()
+            body = {"d": r"-?\d+", "f": r"-?\d+(?:\.\d+)?", "word": r"\S+"}.get(kind, "")
+            body = body or ('[^"]*' if before and after else ".+?")
+            if kind in ("d", "f"):
+                self._convert[name] = int if kind == "d" else float
+            pattern += f"{re.escape(before)}(?P<{name}>{body}){re.escape(after)}"
+            last = found.end()
+        self.pattern = re.compile(pattern + re.escape(text[last:]))
+
+    def is_matching(self, name: str) -> bool:
+        """Whether a step's text is this sentence."""
+        return self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
+
+    def parse_arguments(self, name: str) -> dict[str, Any] | None:
+        """The fields of a matching text."""
+        found = self.pattern.fullmatch(RULE_SUFFIX.sub("", name))
+        if found is None:
+            return None
+        return {key: self._convert.get(key, str)(value) for key, value in found.groupdict().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StepDefinition:
+    """One sentence of the vocabulary, and where its function is."""
+
+    kind: str
+    sentence: str
+    purpose: str
+    module: str
+    function: str
+    parser: Sentence
+
+
+def _decorator(kind: str, bdd: Callable[..., Any], text: str) -> Callable[[F], F]:
+    parser = Sentence(text)
+
+    def decorate(function: F) -> F:
+        if not (function.__doc__ or "").strip():
+            raise SpecificationError(f"the step {text!r} ({function.__module__}) has no docstring")
+        definition = StepDefinition(
+            kind, text, (function.__doc__ or "").strip().split("\n")[0], function.__module__, function.__name__, parser
+        )
+        function.__dict__.setdefault(_MARK, []).append(definition)
+        decorated: F = bdd(parser, stacklevel=2)(function)
+        return decorated
+
+    return decorate
+
+
+def given(text: str) -> Callable[[F], F]:
+    """Define a Given step. The function takes `world` and the sentence's fields."""
+    return _decorator("given", pytest_bdd.given, text)
+
+
+def when(text: str) -> Callable[[F], F]:
+    """Define a When step."""
+    return _decorator("when", pytest_bdd.when, text)
+
+
+def then(text: str) -> Callable[[F], F]:
+    """Define a Then step. It must make at least one check, or the scenario ends in an error."""
+    return _decorator("then", pytest_bdd.then, text)
+
+
+def modules() -> list[ModuleType]:
+    """All step modules."""
+    import dra_conformance.steps as package
+
+    return [
+        importlib.import_module(f"{package.__name__}.{info.name}")
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name)
+    ]
+
+
+def catalogue(found: Sequence[ModuleType] | None = None) -> list[StepDefinition]:
+    """Every sentence of the vocabulary, by module."""
+    definitions: list[StepDefinition] = []
+    for module in found if found is not None else modules():
+        for value in vars(module).values():
+            marks = getattr(value, "__dict__", {}).get(_MARK, ())
+            definitions.extend(mark for mark in marks if mark.module == module.__name__)
+    return list(dict.fromkeys(definitions))
+
+
+def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> None:
+    """Raise SpecificationError for the first step that no sentence, or more than one, matches."""
+    for problem in problems(scenarios, definitions):
+        raise problem
+
+
+def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> Iterator[SpecificationError]:
+    """Every undefined or ambiguous step."""
+    known: dict[tuple[str, str], list[StepDefinition]] = {}
+    for scenario in scenarios:
+        for step in scenario.steps:
+            key = (step.kind, step.text)
+            if key not in known:
+                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
+            matching = known[key]
+            where = f"features/{scenario.chapter}/{scenario.path.name}:{step.line}"
+            if not matching:
+                yield SpecificationError(
+                    f"{where}: undefined step: {step.kind.capitalize()} {step.text}",
+                    hint=_nearest(step.text, definitions),
+                )
+            elif len(matching) > 1:
+                names = " and ".join(f"{d.module.rsplit('.', 1)[-1]}.{d.function}" for d in matching)
+                yield SpecificationError(f"{where}: ambiguous step, matched by {names}: {step.text}")
+
+
+def _nearest(text: str, definitions: Sequence[StepDefinition]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(text, [d.sentence for d in definitions], n=1, cutoff=0.5)
+    listing = "`dra-conformance list steps` shows the vocabulary."
+    return f"Nearest: {near[0]}. {listing}" if near else listing

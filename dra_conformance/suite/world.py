@@ -1,0 +1,296 @@
+"""The world of one scenario: its names, its objects, its seats, and the way it checks.
+
+Made before the first step and taken down after the last; whatever was created through it is deleted by it. Step
+functions are thin and speak to the world; their logic is in typed functions beside them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.objects import (
+    COMPUTE_DOMAINS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    Obj,
+    Resource,
+    key_of,
+    name_of,
+    namespace_of,
+)
+from dra_conformance.errors import CheckFailed, Untestable
+from dra_conformance.suite import manifests
+from dra_conformance.suite.features import Scenario
+
+if TYPE_CHECKING:
+    from dra_conformance.suite.run import Run
+
+T = TypeVar("T")
+Seen = tuple[bool, object]
+
+
+class World:
+    """What the steps of one scenario share. Fields that steps set for later steps live in `memory`."""
+
+    def __init__(self, run: Run, scenario: Scenario, *, suffix: str) -> None:
+        self.run = run
+        self.scenario = scenario
+        self.suffix = suffix
+        self.log = run.log
+        self.clock = run.clock
+        self.observer = run.observer
+        self.client: KubeClient = run.client
+        self.seats = run.seats
+        self.namespace = f"dra-{suffix}"
+        self.memory: dict[str, Any] = {}
+        self.cleanup = ExitStack()
+        self.step_rules: tuple[str, ...] = scenario.rules
+        self.step_text = ""
+        self.checks_made = 0
+        self._created: list[tuple[Resource, str, str]] = []
+        self._aliases: dict[str, str] = {}
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def name(self, alias: str) -> str:
+        """The cluster-wide name behind a scenario's own name for a node, class, slice or other cluster object."""
+        found = self._aliases.get(alias)
+        if found is None:
+            found = self._aliases[alias] = f"{alias}-{self.suffix}"
+        return found
+
+    def alias(self, alias: str, name: str) -> None:
+        """Let `alias` stand for an existing cluster-wide name."""
+        self._aliases[alias] = name
+
+    def fill(self, kind: str, alias: str) -> str:
+        """The value of a placeholder such as $(node:n1) or $(namespace)."""
+        match kind:
+            case "namespace":
+                return self.namespace
+            case "driver":
+                return self.run.options.driver_name
+            case "suffix":
+                return self.suffix
+            case _ if alias:
+                return self.name(alias)
+            case _:
+                return f"$({kind})"
+
+    def text(self, raw: str) -> str:
+        """A step's own text with placeholders filled in."""
+        return manifests.fill_text(raw, self.fill)
+
+    # -- objects ---------------------------------------------------------------------------------------------------
+
+    def manifest(self, name: str) -> Obj:
+        """The only object of a manifest under fixtures/, names filled in, namespace set."""
+        objects = self.manifests(name)
+        if len(objects) != 1:
+            raise Untestable(f"fixtures/{name} holds {len(objects)} objects; one is expected")
+        return objects[0]
+
+    def manifests(self, name: str) -> list[Obj]:
+        """All objects of a manifest under fixtures/, names filled in, namespace set."""
+        objects = manifests.load(name, self.fill)
+        for obj in objects:
+            self.place(obj)
+        return objects
+
+    def place(self, obj: Obj) -> Obj:
+        """Put a namespaced object into the scenario's namespace unless it names one."""
+        if manifests.resource_of(obj).namespaced:
+            obj.setdefault("metadata", {}).setdefault("namespace", self.namespace)
+        return obj
+
+    def create(self, obj: Obj) -> Obj:
+        """Create an object; it is deleted when the scenario ends."""
+        resource = manifests.resource_of(obj)
+        created = self.client.create(resource, obj)
+        self.track(resource, name_of(created), namespace_of(created))
+        return created
+
+    def track(self, resource: Resource, name: str, namespace: str = "") -> None:
+        """Delete this object when the scenario ends, whoever made it."""
+        self._created.append((resource, name, namespace))
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Obj:
+        """Read an object from the API server. Raises NotFound."""
+        return self.client.get(resource, name, namespace or self.namespace)
+
+    def seen(self, resource: Resource, name: str) -> Obj | None:
+        """An object as the observer last saw it (scenario's namespace, or cluster scope); for waits."""
+        return self.observer.get(resource, name, self.namespace if resource.namespaced else "")
+
+    def all_seen(self, resource: Resource) -> list[Obj]:
+        """All objects that the observer sees: of the scenario's namespace, or of the cluster."""
+        return self.observer.list(resource, self.namespace if resource.namespaced else None)
+
+    def update(self, resource: Resource, name: str, change: Callable[[Obj], None], *, subresource: str = "") -> Obj:
+        """Read, change and write an object, again on conflicts."""
+        while True:
+            obj = copy.deepcopy(self.client.get(resource, name, self.namespace))
+            change(obj)
+            try:
+                return self.client.update(resource, obj, subresource=subresource or None)
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+
+    # -- checking --------------------------------------------------------------------------------------------------
+
+    def check(self, ok: bool, message: str, *, expected: object, observed: object) -> None:
+        """Judge one thing. The check is logged with the rules of the current step; a broken one ends the scenario.
+
+        `message` says what holds when all is well; `expected` and `observed` are shown when it does not.
+        """
+        self.checks_made += 1
+        wanted, saw = show(expected), show(observed)
+        self.log.emit(
+            "check",
+            rules=list(self.step_rules),
+            ok=bool(ok),
+            message=message,
+            expected=wanted,
+            observed=saw,
+            step=self.step_text,
+        )
+        if not ok:
+            raise CheckFailed(
+                f"{message}: expected {wanted}; saw {saw}", expected=wanted, observed=saw, rules=self.step_rules
+            )
+
+    def eventually(
+        self, message: str, look: Callable[[], Seen], *, expected: object, within: float | None = None
+    ) -> None:
+        """Check that `look` comes to (True, …) within the run's patience (or `within` seconds).
+
+        `look` returns whether all is well and what it saw; it must read stores, not the API server.
+        """
+        self.check_seen(message, self.wait(look, within), expected=expected)
+
+    def check_seen(self, message: str, seen: Seen, *, expected: object) -> None:
+        """Judge what a wait came to."""
+        self.check(seen[0], message, expected=expected, observed=seen[1])
+
+    def wait(self, look: Callable[[], Seen], within: float | None = None) -> Seen:
+        """Wait until `look` returns (True, …) or time is up; what it saw last."""
+        last: Seen = (False, "nothing")
+
+        def ask() -> bool:
+            nonlocal last
+            last = look()
+            return last[0]
+
+        self.log.wait_for(ask, self.run.patience if within is None else within)
+        return last
+
+    def require(self, message: str, look: Callable[[], Seen], *, within: float | None = None) -> None:
+        """Wait for a precondition. Raises Untestable when it does not come about: nothing is judged then."""
+        seen = self.wait(look, within)
+        if not seen[0]:
+            raise Untestable(f"{message}: saw {show(seen[1])}")
+
+    def stays(self, message: str, look: Callable[[], Seen], *, expected: object, seconds: float | None = None) -> None:
+        """Check that `look` returns (True, …) now and for `seconds` (default: the run's quiet time) on end."""
+        self.settle()
+        seen = look()
+        if seen[0]:
+
+            def ask() -> bool:
+                nonlocal seen
+                seen = look()
+                return not seen[0]
+
+            self.log.wait_for(ask, self.run.quiet if seconds is None else seconds)
+        self.check(seen[0], message, expected=expected, observed=seen[1])
+
+    def settle(self) -> None:
+        """Wait until nothing was written and nothing changed for the run's quiet time (at most its patience)."""
+        real = self.log.clock  # the scenario may advance its own clock; waiting for quiet takes real time
+        deadline = real.monotonic() + self.run.patience
+        while real.monotonic() < deadline:
+            before = self.log.count
+            if not self.log.wait_for(lambda before=before: self.log.count != before, self.run.quiet):  # type: ignore[misc]
+                return
+
+    # -- beginning and end -----------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Make the scenario's namespace and fill the seats that its tags name."""
+        labels = {"dra-conformance/run": self.run.run_id}
+        self.client.create(
+            NAMESPACES,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
+        )
+        self.cleanup.callback(self._delete_namespace)
+        self.cleanup.callback(self._delete_created)
+        self.seats.fill(self)
+
+    def end(self) -> None:
+        """Empty the seats and delete what the scenario made."""
+        self.cleanup.close()
+
+    def save_evidence(self, folder: Path) -> None:
+        """Write the objects of the scenario as they are now, before anything is cleaned up."""
+        folder.mkdir(parents=True, exist_ok=True)
+        objects: list[Obj] = []
+        for resource in self.run.observed:
+            for obj in self.observer.list(resource):
+                if namespace_of(obj) == self.namespace or (
+                    not resource.namespaced and (self.suffix in name_of(obj) or self._refers(obj))
+                ):
+                    objects.append({"apiVersion": resource.api_version, "kind": resource.kind, **obj})
+        (folder / "objects.json").write_bytes(orjson.dumps(objects, option=orjson.OPT_INDENT_2))
+
+    def _refers(self, obj: Obj) -> bool:
+        return str((obj.get("spec") or {}).get("nodeName") or "").endswith(self.suffix)
+
+    def _delete_created(self) -> None:
+        for resource, name, namespace in reversed(self._created):
+            if resource is NODES or not resource.namespaced:
+                self.client.delete_if_there(resource, name, namespace or None)
+
+    def _delete_namespace(self) -> None:
+        for resource in (PODS, RESOURCE_CLAIMS, COMPUTE_DOMAINS):
+            if not self.observer.watches(resource):
+                continue
+            for obj in self.client.list(resource, self.namespace).items:
+                self._finish(resource, obj)
+        self.client.delete_if_there(NAMESPACES, self.namespace)
+
+    def _finish(self, resource: Resource, obj: Obj) -> None:
+        """Delete one of our own objects although the part that would finish it is gone."""
+        namespace, name = key_of(obj)
+        try:
+            self.client.delete(resource, name, namespace, grace_period_seconds=0)
+            if (obj.get("metadata") or {}).get("finalizers"):
+                if resource == RESOURCE_CLAIMS and (obj.get("status") or {}).get("reservedFor"):
+                    self.client.patch(
+                        resource, name, {"status": {"reservedFor": None}}, namespace, subresource="status"
+                    )
+                self.client.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)
+        except NotFound:
+            return
+
+
+def show(value: object) -> str:
+    """A value as reports show it: short, on one line."""
+    if isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = orjson.dumps(value, default=str).decode()
+        except (orjson.JSONEncodeError, TypeError):
+            text = str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 600 else text[:597] + "..."
