@@ -1,0 +1,71 @@
+"""Unmodified `pynvml` for one node, for many nodes of one process, or for real hardware.
+
+`pynvml` loads one library per process and keeps it in a module global. `load_pynvml(node)` executes a fresh copy of the
+installed module, from its own unpatched source, whose library is a copy of the fake that is bound to that node; its global
+state, refcount and exception classes are its own. So an in-process driver for each of many nodes can run at once: hand it
+the module instead of importing `pynvml`, and catch that module's `NVMLError`.
+
+A copied module and library stay loaded until the process ends (a thread may still be inside a call); after `Node.close`
+their calls answer Driver Not Loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from fake_nvml.errors import FakeNvmlError
+
+_NUMBERS = itertools.count(1)
+
+
+class BoundLibrary(Protocol):
+    """What `load_pynvml` needs of a node."""
+
+    @property
+    def state_path(self) -> Path:
+        """The node's state file."""
+        ...
+
+    @property
+    def private_library(self) -> Path:
+        """A copy of the library that only this process loads."""
+        ...
+
+
+def load_pynvml(node: BoundLibrary | None) -> Any:
+    """A `pynvml` module for `node`, or for the machine's own driver when `node` is None.
+
+    Args:
+        node: a `fake_nvml.Node`; None imports the installed `pynvml` unchanged, which loads NVIDIA's
+            `libnvidia-ml.so.1` (or, in a process started with `Node.env()`, that node's fake).
+
+    Returns: the module. The caller owns its nvmlInit and nvmlShutdown.
+    """
+    if node is None:
+        return importlib.import_module("pynvml")
+    library = ctypes.CDLL(str(node.private_library))
+    if library.fnvml_use_state(str(node.state_path).encode()) != 0:
+        raise FakeNvmlError(f"the path of the node state is too long: {node.state_path}")
+    module = _fresh_copy()
+    module.nvmlLib = library  # type: ignore[attr-defined]  # pynvml loads nothing itself while this is set
+    return module
+
+
+def _fresh_copy() -> ModuleType:
+    found = importlib.util.find_spec("pynvml")
+    if found is None or found.origin is None:
+        raise FakeNvmlError("nvidia-ml-py (the `pynvml` module) is not installed: pip install nvidia-ml-py")
+    name = f"_fake_nvml_pynvml_{next(_NUMBERS)}"
+    spec = importlib.util.spec_from_file_location(name, found.origin)
+    if spec is None or spec.loader is None:
+        raise FakeNvmlError(f"cannot load {found.origin}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # its error classes are made through sys.modules
+    spec.loader.exec_module(module)
+    return module

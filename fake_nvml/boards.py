@@ -1,0 +1,219 @@
+"""GPU models: what every GPU of one kind answers, and its MIG profile table.
+
+Read from `boards/*.yaml`. There each group of values carries its source and whether it was verified on hardware; a board
+may extend another. "N/A" as a value means that the GPU answers Not Supported. Loaded boards are immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fake_nvml import documents
+from fake_nvml.documents import Document, Path_, nearest
+from fake_nvml.errors import InventoryError
+from fake_nvml.fields import SCALARS, SIGNED, STRINGS
+from fake_nvml.layout import MAX_PROFILES, STRING_SIZE
+
+BOARDS_DIR: Final = Path(__file__).resolve().parent / "boards"
+
+NOT_SUPPORTED: Final = "N/A"
+_INTERNAL: Final = frozenset({"uuid"})
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value with where it comes from."""
+
+    value: int | str  # "N/A": answers Not Supported
+    source: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MigProfile:
+    """A row of the board's `nvidia-smi mig -lgip`; memory in MiB, placement in memory slices."""
+
+    enum: int
+    id: int
+    name: str
+    slices: int
+    instances: int
+    memory_mib: int
+    multiprocessors: int
+    copy_engines: int
+    decoders: int
+    encoders: int
+    jpegs: int
+    ofas: int
+    size: int
+    starts: tuple[int, ...]
+    p2p: int
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A GPU model."""
+
+    name: str
+    pci_device_id: int
+    pci_subsystem_id: int
+    pci_class: int
+    values: Mapping[str, Value]
+    profiles: tuple[MigProfile, ...]
+    nvlink_remote: tuple[str, ...]  # PCI addresses of the switches that the links end at, in turn; empty: no links
+
+    def profile(self, name: str) -> MigProfile | None:
+        """The MIG profile called `name`, for example "1g.10gb"."""
+        return next((row for row in self.profiles if row.name == name), None)
+
+
+def board_names() -> list[str]:
+    """Names of the boards that ship with the package."""
+    return sorted(path.stem for path in BOARDS_DIR.glob("*.yaml") if not path.stem.startswith("_"))
+
+
+def check_value(name: str, value: Any) -> int | str | None:
+    """`value` as field `name` can hold it; None when it cannot."""
+    if value == NOT_SUPPORTED:
+        return NOT_SUPPORTED
+    if name in STRINGS:
+        return value if isinstance(value, str) and 0 < len(value.encode()) < STRING_SIZE else None
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, int):
+        return None
+    low = -(2**31) if name in SIGNED else 0
+    return value if low <= value < 2**63 else None
+
+
+def describe_field(name: str) -> str:
+    """What field `name` holds, for an error message."""
+    if name in STRINGS:
+        return f"a text of 1 to {STRING_SIZE - 1} bytes ({STRINGS[name]})"
+    return f"a whole number{'' if name in SIGNED else ', not negative'} ({SCALARS[name]})"
+
+
+def load_board(name: str, *, asked: str = "") -> Board:
+    """Read a board by name.
+
+    Args:
+        name: a name from `board_names()`.
+        asked: "file:line: key: " of who asks, put before an error about an unknown name.
+
+    Raises: InventoryError.
+    """
+    path = BOARDS_DIR / f"{name}.yaml"
+    if name not in board_names():
+        raise InventoryError(f"{asked}no board is called {name!r}. {nearest(name, board_names())}")
+    document = documents.read(path)
+    top = document.mapping((), document.data)
+    document.known((), top, ["extends", "pci", "groups", "mig", "nvlink"])
+    values: dict[str, Value] = {}
+    for parent in document.sequence(("extends",), top.get("extends", [])):
+        values.update(_groups(documents.read(BOARDS_DIR / f"{parent}.yaml")))
+    values.update(_groups(document))
+    pci = document.mapping(("pci",), top.get("pci"))
+    document.known(("pci",), pci, ["device_id", "subsystem_id", "class", "source", "verified"])
+    numbers = [_number(document, ("pci", key), pci.get(key)) for key in ("device_id", "subsystem_id", "class")]
+    remote: list[str] = []
+    if "nvlink" in top:
+        nvlink = document.mapping(("nvlink",), top["nvlink"])
+        document.known(("nvlink",), nvlink, ["switches", "source", "verified"])
+        remote = [str(item) for item in document.sequence(("nvlink", "switches"), nvlink.get("switches"))]
+    return Board(
+        name=name,
+        pci_device_id=numbers[0],
+        pci_subsystem_id=numbers[1],
+        pci_class=numbers[2],
+        values=values,
+        profiles=_profiles(document, top.get("mig"), values),
+        nvlink_remote=tuple(remote),
+    )
+
+
+def _number(document: Document, where: Path_, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise document.error(where, f"must be a whole number, not negative; it is {value!r}")
+    return value
+
+
+def _groups(document: Document) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    top = document.mapping((), document.data)
+    for index, raw in enumerate(document.sequence(("groups",), top.get("groups", []))):
+        where: Path_ = ("groups", index)
+        group = document.mapping(where, raw)
+        document.known(where, group, ["source", "verified", "values"])
+        source, verified = group.get("source"), group.get("verified")
+        if not isinstance(source, str) or not isinstance(verified, bool):
+            raise document.error(where, "needs `source:` (a text) and `verified:` (true or false)")
+        for name, value in document.mapping((*where, "values"), group.get("values")).items():
+            at: Path_ = (*where, "values", name)
+            if (name not in SCALARS and name not in STRINGS) or name in _INTERNAL:
+                raise document.error(at, f"no such field. {nearest(name, [*SCALARS, *STRINGS])}")
+            checked = check_value(name, value)
+            if checked is None:
+                raise document.error(at, f"must be {describe_field(name)} or {NOT_SUPPORTED}; it is {value!r}")
+            values[name] = Value(value=checked, source=source, verified=verified)
+    return values
+
+
+_PROFILE_KEYS: Final = (
+    "enum id name slices instances memory_mib sm ce dec enc jpeg ofa size starts p2p verified note"
+).split()
+
+
+def _profiles(document: Document, raw: Any, values: Mapping[str, Value]) -> tuple[MigProfile, ...]:
+    if raw is None:
+        return ()
+    table = document.mapping(("mig",), raw)
+    document.known(("mig",), table, ["source", "verified", "profiles"])
+    total = values.get("memory_total")
+    rows: list[MigProfile] = []
+    for index, item in enumerate(document.sequence(("mig", "profiles"), table.get("profiles"))):
+        where: Path_ = ("mig", "profiles", index)
+        row = document.mapping(where, item)
+        document.known(where, row, _PROFILE_KEYS)
+        numbers = {
+            key: _number(document, (*where, key), row.get(key))
+            for key in "enum id slices instances memory_mib sm ce dec enc jpeg ofa size".split()
+        }
+        starts = [_number(document, (*where, "starts"), s) for s in document.sequence((*where, "starts"), row.get("starts"))]
+        if numbers["enum"] >= MAX_PROFILES:
+            raise document.error((*where, "enum"), f"must be below {MAX_PROFILES}")
+        if numbers["size"] < 1 or any(start + numbers["size"] > 8 for start in starts):
+            raise document.error((*where, "starts"), "a placement must lie within the 8 memory slices")
+        if total is not None and isinstance(total.value, int) and numbers["memory_mib"] << 20 > total.value:
+            raise document.error((*where, "memory_mib"), "more than the whole GPU has")
+        rows.append(
+            MigProfile(
+                enum=numbers["enum"],
+                id=numbers["id"],
+                name=str(row.get("name")),
+                slices=numbers["slices"],
+                instances=numbers["instances"],
+                memory_mib=numbers["memory_mib"],
+                multiprocessors=numbers["sm"],
+                copy_engines=numbers["ce"],
+                decoders=numbers["dec"],
+                encoders=numbers["enc"],
+                jpegs=numbers["jpeg"],
+                ofas=numbers["ofa"],
+                size=numbers["size"],
+                starts=tuple(starts),
+                p2p=_number(document, (*where, "p2p"), row.get("p2p", 0)),
+                verified=bool(row.get("verified", table.get("verified", False))),
+            )
+        )
+    for key in ("id", "enum", "name"):
+        seen: set[Any] = set()
+        for index, profile in enumerate(rows):
+            value = getattr(profile, key)
+            if value in seen:
+                raise document.error(("mig", "profiles", index, key), f"{value!r} is used by two profiles")
+            seen.add(value)
+    return tuple(rows)

@@ -1,0 +1,128 @@
+"""The files a driver installs beside NVML: a tree with the library, /dev and /proc/driver/nvidia.
+
+Made with the node and removed with it. Device files are character devices where this process may make them; else they are
+empty plain files of the same name, which is enough for programs that only look for them. Majors: 195 for nvidiactl and
+nvidiaN (seen on an H200 machine); the dynamic ones are this module's choice and are listed in `proc/devices`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from fake_nvml.layout import State
+from fake_nvml.state import get_field
+
+MAJOR_FRONTEND: Final = 195
+MAJOR_UVM: Final = 510
+MAJOR_CAPS: Final = 511
+MAJOR_IMEX: Final = 509
+CAP_MIG_CONFIG: Final = 1
+CAP_MIG_MONITOR: Final = 2
+CAP_FABRIC_IMEX: Final = 4323  # seen on an H200 machine, driver 580.159.04
+GI_PER_GPU: Final = 15
+CAPS_PER_GI: Final = 9  # the instance itself and eight compute instances
+
+
+def gi_minor(gpu: int, gi: int) -> int:
+    """Capability minor of a GPU instance (seen: gpu0/gi1 is 12, gi2 is 21, gi3 is 30)."""
+    return 3 + gpu * GI_PER_GPU * CAPS_PER_GI + CAPS_PER_GI * gi
+
+
+def create(root: Path, library: Path, state: State) -> None:
+    """Write the tree under `root`, which does not exist yet."""
+    version = state.driver_version.text.decode()
+    lib = root / "usr" / "lib64"
+    lib.mkdir(parents=True)
+    real = lib / f"libnvidia-ml.so.{version}"
+    real.write_bytes(library.read_bytes())
+    real.chmod(0o755)
+    (lib / "libnvidia-ml.so.1").symlink_to(real.name)
+    (lib / "libnvidia-ml.so").symlink_to("libnvidia-ml.so.1")
+    dev = root / "dev"
+    (dev / "nvidia-caps").mkdir(parents=True)
+    (dev / "nvidia-caps-imex-channels").mkdir()
+    nodes: dict[str, tuple[int, int]] = {
+        "nvidiactl": (MAJOR_FRONTEND, 255),
+        "nvidia-modeset": (MAJOR_FRONTEND, 254),
+        "nvidia-uvm": (MAJOR_UVM, 0),
+        "nvidia-uvm-tools": (MAJOR_UVM, 1),
+        f"nvidia-caps/nvidia-cap{CAP_MIG_CONFIG}": (MAJOR_CAPS, CAP_MIG_CONFIG),
+        f"nvidia-caps/nvidia-cap{CAP_MIG_MONITOR}": (MAJOR_CAPS, CAP_MIG_MONITOR),
+    }
+    minors: list[int] = []
+    for index in range(state.gpu_count):
+        minor = int(get_field(state.gpus[index], "minor_number")[0])
+        minors.append(minor)
+        nodes[f"nvidia{minor}"] = (MAJOR_FRONTEND, minor)
+    for name, (major, minor) in nodes.items():
+        _device(dev / name, major, minor)
+    proc = root / "proc" / "driver" / "nvidia"
+    proc.mkdir(parents=True)
+    (proc / "version").write_text(
+        f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (fake_nvml)\n", encoding="ascii"
+    )
+    (proc / "params").write_text("ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n", encoding="ascii")
+    for index, minor in enumerate(minors):
+        _gpu_information(proc, state, index, minor)
+    capabilities = proc / "capabilities"
+    _capability(capabilities / "mig" / "config", CAP_MIG_CONFIG)
+    _capability(capabilities / "mig" / "monitor", CAP_MIG_MONITOR)
+    _capability(capabilities / "fabric-imex-mgmt", CAP_FABRIC_IMEX)
+    caps = root / "proc" / "driver" / "nvidia-caps"
+    caps.mkdir()
+    (caps / "sys-minors").write_text(f"fabric-imex-mgmt {CAP_FABRIC_IMEX}\n", encoding="ascii")
+    (caps / "mig-minors").write_text(_mig_minors(minors), encoding="ascii")
+    (root / "proc" / "devices").write_text(
+        "Character devices:\n"
+        + "".join(
+            f"{major:3d} {name}\n"
+            for major, name in sorted(
+                [
+                    (MAJOR_FRONTEND, "nvidia-frontend"),
+                    (MAJOR_IMEX, "nvidia-caps-imex-channels"),
+                    (MAJOR_UVM, "nvidia-uvm"),
+                    (MAJOR_CAPS, "nvidia-caps"),
+                ]
+            )
+        )
+        + "\nBlock devices:\n",
+        encoding="ascii",
+    )
+
+
+def _device(path: Path, major: int, minor: int) -> None:
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(major, minor))
+    except OSError:  # no CAP_MKNOD, or a filesystem without devices
+        path.touch(mode=0o666)
+
+
+def _gpu_information(proc: Path, state: State, index: int, minor: int) -> None:
+    gpu = state.gpus[index]
+    bus = f"{gpu.domain:04x}:{gpu.bus:02x}:{gpu.device:02x}.0"
+    folder = proc / "gpus" / bus
+    folder.mkdir(parents=True)
+    text = {name: get_field(gpu, name)[0] for name in ("name", "uuid", "vbios_version", "irq_number")}
+    (folder / "information").write_text(
+        f"Model: \t\t {text['name']}\nIRQ:   \t\t {text['irq_number']}\nGPU UUID: \t {text['uuid']}\n"
+        f"Video BIOS: \t {text['vbios_version']}\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
+        f"DMA Mask: \t 0xfffffffffffff\nBus Location: \t {bus}\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n",
+        encoding="utf-8",
+    )
+
+
+def _capability(path: Path, minor: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"DeviceFileMinor: {minor}\nDeviceFileMode: 256\nDeviceFileModify: 1\n", encoding="ascii")
+
+
+def _mig_minors(gpus: list[int]) -> str:
+    rows = [f"config {CAP_MIG_CONFIG}", f"monitor {CAP_MIG_MONITOR}"]
+    for gpu in gpus:
+        for gi in range(GI_PER_GPU):
+            rows.append(f"gpu{gpu}/gi{gi}/access {gi_minor(gpu, gi)}")
+            rows.extend(f"gpu{gpu}/gi{gi}/ci{ci}/access {gi_minor(gpu, gi) + 1 + ci}" for ci in range(CAPS_PER_GI - 1))
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,308 @@
+"""A node's GPUs as written down in YAML: which boards, where they sit, what differs.
+
+Read from `inventories/*.yaml` or a user's file, checked completely, and turned into immutable values; `state.py` renders
+them. Texts `auto` for uuid and serial are made from the node's name, so that two nodes of one inventory differ and one
+node is the same in every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fake_nvml import documents
+from fake_nvml.boards import NOT_SUPPORTED, Board, MigProfile, check_value, describe_field, load_board
+from fake_nvml.documents import Document, Path_, nearest
+from fake_nvml.errors import InventoryError
+from fake_nvml.fields import SCALARS, STRINGS
+from fake_nvml.layout import AFFINITY_WORDS, MAX_GPUS
+
+INVENTORIES_DIR: Final = Path(__file__).resolve().parent / "inventories"
+
+_NAMESPACE: Final = uuid.UUID("6f1c1d0e-6f0b-5a8e-9a53-0d7a5c2f9f41")
+_BUS: Final = re.compile(r"^([0-9A-Fa-f]{4}|[0-9A-Fa-f]{8}):([0-9A-Fa-f]{2}):([01][0-9A-Fa-f])\.0$")
+_UUID: Final = re.compile(r"^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_VERSION: Final = re.compile(r"^\d+(\.\d+)+$")
+
+
+@dataclass(frozen=True, slots=True)
+class MigInstance:
+    """A GPU instance that exists from the start, with one compute instance over all of it."""
+
+    profile: MigProfile
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpec:
+    """One GPU of the node before it has a name-dependent identity."""
+
+    board: Board
+    domain: int
+    bus: int
+    device: int
+    uuid: str | None
+    serial: str | None
+    overrides: Mapping[str, int | str]
+    cpus: tuple[int, ...]
+    cluster_uuid: bytes
+    mig: tuple[MigInstance, ...]
+
+    def value(self, name: str) -> int | str:
+        """The configured value of a field; "N/A" when the GPU does not support it."""
+        if name in self.overrides:
+            return self.overrides[name]
+        found = self.board.values.get(name)
+        return found.value if found is not None else NOT_SUPPORTED
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """A checked inventory; make a node of it with `Node.create`."""
+
+    name: str
+    driver_version: str
+    nvml_version: str
+    driver_branch: str
+    cuda_version: int
+    gpus: tuple[GpuSpec, ...]
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Inventory:
+        """Read an inventory by the name of a shipped one, or by path.
+
+        Raises: InventoryError with file, line, key and the way out.
+        """
+        path = Path(name_or_path)
+        if path.suffix not in (".yaml", ".yml"):
+            path = INVENTORIES_DIR / f"{name_or_path}.yaml"
+            if str(name_or_path) not in inventory_names():
+                raise InventoryError(
+                    f"no inventory is called {str(name_or_path)!r}. {nearest(str(name_or_path), inventory_names())} "
+                    "(a path to a file ends in .yaml)"
+                )
+        return _parse(documents.read(path))
+
+
+def inventory_names() -> list[str]:
+    """Names of the inventories that ship with the package."""
+    return sorted(path.stem for path in INVENTORIES_DIR.glob("*.yaml"))
+
+
+def gpu_uuid(node: str, index: int) -> str:
+    """The UUID of GPU `index` of the node called `node`, the same in every run."""
+    return f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{index}')}"
+
+
+def gpu_serial(node: str, index: int) -> str:
+    """The serial number of GPU `index` of the node called `node`: 13 digits, the same in every run."""
+    return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{index}".encode()).digest()[:4], "big"))
+
+
+def mig_uuid(gpu: str, gi: int, ci: int) -> uuid.UUID:
+    """The UUID of a MIG device: name-based, so that the same instance made again has it again."""
+    return uuid.uuid5(_NAMESPACE, f"{gpu}/{gi}/{ci}")
+
+
+_NODE_KEYS: Final = ["driver_version", "cuda_version", "driver_branch", "gpus", "about", "defaults", "source", "verified"]
+_GPU_KEYS: Final = [
+    "board",
+    "bus",
+    "uuid",
+    "serial",
+    "values",
+    "cpus",
+    "cluster_uuid",
+    "mig",
+]
+
+
+def _parse(document: Document) -> Inventory:
+    top = document.mapping((), document.data)
+    document.known((), top, _NODE_KEYS)
+    driver = top.get("driver_version")
+    if not isinstance(driver, str) or not _VERSION.match(driver):
+        raise document.error(("driver_version",), f'must be a text such as "580.159.04"; it is {driver!r}')
+    cuda = top.get("cuda_version")
+    if not isinstance(cuda, str) or not re.match(r"^\d+\.\d+$", cuda):
+        raise document.error(("cuda_version",), f'must be a text such as "13.0"; it is {cuda!r}')
+    major, minor = (int(part) for part in cuda.split("."))
+    defaults = document.mapping(("defaults",), top.get("defaults", {}))
+    document.known(("defaults",), defaults, _GPU_KEYS)
+    raw = document.sequence(("gpus",), top.get("gpus"))
+    if len(raw) > MAX_GPUS:
+        raise document.error(("gpus",), f"{len(raw)} GPUs; a node holds at most {MAX_GPUS}")
+    boards: dict[str, Board] = {}
+    gpus = tuple(_gpu(document, ("gpus", index), item, defaults, boards) for index, item in enumerate(raw))
+    _unique(document, gpus)
+    return Inventory(
+        name=document.path.stem,
+        driver_version=driver,
+        nvml_version=f"{major}.{driver}",
+        driver_branch=str(top.get("driver_branch", f"r{driver.split('.')[0]}_00")),
+        cuda_version=major * 1000 + minor * 10,
+        gpus=gpus,
+    )
+
+
+def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any], boards: dict[str, Board]) -> GpuSpec:
+    item = document.mapping(where, raw)
+    document.known(where, item, _GPU_KEYS)
+
+    def at(key: str) -> tuple[Path_, Any]:
+        return ((*where, key), item[key]) if key in item else (("defaults", key), defaults.get(key))
+
+    place, name = at("board")
+    if not isinstance(name, str):
+        raise document.error(place, "every GPU names its board, for example `board: h100-sxm5-80gb`")
+    if name not in boards:
+        boards[name] = load_board(name, asked=f"{document.error(place, '')}")
+    board = boards[name]
+    place, bus = at("bus")
+    match = _BUS.match(bus) if isinstance(bus, str) else None
+    if match is None:
+        raise document.error(
+            place, f'must be a PCI address "domain:bus:device.0" such as "00000000:53:00.0"; it is {bus!r}'
+        )
+    place, uuid_text = at("uuid")
+    if uuid_text not in (None, "auto") and not (isinstance(uuid_text, str) and _UUID.match(uuid_text)):
+        raise document.error(place, f"must be `auto` or GPU- and a lower-case UUID; it is {uuid_text!r}")
+    place, serial = at("serial")
+    if serial is not None and not isinstance(serial, str):
+        raise document.error(place, f'must be a text (put it in quotes); it is {serial!r}')
+    overrides: dict[str, int | str] = {}
+    for scope in (("defaults", "values"), (*where, "values")):
+        source = defaults.get("values", {}) if scope[0] == "defaults" else item.get("values", {})
+        for key, value in document.mapping(scope, source).items():
+            overrides[key] = field_value(key, value, error=lambda text, spot=(*scope, key): document.error(spot, text))
+    total = overrides.get("memory_total", board.values["memory_total"].value if "memory_total" in board.values else 0)
+    for key in ("memory_reserved", "memory_used"):
+        part = overrides.get(key, 0)
+        if isinstance(total, int) and isinstance(part, int) and part > total:
+            raise document.error((*where, "values", key), f"{part} bytes of a GPU that has {total}")
+    place, cpus = at("cpus")
+    place_cluster, cluster = at("cluster_uuid")
+    spec = GpuSpec(
+        board=board,
+        domain=int(match[1], 16),
+        bus=int(match[2], 16),
+        device=int(match[3], 16),
+        uuid=None if uuid_text in (None, "auto") else uuid_text,
+        serial=None if serial in (None, "auto") else serial,
+        overrides=overrides,
+        cpus=_cpus(document, place, cpus),
+        cluster_uuid=_cluster(document, place_cluster, cluster),
+        mig=(),
+    )
+    place, layout = at("mig")
+    if layout is None:
+        return spec
+    if spec.value("mig_mode_current") == NOT_SUPPORTED or not board.profiles:
+        raise document.error(place, f"board {board.name} has no MIG")
+    overrides.setdefault("mig_mode_current", 1)
+    overrides.setdefault("mig_mode_pending", 1)
+    instances = _layout(document, place, layout, board)
+    return GpuSpec(
+        board=board,
+        domain=spec.domain,
+        bus=spec.bus,
+        device=spec.device,
+        uuid=spec.uuid,
+        serial=spec.serial,
+        overrides=overrides,
+        cpus=spec.cpus,
+        cluster_uuid=spec.cluster_uuid,
+        mig=instances,
+    )
+
+
+def field_value(name: str, value: Any, *, error: Any) -> int | str:
+    """`value` checked for field `name`; `error(text)` makes the exception to raise."""
+    if name not in SCALARS and name not in STRINGS:
+        raise error(f"no such field. {nearest(name, [*SCALARS, *STRINGS])}")
+    checked = check_value(name, value)
+    if checked is None:
+        raise error(f"must be {describe_field(name)} or {NOT_SUPPORTED}; it is {value!r}")
+    return checked
+
+
+def _cpus(document: Document, where: Path_, value: Any) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value):
+        raise document.error(where, f'must be a CPU list such as "0-55,112-167"; it is {value!r}')
+    out: list[int] = []
+    for part in value.split(","):
+        low, _, high = part.partition("-")
+        out.extend(range(int(low), int(high or low) + 1))
+    if out and max(out) >= AFFINITY_WORDS * 64:
+        raise document.error(where, f"CPU {max(out)} is beyond {AFFINITY_WORDS * 64 - 1}")
+    return tuple(out)
+
+
+def _cluster(document: Document, where: Path_, value: Any) -> bytes:
+    if value is None:
+        return bytes(16)
+    try:
+        return uuid.UUID(str(value)).bytes
+    except ValueError as error:
+        raise document.error(where, f"must be a UUID; it is {value!r}") from error
+
+
+def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[MigInstance, ...]:
+    """A declared MIG layout, placed in the order written; the first entry that cannot be placed is named."""
+    taken, slices, media = 0, 0, False
+    out: list[MigInstance] = []
+    for index, item in enumerate(document.sequence(where, raw)):
+        spot: Path_ = (*where, index)
+        entry = {"profile": item} if isinstance(item, str) else document.mapping(spot, item)
+        document.known(spot, entry, ["profile", "start"])
+        name = entry.get("profile")
+        profile = board.profile(name) if isinstance(name, str) else None
+        if profile is None:
+            names = [row.name for row in board.profiles]
+            raise document.error(spot, f"board {board.name} has no MIG profile {name!r}. {nearest(str(name), names)}")
+        wanted = [entry["start"]] if "start" in entry else list(reversed(profile.starts))
+        if "start" in entry and entry["start"] not in profile.starts:
+            raise document.error(spot, f"{name} can start at {list(profile.starts)}, not at {entry['start']!r}")
+        used = sum(1 for done in out if done.profile.id == profile.id)
+        spans = {start: ((1 << profile.size) - 1) << start for start in wanted}
+        start = next((s for s in wanted if not spans[s] & taken), None)
+        reason = (
+            f"only {profile.instances} of it fit on one GPU"
+            if used >= profile.instances
+            else "its memory slices are taken by the entries before it"
+            if start is None
+            else "the compute slices of the GPU are used up"
+            if slices + profile.slices > 7
+            else "the media engines are taken by an entry before it"
+            if profile.ofas and media
+            else None
+        )
+        if reason is not None or start is None:
+            raise document.error(spot, f"{name} cannot be placed: {reason}. Remove an entry or reorder the list")
+        taken |= spans[start]
+        slices += profile.slices
+        media = media or profile.ofas != 0
+        out.append(MigInstance(profile=profile, start=start))
+    return tuple(out)
+
+
+def _unique(document: Document, gpus: tuple[GpuSpec, ...]) -> None:
+    seen: dict[tuple[str, object], int] = {}
+    for index, gpu in enumerate(gpus):
+        keys: list[tuple[str, object]] = [("bus", (gpu.domain, gpu.bus, gpu.device))]
+        if gpu.uuid is not None:
+            keys.append(("uuid", gpu.uuid))
+        minor = gpu.overrides.get("minor_number", index)
+        keys.append(("minor_number", minor))
+        for key in keys:
+            if key in seen:
+                where: Path_ = ("gpus", index, "values", key[0]) if key[0] == "minor_number" else ("gpus", index, key[0])
+                raise document.error(where, f"the same as GPU {seen[key]}; each GPU of a node has its own")
+            seen[key] = index

@@ -1,0 +1,114 @@
+"""Build hook: compile `fake_nvml/src/*.c` into `fake_nvml/lib/` for wheels and editable installs.
+
+Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C compiler
+(`$CC`, else `cc`) is used where there is one; else the build asks for `ziglang` and uses its C compiler. `build_library()`
+does the same in place for a checkout: `python -m fake_nvml.build`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # not a build: only build_library() is wanted
+    BuildHookInterface = object  # type: ignore[assignment, misc]
+
+LIBRARY = "libnvidia-ml.so.1"
+CONTROL = "libfakenvml-control.so"
+
+_FLAGS = [
+    "-std=c11",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    "-fstack-protector-strong",
+    "-Wall",
+    "-Wextra",
+    "-Wl,-z,now",
+    "-Wl,-z,relro",
+    "-Wl,-z,noexecstack",
+]
+
+
+def find_compiler() -> list[str] | None:
+    """The compiler command: `$CC`, `cc`, `gcc`, `clang`, or zig's from an installed `ziglang`; None if there is none."""
+    named = os.environ.get("CC")
+    if named:
+        return shlex.split(named)
+    for name in ("cc", "gcc", "clang"):
+        found = shutil.which(name)
+        if found:
+            return [found]
+    try:
+        import ziglang  # noqa: F401
+    except ImportError:
+        return None
+    return [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.17"]
+
+
+def build_library(root: Path | None = None, *, compiler: list[str] | None = None, extra: tuple[str, ...] = ()) -> list[Path]:
+    """Compile both shared libraries in place.
+
+    Args:
+        root: the repository (or unpacked sdist); by default the folder of this file.
+        compiler: command to use instead of `find_compiler()`.
+        extra: more compiler arguments, for example a sanitizer.
+
+    Returns: the files written, under `fake_nvml/lib/`.
+    Raises: SystemExit with what to do, when there is no compiler or it fails.
+    """
+    root = root or Path(__file__).resolve().parent
+    source, out = root / "fake_nvml" / "src", root / "fake_nvml" / "lib"
+    command = compiler or find_compiler()
+    if command is None:
+        raise SystemExit("fake_nvml needs a C compiler to build: install gcc or clang, set CC, or `pip install ziglang`")
+    out.mkdir(exist_ok=True)
+    targets = [
+        (LIBRARY, sorted(source.glob("*.c")), [f"-Wl,-soname,{LIBRARY}", "-ldl"]),
+        (CONTROL, [source / "state.c"], ["-DFNVML_CONTROL", f"-Wl,-soname,{CONTROL}"]),
+    ]
+    written = []
+    for name, files, more in targets:
+        target = out / name
+        fresh = out / f".{name}.{os.getpid()}"
+        arguments = [*command, *_FLAGS, *extra, "-o", str(fresh), *map(str, files), *more]
+        result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            fresh.unlink(missing_ok=True)
+            raise SystemExit(f"building {name} failed: {shlex.join(arguments)}\n{result.stderr}")
+        if result.stderr.strip():
+            print(result.stderr, file=sys.stderr)
+        fresh.replace(target)  # never written in place: a process may have it mapped
+        written.append(target)
+    return written
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc, type-arg]
+    """Hatchling's entry point; see the module."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """A compiler from the package index, only where the platform has none."""
+        return [] if find_compiler() else ["ziglang>=0.13"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, add the results to the wheel and tag it for this platform, any Python 3."""
+        if self.target_name != "wheel":
+            return
+        build_library(Path(self.root))
+        build_data["pure_python"] = False
+        tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["tag"] = f"py3-none-{tag}"
+        build_data["artifacts"] += [f"/fake_nvml/lib/{LIBRARY}", f"/fake_nvml/lib/{CONTROL}"]
