@@ -151,17 +151,26 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0) -> 
         targets[one.id] = judging
     jobs = jobs or os.cpu_count() or 1
     fork = multiprocessing.get_context("fork")
-    plain = sorted({s for one in mutants if not one.options for s in targets[one.id]})
+    # Mutants that need options of their own need a baseline under the same options.
+    wanted: dict[str, tuple[RunOptions, set[str]]] = {}
+    for one in mutants:
+        wanted.setdefault(_key(one), (_with(options, one.options), set()))[1].update(targets[one.id])
+    shares: list[tuple[str, list[str], RunOptions]] = []
+    for key, (chosen, names) in wanted.items():
+        ordered = sorted(names)
+        shares += [(key, ordered[start::jobs], chosen) for start in range(jobs) if ordered[start::jobs]]
+    baseline: dict[str, dict[str, tuple[str, str]]] = {key: {} for key in wanted}
     with fork.Pool(jobs, maxtasksperchild=1) as pool:
-        share = [plain[start::jobs] for start in range(jobs)]
-        baseline: dict[str, tuple[str, str]] = {}
-        for part in pool.imap_unordered(_run_baseline, [(names, options) for names in share if names]):
-            baseline.update(part)
-        work = [(one.id, one.rule, targets[one.id], _with(options, one.options), bool(one.options)) for one in mutants]
-        _MUTANTS.update({one.id: one for one in mutants})
+        for key, part in pool.imap_unordered(_run_baseline, shares):
+            baseline[key].update(part)
+    _MUTANTS.update({one.id: one for one in mutants})
+    work = [(one.id, targets[one.id], wanted[_key(one)][0], baseline[_key(one)]) for one in mutants]
     with fork.Pool(jobs, maxtasksperchild=1) as pool:
-        for outcome in pool.imap_unordered(_run_mutant, [(*row, baseline) for row in work]):
-            yield outcome
+        yield from pool.imap_unordered(_run_mutant, work)
+
+
+def _key(one: Mutant) -> str:
+    return repr(sorted(one.options.items()))
 
 
 _MUTANTS: dict[str, Mutant] = {}  # filled before forking: functions cannot be pickled into the children
@@ -171,36 +180,29 @@ def _with(options: RunOptions, more: dict[str, Any]) -> RunOptions:
     return msgspec.structs.replace(options, **{key.replace("-", "_"): value for key, value in more.items()})
 
 
-def _run_baseline(work: tuple[list[str], RunOptions]) -> dict[str, tuple[str, str]]:
-    names, options = work
-    return {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
+def _run_baseline(work: tuple[str, list[str], RunOptions]) -> tuple[str, dict[str, tuple[str, str]]]:
+    key, names, options = work
+    return key, {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
 
 
-def _run_mutant(
-    work: tuple[str, str, list[str], RunOptions, bool, dict[str, tuple[str, str]]],
-) -> Outcome:
-    name, rule, scenarios, options, own_baseline, baseline = work
+def _run_mutant(work: tuple[str, list[str], RunOptions, dict[str, tuple[str, str]]]) -> Outcome:
+    name, scenarios, options, baseline = work
     one = _MUTANTS[name]
-    if own_baseline:
-        # Options of its own need a baseline of its own; a fresh fork keeps it free of the mutant.
-        context = multiprocessing.get_context("fork")
-        with context.Pool(1) as pool:
-            baseline = pool.apply(_run_baseline, ((scenarios, options),))
     able = [scenario for scenario in scenarios if baseline.get(scenario, ("", ""))[0] == Status.PASSED]
     if not able:
         status, reason = baseline.get(scenarios[0], ("not run", ""))
-        return Outcome(name, rule, scenarios[0], "survived", f"without the mutant the scenario is {status}: {reason}")
+        return Outcome(name, one.rule, scenarios[0], "survived", f"without the mutant: {status}: {reason}")
     try:
         one.apply(Patch())
     except SpecificationError as error:
-        return Outcome(name, rule, able[0], "survived", error.message)
+        return Outcome(name, one.rule, able[0], "survived", error.message)
     results = _run(able, options)
     for scenario, row in results.items():
         for check in row["checks"]:
-            if check["status"] == Status.FAILED and rule in check["rules"]:
-                return Outcome(name, rule, scenario, "killed", check["message"])
+            if check["status"] == Status.FAILED and one.rule in check["rules"]:
+                return Outcome(name, one.rule, scenario, "killed", check["message"])
     told = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
-    return Outcome(name, rule, able[0], "survived", told)
+    return Outcome(name, one.rule, able[0], "survived", told)
 
 
 def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,301 @@
+"""One node of a scenario: its folders, its kubelet, its fake GPUs and the drivers on it.
+
+Everything lies below one short folder of the run and ends with the scenario. The kubelet is the harness's own; the
+driver is what the run's `--driver` says.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dra_api.client import KubeClient
+from dra_api.objects import RESOURCE_SLICES, Obj
+from dra_api.part import Part
+from dra_conformance.errors import TargetUnreachable, Untestable, UsageError
+from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.seats.manager import fill
+from dra_conformance.seats.process import ManagedProcess
+
+if TYPE_CHECKING:
+    from dra_conformance.suite.world import World
+
+GPU_DRIVER = "gpu.nvidia.com"
+DOMAIN_DRIVER = "compute-domain.nvidia.com"
+
+
+class NodeSeat:
+    """A node called `alias` in the scenario. `inventory` names its GPUs; None: those of the run."""
+
+    def __init__(self, world: World, alias: str, *, inventory: str | None = None) -> None:
+        self.world = world
+        self.alias = alias
+        self.name = world.name(alias)
+        self.inventory = inventory or world.run.options.inventory
+        world.run.seats.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.root = world.run.seats.work / f"{alias}{world.suffix.rpartition('-')[2]}"
+        self.root.mkdir(mode=0o700)
+        self._gpus: Any = None
+        self._nvml: Any = None
+        self._parts: dict[str, Part] = {}
+        self._processes: dict[str, ManagedProcess] = {}
+        self.kubelet = Kubelet(
+            KubeClient(world.run.part_transport(), user_agent="kubelet"),
+            world.clock,
+            self.name,
+            self.root,
+            log=world.log.emit,
+            registration_dir=self._registration_dir(),
+            host_root=None,
+        )
+
+    # -- GPUs ------------------------------------------------------------------------------------------------------
+
+    @property
+    def gpus(self) -> Any:
+        """The node's fake GPUs (a fake_nvml.Node), made at first use."""
+        if self._gpus is None:
+            import fake_nvml
+
+            self._gpus = fake_nvml.Node.create(fake_nvml.Inventory.load(self.inventory), self.root / "nvml")
+            self.world.log.emit("nvml", node=self.alias, action="create", inventory=self.inventory)
+        return self._gpus
+
+    @property
+    def nvml(self) -> Any:
+        """Unmodified pynvml, bound to this node's library."""
+        if self._nvml is None:
+            import fake_nvml
+
+            self._nvml = fake_nvml.load_pynvml(self.gpus)
+        return self._nvml
+
+    # -- the driver under test -------------------------------------------------------------------------------------
+
+    @property
+    def driver_name(self) -> str:
+        """The driver under test."""
+        return self.world.run.options.driver_name
+
+    def start_kubelet(self) -> None:
+        """Start the node's kubelet; its Node object appears."""
+        try:
+            self.kubelet.start()
+        except KubeletError as error:
+            raise Untestable(f"the kubelet of {self.alias} does not start: {error}") from error
+
+    def start_driver(self, *, as_process: bool = False) -> None:
+        """Start the driver under test; returns at once, `wait_driver` waits until it is registered."""
+        spec = self.world.run.seats.spec("driver")
+        self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
+        match spec.kind:
+            case "reference" if as_process or spec.settings.get("process") == "yes":
+                self._start_process(self.driver_name, self._reference_command("kubelet-plugin"), self.gpus.env())
+            case "reference":
+                self._start_reference()
+            case "exec":
+                self._start_process(self.driver_name, spec.command, {})
+            case _:
+                return  # it runs already; nobody here may start or stop it
+
+    def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
+        """Wait until the driver is registered with the kubelet.
+
+        Raises Untestable telling what the registration folder holds, or how the driver's process ended.
+        """
+        seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
+        process = self._processes.get(self.driver_name)
+        try:
+            if process is not None:
+                return self._wait_process(process, seconds)
+            return self.kubelet.wait_registered(self.driver_name, seconds)
+        except DriverNotRegistered as error:
+            said = f"; it said last: {process.last_lines(3)}" if process and process.last_lines() else ""
+            raise Untestable(f"{error}{said}") from error
+
+    def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
+        """Wait in short turns, so that a program that died at once is told from one that is slow."""
+        real = self.world.log.clock
+        deadline = real.monotonic() + seconds
+        while True:
+            try:
+                return self.kubelet.wait_registered(self.driver_name, 0.25)
+            except DriverNotRegistered:
+                if not process.running:
+                    raise Untestable(
+                        f"the driver ended with exit code {process.exit_code} before it registered; "
+                        f"it said last: {process.last_lines(3)}"
+                    ) from None
+                if real.monotonic() >= deadline:
+                    raise
+
+    def slices(self) -> list[Obj]:
+        """The driver's ResourceSlices for this node, as last seen."""
+        return [
+            obj
+            for obj in self.world.observer.list(RESOURCE_SLICES)
+            if obj["spec"].get("driver") == self.driver_name and obj["spec"].get("nodeName") == self.name
+        ]
+
+    def devices(self) -> list[Obj]:
+        """The devices of those slices, in order."""
+        return [device for obj in self.slices() for device in obj["spec"].get("devices") or ()]
+
+    @property
+    def plugin(self) -> PluginHandle:
+        """Calls to the driver under test. Raises Untestable when it is not registered."""
+        try:
+            return self.kubelet.plugin(self.driver_name)
+        except KubeletError as error:
+            raise Untestable(str(error)) from error
+
+    def stop_driver(self) -> None:
+        """Stop the driver in good order."""
+        self._end(self.driver_name, kill=False)
+
+    def kill_driver(self) -> None:
+        """End the driver at once: SIGKILL for a process. Raises Untestable for one that is not ours."""
+        if self.driver_name not in self._processes and self.driver_name not in self._parts:
+            raise Untestable("the driver is not ours to kill")
+        self._end(self.driver_name, kill=True)
+
+    @property
+    def driver_process(self) -> ManagedProcess:
+        """The driver's process. Raises Untestable when it runs in process or is not ours."""
+        process = self._processes.get(self.driver_name)
+        if process is None:
+            raise Untestable("the driver is no process of the harness")
+        return process
+
+    # -- the fabric's plugin ---------------------------------------------------------------------------------------
+
+    def start_fabric_plugin(self) -> None:
+        """Start the ComputeDomain driver of this node."""
+        from reference_impl.compute_domain import ComputeDomainPlugin
+
+        plugin = ComputeDomainPlugin(
+            KubeClient(self.world.run.part_transport()),
+            clock=self.world.clock,
+            nvml=self.nvml,
+            options=self._plugin_options(DOMAIN_DRIVER),
+        )
+        plugin.start()
+        self._parts[DOMAIN_DRIVER] = plugin
+        try:
+            self.kubelet.wait_registered(DOMAIN_DRIVER, 10.0)
+        except DriverNotRegistered as error:
+            raise Untestable(str(error)) from error
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Stop drivers and kubelet, give the GPUs back."""
+        for name in [*self._parts, *self._processes]:
+            self._end(name, kill=True)
+        self.kubelet.stop()
+        if self._gpus is not None:
+            self._gpus.close()
+            self._gpus = None
+        for obj in self.slices():
+            self.world.client.delete_if_there(RESOURCE_SLICES, obj["metadata"]["name"])
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _registration_dir(self) -> Path | None:
+        spec = self.world.run.seats.spec("driver")
+        if spec.kind != "socket":
+            return None
+        path = Path(spec.argument)
+        try:
+            if not stat.S_ISSOCK(path.stat().st_mode):
+                raise UsageError(f"--driver socket:{path}: that is no socket")
+        except OSError as error:
+            raise TargetUnreachable(
+                f"--driver socket:{path}: {error.strerror}", hint="Is the driver running, and is the path right?"
+            ) from None
+        return path.parent
+
+    def _start_reference(self) -> None:
+        from reference_impl.kubelet_plugin import KubeletPlugin
+
+        plugin = KubeletPlugin(
+            KubeClient(self.world.run.part_transport()),
+            clock=self.world.clock,
+            nvml=self.nvml,
+            options=self._plugin_options(self.driver_name),
+        )
+        plugin.start()
+        self._parts[self.driver_name] = plugin
+
+    def _plugin_options(self, driver: str) -> Any:
+        from reference_impl.kubelet_plugin import KubeletPluginOptions
+
+        return KubeletPluginOptions(
+            node_name=self.name,
+            plugins_dir=self.kubelet.plugins_dir,
+            registrar_dir=self.kubelet.registration_dir,
+            cdi_root=self.kubelet.cdi_roots[0],
+            driver_root=self.gpus.driver_root,
+            driver_name=driver,
+        )
+
+    def _reference_command(self, part: str) -> list[str]:
+        return [
+            *(sys.executable, "-m", "reference_impl", part),
+            *("--kubeconfig", "{kubeconfig}"),
+            *("--node-name", "{node}"),
+            *("--kubelet-plugins-directory-path", "{plugins}"),
+            *("--kubelet-registrar-directory-path", "{registrar}"),
+            *("--cdi-root", "{cdi}"),
+            *("--container-driver-root", "{driver_root}"),
+        ]
+
+    def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        values = {
+            "kubeconfig": str(self.world.run.kubeconfig),
+            "node": self.name,
+            "plugins": str(self.kubelet.plugins_dir),
+            "registrar": str(self.kubelet.registration_dir),
+            "cdi": str(self.kubelet.cdi_roots[0]),
+            "driver": self.driver_name,
+        }
+        if any("{driver_root}" in word for word in command):
+            values["driver_root"] = str(self.gpus.driver_root)
+        environment = {
+            "KUBECONFIG": values["kubeconfig"],
+            "NODE_NAME": self.name,
+            "CDI_ROOT": values["cdi"],
+            "DRIVER_NAME": self.driver_name,
+            "KUBELET_PLUGINS_DIRECTORY_PATH": values["plugins"],
+            "KUBELET_REGISTRAR_DIRECTORY_PATH": values["registrar"],
+            "NAMESPACE": self.world.namespace,
+            **env,
+        }
+        # The folder for the plugin's own socket: the helper library of most drivers expects that it is there.
+        (self.kubelet.plugins_dir / self.driver_name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        process = ManagedProcess(
+            f"driver on {self.alias}",
+            [fill(word, values) for word in command],
+            log_path=self.world.run.folder / "logs" / f"driver-{self.name}.log",
+            env=environment,
+        )
+        process.start()
+        self._processes[name] = process
+
+    def _end(self, name: str, *, kill: bool) -> None:
+        process = self._processes.pop(name, None)
+        part = self._parts.pop(name, None)
+        if process is None and part is None:
+            return
+        self.world.log.emit("driver", node=self.alias, driver=name, action="kill" if kill else "stop")
+        if process is not None:
+            if kill:
+                process.kill()
+            else:
+                process.stop()
+        if part is not None:
+            part.stop()
