@@ -1,0 +1,122 @@
+"""ComputeDomainCliques: who takes part in a domain, node by node, within one NVLink clique.
+
+The objects live in the driver's namespace. Daemons write their own entry, the controller removes entries of the dead,
+and kubelet plugins read. Pure functions, and a writer that retries when another daemon was faster.
+
+Source: cmd/compute-domain-daemon cdclique.go at 95932046; rules NV-150, NV-151, NV-173, NV-174.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dra_api.client import AlreadyExists, Conflict, KubeClient, NotFound
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, meta, owner_reference
+from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, MAX_NODES, clique_name
+
+_ATTEMPTS = 20
+
+
+class CliqueFullError(Exception):
+    """The IMEX domain has no free place for another node (rule NV-174)."""
+
+
+def lowest_free_index(daemons: Sequence[Obj], *, limit: int = MAX_NODES) -> int:
+    """The index for a new daemon. Raises CliqueFullError when all `limit` places are taken."""
+    taken = {daemon.get("index") for daemon in daemons}
+    for index in range(limit):
+        if index not in taken:
+            return index
+    raise CliqueFullError(f"the clique has {len(daemons)} daemons; an IMEX domain holds at most {limit} nodes")
+
+
+def joined(daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready: bool) -> list[Obj]:
+    """The daemon list with this node's entry made or renewed; an index once given stays."""
+    others = [daemon for daemon in daemons if daemon["nodeName"] != node]
+    own = next((daemon for daemon in daemons if daemon["nodeName"] == node), None)
+    index = own["index"] if own is not None and own.get("index") is not None else lowest_free_index(others)
+    entry = {
+        "nodeName": node,
+        "ipAddress": ip,
+        "cliqueID": clique_id,
+        "index": index,
+        "status": "Ready" if ready else "NotReady",
+    }
+    return sorted([*others, entry], key=lambda daemon: daemon["nodeName"])
+
+
+def without(daemons: Sequence[Obj], nodes: set[str]) -> list[Obj]:
+    """The daemon list without the entries of some nodes."""
+    return [daemon for daemon in daemons if daemon["nodeName"] not in nodes]
+
+
+def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
+    """Whether any clique says that the node's daemon is ready."""
+    return any(
+        daemon["nodeName"] == node and daemon.get("status") == "Ready"
+        for clique in cliques
+        for daemon in clique.get("daemons") or ()
+    )
+
+
+class CliqueWriter:
+    """Changes cliques of one namespace, one read and one conditional write at a time."""
+
+    def __init__(self, client: KubeClient, *, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+
+    def join(self, domain_uid: str, clique_id: str, *, node: str, ip: str, ready: bool, pod: Obj | None) -> None:
+        """Make or renew a node's entry; the clique is made for its first daemon and owned by the daemons' pods."""
+        self._change(
+            domain_uid,
+            clique_id,
+            lambda daemons: joined(daemons, node=node, ip=ip, clique_id=clique_id, ready=ready),
+            pod=pod,
+        )
+
+    def leave(self, domain_uid: str, clique_id: str, nodes: set[str]) -> None:
+        """Remove nodes' entries; a clique that is gone is fine."""
+        if self._client.find(COMPUTE_DOMAIN_CLIQUES, clique_name(domain_uid, clique_id), self._namespace):
+            self._change(domain_uid, clique_id, lambda daemons: without(daemons, nodes), pod=None)
+
+    def _change(
+        self, domain_uid: str, clique_id: str, change: Callable[[list[Obj]], list[Obj]], *, pod: Obj | None
+    ) -> None:
+        name = clique_name(domain_uid, clique_id)
+        for attempt in range(_ATTEMPTS):
+            clique = self._client.find(COMPUTE_DOMAIN_CLIQUES, name, self._namespace)
+            fresh = clique or self._new(name, domain_uid, clique_id)
+            before = list(fresh.get("daemons") or ())
+            owners = list(meta(fresh).get("ownerReferences") or ())
+            daemons, owned = change(before), _with_owner(owners, pod)
+            if clique is not None and daemons == before and owned == owners:
+                return
+            changed = {**fresh, "metadata": {**meta(fresh), "ownerReferences": owned}, "daemons": daemons}
+            try:
+                if clique is None:
+                    self._client.create(COMPUTE_DOMAIN_CLIQUES, changed)
+                else:
+                    self._client.update(COMPUTE_DOMAIN_CLIQUES, changed)
+            except (Conflict, AlreadyExists, NotFound):
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _new(self, name: str, domain_uid: str, clique_id: str) -> Obj:
+        return {
+            "metadata": {
+                "name": name,
+                "namespace": self._namespace,
+                "labels": {DOMAIN_LABEL: domain_uid, CLIQUE_LABEL: clique_id},
+            },
+            "daemons": [],
+        }
+
+
+def _with_owner(owners: list[Obj], pod: Obj | None) -> list[Obj]:
+    if pod is None:
+        return owners
+    reference = owner_reference({"apiVersion": "v1", "kind": "Pod", **pod})
+    return owners if any(owner.get("uid") == reference["uid"] for owner in owners) else [*owners, reference]

@@ -1,0 +1,48 @@
+"""Run the ComputeDomain controller, and on request stand-ins for the IMEX daemons."""
+
+from __future__ import annotations
+
+import argparse
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from reference_impl.compute_domain.controller import ComputeDomainController
+from reference_impl.compute_domain.daemon import SimulatedImexDaemons
+from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
+
+
+class Fabric:
+    """The controller and, where there is no NVLink, the simulated daemons; they start and stop together."""
+
+    def __init__(self, controller: ComputeDomainController, daemons: SimulatedImexDaemons | None) -> None:
+        self._parts: list[Part] = [controller, *([daemons] if daemons else [])]
+        self.name = " with ".join(part.name for part in self._parts)
+
+    def start(self) -> None:
+        """Start the controller, then the daemons."""
+        for part in self._parts:
+            part.start()
+
+    def stop(self) -> None:
+        """Stop the daemons, then the controller. Idempotent."""
+        for part in reversed(self._parts):
+            part.stop()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the part's own options."""
+    parser.add_argument("--namespace", default=DRIVER_NAMESPACE, help="the driver's namespace (default: %(default)s)")
+    parser.add_argument(
+        "--simulate-imex-daemons",
+        action="store_true",
+        help="stand in for DaemonSet pods and nvidia-imex: daemons become ready without any NVLink",
+    )
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the part, not yet started."""
+    daemons = None
+    if args.simulate_imex_daemons:
+        daemons = SimulatedImexDaemons(client, clock=clock, namespace=args.namespace)
+    return Fabric(ComputeDomainController(client, clock=clock, namespace=args.namespace), daemons)

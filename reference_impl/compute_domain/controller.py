@@ -1,0 +1,321 @@
+"""The ComputeDomain controller: makes what a domain needs, says whether it is ready, and takes all of it away again.
+
+It watches ComputeDomains and everything that carries their label, and reconciles one domain at a time on one thread
+between `start` and `stop`. The objects that it makes belong to the domain and go with it, in an order that a
+finalizer guards.
+
+Source: cmd/compute-domain-controller at 95932046; rules NV-145 to NV-155.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    COMPUTE_DOMAIN_CLIQUES,
+    COMPUTE_DOMAINS,
+    DAEMON_SETS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    Obj,
+    Resource,
+    key_of,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_api.transport import TransportError
+from dra_api.workqueue import WorkQueue
+from reference_impl.compute_domain import objects, status
+from reference_impl.compute_domain.cliques import CliqueWriter
+from reference_impl.compute_domain.objects import (
+    CLIQUE_LABEL,
+    DOMAIN_LABEL,
+    DRIVER_NAMESPACE,
+    FINALIZER,
+    domain_of,
+    has_finalizer,
+    is_deleting,
+    shown,
+)
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+_SYNCED = 30.0
+_SWEEP = 600.0
+
+
+class NotDoneError(Exception):
+    """Something must happen first; the domain is tried again."""
+
+
+class ComputeDomainController:
+    """Reconciles ComputeDomains.
+
+    Arguments:
+        namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; made when it is absent.
+        image: the image that DaemonSets name. Nothing is pulled by this part.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        namespace: str = DRIVER_NAMESPACE,
+        image: str = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0",
+    ) -> None:
+        self.name = "compute-domain controller"
+        self._client = client.as_agent("compute-domain-controller")
+        self._clock = clock
+        self._namespace = namespace
+        self._image = image
+        self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
+        self._queue: WorkQueue[Key] = WorkQueue(clock, base_delay=0.02, max_delay=5.0)
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._templates: Resource = RESOURCE_CLAIM_TEMPLATES
+        self._informers: dict[Resource, Informer] = {}
+        self._has_daemon_sets = True
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to watch and to reconcile; returns when the first lists are in."""
+        if self._threads:
+            return
+        self._templates = self._client.best(RESOURCE_CLAIM_TEMPLATES, accepted=("v1", "v1beta2"))
+        self._has_daemon_sets = self._client.serves(DAEMON_SETS)
+        if not self._has_daemon_sets:
+            log.warning("%s: the API server has no DaemonSets; IMEX daemons must come from elsewhere", self.name)
+        self._ensure_namespace()
+        self._informers = {
+            COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
+            COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=self._namespace),
+            PODS: self._informer(PODS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
+            self._templates: self._informer(self._templates, label_selector=DOMAIN_LABEL),
+        }
+        if self._has_daemon_sets:
+            self._informers[DAEMON_SETS] = self._informer(
+                DAEMON_SETS, namespace=self._namespace, label_selector=DOMAIN_LABEL
+            )
+        self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
+        for resource, informer in self._informers.items():
+            informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
+            informer.start()
+        for resource, informer in self._informers.items():
+            if not informer.wait_synced(_SYNCED):
+                self.stop()
+                raise TimeoutError(
+                    f"the API server did not list {resource} within {_SYNCED:g} s; is its CRD installed?"
+                )
+        self._threads = [
+            threading.Thread(target=self._work, name="compute-domain-controller", daemon=True),
+            threading.Thread(target=self._sweep_again, name="compute-domain-sweep", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End all threads; domains and their objects stay. Idempotent."""
+        self._stopping.set()
+        self._queue.shut_down()
+        for informer in self._informers.values():
+            informer.stop()
+        for thread in self._threads:
+            thread.join()
+
+    def _informer(self, resource: Resource, *, namespace: str | None = None, label_selector: str = "") -> Informer:
+        return Informer(self._client, resource, namespace=namespace, label_selector=label_selector, clock=self._clock)
+
+    def _domain_changed(self, change: Change) -> None:
+        self._queue.add(key_of(change.object))
+
+    def _related_changed(self, change: Change) -> None:
+        for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
+            self._queue.add(key_of(domain))
+
+    def _work(self) -> None:
+        while (key := self._queue.get()) is not None:
+            try:
+                domain = self._informers[COMPUTE_DOMAINS].get(key[1], key[0])
+                if domain is not None:
+                    self.reconcile(domain)
+                self._queue.forget(key)
+            except (ApiError, TransportError, OSError, NotDoneError) as error:
+                level = logging.DEBUG if isinstance(error, Conflict | NotDoneError) else logging.WARNING
+                log.log(level, "ComputeDomain %s/%s: %s; will try again", *key, error)
+                self._queue.add_rate_limited(key)
+            finally:
+                self._queue.done(key)
+
+    # -- one domain ------------------------------------------------------------------------------------------------
+
+    def reconcile(self, domain: Obj) -> None:
+        """Bring one domain a step further. Raises when it must be tried again."""
+        if is_deleting(domain):
+            self.tear_down(domain)
+            return
+        self.ensure_finalizer(domain)
+        self.ensure_daemons(domain)
+        self.ensure_workload_template(domain)
+        self.remove_dead_entries(domain)
+        self.update_status(domain)
+
+    def ensure_finalizer(self, domain: Obj) -> None:
+        """Nothing is made for a domain that could vanish without being cleaned up (rule NV-145)."""
+        if not has_finalizer(domain):
+            finalizers = [*(meta(domain).get("finalizers") or ()), FINALIZER]
+            changed = self._client.update(
+                COMPUTE_DOMAINS, {**domain, "metadata": {**meta(domain), "finalizers": finalizers}}
+            )
+            self._informers[COMPUTE_DOMAINS].assume(changed)
+
+    def ensure_daemons(self, domain: Obj) -> None:
+        """The daemons' claim template and DaemonSet, in the driver's namespace (rule NV-146)."""
+        self._ensure(self._templates, objects.daemon_template(domain, self._namespace), domain)
+        if self._has_daemon_sets:
+            self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
+
+    def ensure_workload_template(self, domain: Obj) -> None:
+        """The claim template that workloads use (rules NV-146, NV-147, NV-154)."""
+        self._ensure(self._templates, objects.workload_template(domain), domain)
+
+    def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
+        informer = self._informers[resource]
+        if informer.get(name_of(wanted), namespace_of(wanted)) is not None:
+            return
+        try:
+            informer.assume(self._client.create(resource, wanted))
+        except AlreadyExists as error:
+            there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
+            if domain_of(there) != uid_of(domain):
+                raise NotDoneError(
+                    f"{resource.kind} {shown(wanted)} exists already and is not this domain's: {error.message}"
+                ) from error
+
+    def remove_dead_entries(self, domain: Obj) -> None:
+        """Drop clique entries whose daemon pod is gone (rule NV-151)."""
+        for clique in self._cliques_of(domain):
+            if status.dead_entries(clique, self._pods_of(domain)):
+                # The watch of pods may be behind that of cliques: ask before throwing a node out.
+                pods = self._client.list(PODS, self._namespace, label_selector=f"{DOMAIN_LABEL}={uid_of(domain)}").items
+                if dead := status.dead_entries(clique, pods):
+                    clique_id = str((meta(clique).get("labels") or {}).get(CLIQUE_LABEL) or "")
+                    self._cliques_writer.leave(uid_of(domain), clique_id, dead)
+
+    def update_status(self, domain: Obj) -> None:
+        """Say which nodes joined and whether the domain is ready (rules NV-148 to NV-152)."""
+        fresh = self._informers[COMPUTE_DOMAINS].get(name_of(domain), namespace_of(domain)) or domain
+        wanted = self.wanted_status(fresh)
+        if fresh.get("status") != wanted:
+            changed = self._client.update_status(COMPUTE_DOMAINS, {**fresh, "status": wanted})
+            self._informers[COMPUTE_DOMAINS].assume(changed)
+
+    def wanted_status(self, domain: Obj) -> Obj:
+        """The status that cliques and pods ask for."""
+        return status.domain_status(domain, self._cliques_of(domain), self._pods_of(domain))
+
+    def _cliques_of(self, domain: Obj) -> list[Obj]:
+        return [c for c in self._informers[COMPUTE_DOMAIN_CLIQUES].list() if domain_of(c) == uid_of(domain)]
+
+    def _pods_of(self, domain: Obj) -> list[Obj]:
+        return [pod for pod in self._informers[PODS].list() if domain_of(pod) == uid_of(domain)]
+
+    # -- deletion --------------------------------------------------------------------------------------------------
+
+    def tear_down(self, domain: Obj) -> None:
+        """Remove everything that was made for a domain, then let it go (rule NV-153)."""
+        if not has_finalizer(domain):
+            return
+        self.remove_owned(uid_of(domain), foreign_namespace=namespace_of(domain))
+        self.release_domain(domain)
+
+    def remove_owned(self, domain_uid: str, *, foreign_namespace: str | None = None) -> None:
+        """Workload template, daemon objects and node labels, in this order; raises until all of them are gone."""
+        workload = [obj for obj in self._labelled(self._templates, domain_uid) if namespace_of(obj) != self._namespace]
+        daemon = [obj for obj in self._labelled(self._templates, domain_uid) if namespace_of(obj) == self._namespace]
+        sets = self._labelled(DAEMON_SETS, domain_uid) if self._has_daemon_sets else []
+        for resource, owned in ((self._templates, workload), (self._templates, daemon), (DAEMON_SETS, sets)):
+            for obj in owned:
+                self._delete(resource, obj)
+        self.remove_node_labels(domain_uid)
+        for resource, owned in ((self._templates, [*workload, *daemon]), (DAEMON_SETS, sets)):
+            for obj in owned:
+                self._release(resource, obj)
+
+    def remove_node_labels(self, domain_uid: str) -> None:
+        """Nodes leave the domain."""
+        for node in self._client.list(NODES, label_selector=f"{DOMAIN_LABEL}={domain_uid}").items:
+            with contextlib.suppress(NotFound):
+                self._client.patch(NODES, name_of(node), {"metadata": {"labels": {DOMAIN_LABEL: None}}})
+
+    def release_domain(self, domain: Obj) -> None:
+        """Take the finalizer off the domain itself: the last step."""
+        self._release(COMPUTE_DOMAINS, domain)
+
+    def _labelled(self, resource: Resource, domain_uid: str) -> list[Obj]:
+        return self._client.list(resource, label_selector=f"{DOMAIN_LABEL}={domain_uid}").items
+
+    def _delete(self, resource: Resource, obj: Obj) -> None:
+        if not is_deleting(obj):
+            with contextlib.suppress(NotFound):
+                self._client.delete(
+                    resource,
+                    name_of(obj),
+                    namespace_of(obj),
+                    uid=uid_of(obj),
+                    propagation_policy="Background" if resource == DAEMON_SETS else None,
+                )
+
+    def _release(self, resource: Resource, obj: Obj) -> None:
+        with contextlib.suppress(NotFound):
+            fresh = self._client.get(resource, name_of(obj), namespace_of(obj))
+            if uid_of(fresh) == uid_of(obj) and has_finalizer(fresh):
+                kept = [entry for entry in meta(fresh)["finalizers"] if entry != FINALIZER]
+                self._client.update(resource, {**fresh, "metadata": {**meta(fresh), "finalizers": kept}})
+
+    # -- what nobody owns any more ---------------------------------------------------------------------------------
+
+    def sweep(self) -> list[str]:
+        """Remove objects and node labels of domains that are gone; returns those domains' uids."""
+        alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
+        kinds: Iterable[Resource] = (
+            [self._templates, NODES, DAEMON_SETS] if self._has_daemon_sets else [self._templates, NODES]
+        )
+        labelled = {
+            domain_of(obj)
+            for resource in kinds
+            for obj in self._client.list(resource, label_selector=DOMAIN_LABEL).items
+        }
+        orphaned = sorted(labelled - alive - {""})
+        for domain_uid in orphaned:
+            self.remove_owned(domain_uid)
+        return orphaned
+
+    def _sweep_again(self) -> None:
+        self._until_stopped(self.sweep, _SWEEP)
+
+    def _until_stopped(self, action: Callable[[], object], interval: float) -> None:
+        while True:
+            try:
+                action()
+            except (ApiError, TransportError, OSError) as error:
+                log.warning("%s: sweep: %s", self.name, error)
+            if self._clock.wait(self._stopping, interval):
+                return
+
+    def _ensure_namespace(self) -> None:
+        if self._client.find(NAMESPACES, self._namespace) is None:
+            with contextlib.suppress(AlreadyExists):
+                self._client.create(NAMESPACES, {"metadata": {"name": self._namespace}})

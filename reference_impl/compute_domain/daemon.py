@@ -1,0 +1,233 @@
+"""Simulated IMEX daemons: what a cluster's DaemonSet controller and nvidia-imex do together, without NVLink.
+
+For every DaemonSet of a ComputeDomain and every node that its selector matches, this part makes the daemon pod, calls
+it running, and enters the node into the clique as Ready. Only the API objects are real; no IMEX traffic exists. In a
+cluster with a DaemonSet controller and the driver's own daemon image this part must not run.
+
+A node's clique is read from its label `nvidia.com/gpu.clique`, which the kubelet plugin sets; a node without it has no
+fabric. Pods made here carry the annotation `resource.nvidia.com/simulated: "true"` and end with their node's label.
+
+Source: cmd/compute-domain-daemon main.go and cdclique.go at 95932046; rules NV-152, NV-173, NV-174.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from dataclasses import dataclass
+
+from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    DAEMON_SETS,
+    NODES,
+    PODS,
+    Obj,
+    Resource,
+    meta,
+    name_of,
+    namespace_of,
+    owner_reference,
+    uid_of,
+)
+from dra_api.transport import TransportError
+from dra_api.workqueue import WorkQueue
+from reference_impl.compute_domain.cliques import CliqueFullError, CliqueWriter
+from reference_impl.compute_domain.objects import (
+    CLIQUE_LABEL,
+    DOMAIN_LABEL,
+    DRIVER_NAMESPACE,
+    NODE_CLIQUE_LABEL,
+    domain_of,
+    is_deleting,
+    is_pod_ready,
+)
+
+log = logging.getLogger(__name__)
+
+SIMULATED = "resource.nvidia.com/simulated"
+_SYNC = "sync"
+_SYNCED = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One daemon pod that must exist."""
+
+    daemon_set: Obj
+    node: Obj
+
+    @property
+    def pod_name(self) -> str:
+        return f"{name_of(self.daemon_set)}-{name_of(self.node)}"
+
+
+class SimulatedImexDaemons:
+    """Stands in for the daemons of all ComputeDomains.
+
+    `namespace` is the driver's. `address` gives a node's daemon its IP in the clique; the default is a documentation
+    address, since nothing connects to it.
+    """
+
+    def __init__(
+        self, client: KubeClient, *, clock: Clock, namespace: str = DRIVER_NAMESPACE, address: str = "192.0.2.1"
+    ) -> None:
+        self.name = "simulated IMEX daemons"
+        self._client = client.as_agent("simulated-imex-daemons")
+        self._clock = clock
+        self._namespace = namespace
+        self._address = address
+        self._writer = CliqueWriter(self._client, namespace=namespace)
+        self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=0.02, max_delay=2.0)
+        self._informers: dict[Resource, Informer] = {}
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to watch; returns when the first lists are in."""
+        if self._thread is not None:
+            return
+        self._informers = {
+            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=self._namespace),
+            PODS: self._informer(PODS, namespace=self._namespace),
+            NODES: self._informer(NODES),
+        }
+        for informer in self._informers.values():
+            informer.on_change(self._changed)
+            informer.start()
+        for resource, informer in self._informers.items():
+            if not informer.wait_synced(_SYNCED):
+                self.stop()
+                raise TimeoutError(f"the API server did not list {resource} within {_SYNCED:g} s")
+        self._thread = threading.Thread(target=self._work, name="simulated-imex-daemons", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; pods and clique entries stay. Idempotent."""
+        self._queue.shut_down()
+        for informer in self._informers.values():
+            informer.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _informer(self, resource: Resource, *, namespace: str | None = None) -> Informer:
+        return Informer(self._client, resource, namespace=namespace, label_selector=DOMAIN_LABEL, clock=self._clock)
+
+    def _changed(self, change: Change) -> None:
+        self._queue.add(_SYNC)
+
+    def _work(self) -> None:
+        while (key := self._queue.get()) is not None:
+            try:
+                self.sync()
+                self._queue.forget(key)
+            except (ApiError, TransportError, OSError) as error:
+                level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
+                log.log(level, "%s: %s; will try again", self.name, error)
+                self._queue.add_rate_limited(key)
+            finally:
+                self._queue.done(key)
+
+    # -- what daemons do -------------------------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Make pods, let them join their cliques, and end those that have no place any more."""
+        places = {place.pod_name: place for place in self.places()}
+        pods = {name_of(pod): pod for pod in self._informers[PODS].list()}
+        for name, pod in pods.items():
+            if name not in places and self.is_simulated(pod):
+                self._end(pod)
+        for name, place in places.items():
+            self.join(place, pods.get(name) or self._create(place))
+
+    def places(self) -> list[_Place]:
+        """Where a daemon must run: nodes that a living DaemonSet selects."""
+        return [
+            _Place(daemon_set, node)
+            for daemon_set in self._informers[DAEMON_SETS].list()
+            for node in self._informers[NODES].list()
+            if not is_deleting(daemon_set) and self.selects(daemon_set, node)
+        ]
+
+    def selects(self, daemon_set: Obj, node: Obj) -> bool:
+        """Whether a DaemonSet's pods belong on a node."""
+        wanted = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
+        has = meta(node).get("labels") or {}
+        return all(has.get(key) == value for key, value in wanted.items())
+
+    def is_simulated(self, pod: Obj) -> bool:
+        """Whether this part made the pod."""
+        return (meta(pod).get("annotations") or {}).get(SIMULATED) == "true"
+
+    def join(self, place: _Place, pod: Obj) -> None:
+        """One daemon's work: be ready, and say so in the clique."""
+        if not is_pod_ready(pod):
+            pod = self._run(pod)
+        clique_id = self.clique_of(place.node)
+        if not clique_id:
+            return  # the pod's empty label tells the controller (rule NV-152)
+        try:
+            self._writer.join(
+                domain_of(pod), clique_id, node=name_of(place.node), ip=self._address, ready=is_pod_ready(pod), pod=pod
+            )
+        except CliqueFullError as error:
+            log.warning("node %s cannot join: %s", name_of(place.node), error)
+
+    def clique_of(self, node: Obj) -> str:
+        """The NVLink clique of a node; empty when it has none."""
+        return str((meta(node).get("labels") or {}).get(NODE_CLIQUE_LABEL) or "")
+
+    # -- pods ------------------------------------------------------------------------------------------------------
+
+    def _create(self, place: _Place) -> Obj:
+        template = place.daemon_set["spec"]["template"]
+        containers = [
+            {"name": container["name"], "image": container["image"], "command": container.get("command") or []}
+            for container in template["spec"]["containers"]
+        ]
+        owner = {"apiVersion": DAEMON_SETS.api_version, "kind": DAEMON_SETS.kind, **place.daemon_set}
+        pod = {
+            "metadata": {
+                "name": place.pod_name,
+                "namespace": self._namespace,
+                "labels": {**template["metadata"]["labels"], CLIQUE_LABEL: self.clique_of(place.node)},
+                "annotations": {SIMULATED: "true"},
+                "ownerReferences": [owner_reference(owner, controller=True)],
+            },
+            # No daemon claim: these pods never meet a scheduler, and nothing in them would use the device.
+            "spec": {
+                "nodeName": name_of(place.node),
+                "containers": containers,
+                "tolerations": [{"operator": "Exists"}],
+                "terminationGracePeriodSeconds": 0,
+            },
+        }
+        try:
+            made = self._client.create(PODS, pod)
+        except AlreadyExists:
+            made = self._client.get(PODS, place.pod_name, self._namespace)
+        self._informers[PODS].assume(made)
+        return made
+
+    def _run(self, pod: Obj) -> Obj:
+        now = timestamp(self._clock.now())
+        status: Obj = {
+            "phase": "Running",
+            "podIP": self._address,
+            "startTime": now,
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": now}
+                for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+            ],
+        }
+        running = self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
+        self._informers[PODS].assume(running)
+        return running
+
+    def _end(self, pod: Obj) -> None:
+        labels = meta(pod).get("labels") or {}
+        if clique_id := labels.get(CLIQUE_LABEL):
+            self._writer.leave(domain_of(pod), clique_id, {str(pod["spec"]["nodeName"])})
+        with contextlib.suppress(NotFound):
+            self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)

@@ -1,0 +1,163 @@
+"""The names, labels and objects that the fabric's parts share. Pure functions; nothing here reads or writes.
+
+Source: cmd/compute-domain-controller (resourceclaimtemplate.go, daemonset.go) at 95932046; rules NV-145 to NV-147,
+NV-173.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
+
+DRIVER: Final = "compute-domain.nvidia.com"
+DRIVER_NAMESPACE: Final = "dra-driver-nvidia-gpu"
+DOMAIN_LABEL: Final = "resource.nvidia.com/computeDomain"
+TARGET_LABEL: Final = "resource.nvidia.com/computeDomainTarget"
+CLIQUE_LABEL: Final = "resource.nvidia.com/computeDomain.cliqueID"
+NODE_CLIQUE_LABEL: Final = "nvidia.com/gpu.clique"
+FINALIZER: Final = "resource.nvidia.com/computeDomain"
+CONFIG_API_VERSION: Final = "resource.nvidia.com/v1beta1"
+DAEMON_CLASS: Final = "compute-domain-daemon.nvidia.com"
+CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
+MAX_NODES: Final = 18
+"""Nodes that one IMEX domain may have (GB200 NVL72: 18 trays)."""
+
+
+def daemon_name(domain_uid: str) -> str:
+    """The name of a domain's DaemonSet and of its claim template."""
+    return f"computedomain-daemon-{domain_uid}"
+
+
+def labels(domain: Obj, target: str | None = None) -> Obj:
+    """The labels by which a domain's objects are found again."""
+    found = {DOMAIN_LABEL: uid_of(domain)}
+    return {**found, TARGET_LABEL: target} if target else found
+
+
+def workload_template_name(domain: Obj) -> str:
+    """The template that workloads refer to; the domain's author named it."""
+    return str(domain["spec"]["channel"]["resourceClaimTemplate"]["name"])
+
+
+def workload_template(domain: Obj) -> Obj:
+    """The claim template for the workload's channel, in the domain's namespace (rule NV-147)."""
+    mode = domain["spec"]["channel"].get("allocationMode") or "Single"
+    config = {"kind": "ComputeDomainChannelConfig", "domainID": uid_of(domain), "allocationMode": mode}
+    return _template(
+        domain, workload_template_name(domain), namespace_of(domain), "Workload", "channel", CHANNEL_CLASS, config
+    )
+
+
+def daemon_template(domain: Obj, namespace: str) -> Obj:
+    """The claim template for the domain's daemons, in the driver's namespace (rule NV-146)."""
+    config = {"kind": "ComputeDomainDaemonConfig", "domainID": uid_of(domain)}
+    return _template(domain, daemon_name(uid_of(domain)), namespace, "Daemon", "daemon", DAEMON_CLASS, config)
+
+
+def _template(domain: Obj, name: str, namespace: str, target: str, request: str, device_class: str, config: Obj) -> Obj:
+    parameters = {"apiVersion": CONFIG_API_VERSION, **config}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": labels(domain, target),
+            "finalizers": [FINALIZER],
+        },
+        "spec": {
+            "spec": {
+                "devices": {
+                    "requests": [{"name": request, "exactly": {"deviceClassName": device_class}}],
+                    "config": [{"requests": [request], "opaque": {"driver": DRIVER, "parameters": parameters}}],
+                }
+            }
+        },
+    }
+
+
+def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
+    """The DaemonSet that runs an IMEX daemon on every node that joined the domain (rule NV-146).
+
+    Nodes join lazily: the selector matches the label that the kubelet plugin sets at the first channel claim.
+    """
+    name = daemon_name(uid_of(domain))
+    check = {"exec": {"command": ["compute-domain-daemon", "check"]}}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": labels(domain),
+            "finalizers": [FINALIZER],
+        },
+        "spec": {
+            "selector": {"matchLabels": labels(domain)},
+            "template": {
+                "metadata": {"labels": labels(domain)},
+                "spec": {
+                    "nodeSelector": labels(domain),
+                    "serviceAccountName": "compute-domain-daemon-service-account",
+                    "tolerations": [
+                        {"operator": "Exists", "effect": effect}
+                        for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule")
+                    ],
+                    "containers": [
+                        {
+                            "name": "compute-domain-daemon",
+                            "image": image,
+                            "command": ["compute-domain-daemon", "run"],
+                            "env": [
+                                {"name": "MAX_NODES_PER_IMEX_DOMAIN", "value": str(MAX_NODES)},
+                                {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
+                                _field_env("NODE_NAME", "spec.nodeName"),
+                                _field_env("POD_NAME", "metadata.name"),
+                                _field_env("POD_NAMESPACE", "metadata.namespace"),
+                                _field_env("POD_UID", "metadata.uid"),
+                                _field_env("POD_IP", "status.podIP"),
+                            ],
+                            "startupProbe": {**check, "periodSeconds": 1, "failureThreshold": 1200},
+                            "readinessProbe": {**check, "periodSeconds": 10, "failureThreshold": 1},
+                            "livenessProbe": {**check, "periodSeconds": 60, "failureThreshold": 20},
+                            "resources": {"claims": [{"name": "compute-domain-daemon"}]},
+                        }
+                    ],
+                    "resourceClaims": [{"name": "compute-domain-daemon", "resourceClaimTemplateName": name}],
+                },
+            },
+        },
+    }
+
+
+def _field_env(name: str, path: str) -> Obj:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def clique_name(domain_uid: str, clique_id: str) -> str:
+    """The name of the clique object of a domain in one NVLink clique."""
+    return f"{domain_uid}.{clique_id}"
+
+
+def domain_of(obj: Obj) -> str:
+    """The uid of the ComputeDomain that an object is labelled for; empty when for none."""
+    return str((meta(obj).get("labels") or {}).get(DOMAIN_LABEL) or "")
+
+
+def is_pod_ready(pod: Obj) -> bool:
+    """Whether a pod's Ready condition is true."""
+    conditions: Iterable[Mapping[str, str]] = (pod.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+
+
+def has_finalizer(obj: Obj) -> bool:
+    """Whether the fabric's finalizer holds the object."""
+    return FINALIZER in (meta(obj).get("finalizers") or ())
+
+
+def is_deleting(obj: Obj) -> bool:
+    """Whether the object waits for its finalizers."""
+    return bool(meta(obj).get("deletionTimestamp"))
+
+
+def shown(obj: Obj) -> str:
+    """`namespace/name` for messages."""
+    return f"{namespace_of(obj)}/{name_of(obj)}"

@@ -1,0 +1,69 @@
+"""What a ComputeDomain's status must say, from its cliques and its daemon pods. Pure functions.
+
+Source: cmd/compute-domain-controller cdstatus.go and computedomain.go at 95932046; rules NV-148 to NV-152.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dra_api.objects import Obj, meta
+from reference_impl.compute_domain.objects import CLIQUE_LABEL, is_pod_ready
+
+
+def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
+    """The nodes that joined: those in cliques that have a daemon pod, and those without a fabric (index -1)."""
+    living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
+    nodes = {
+        daemon["nodeName"]: {
+            "name": daemon["nodeName"],
+            "ipAddress": daemon["ipAddress"],
+            "cliqueID": daemon["cliqueID"],
+            "index": daemon.get("index", 0),
+            "status": daemon.get("status") or "NotReady",
+        }
+        for clique in cliques
+        for daemon in clique.get("daemons") or ()
+        if daemon["nodeName"] in living
+    }
+    for pod in pods:
+        node = (pod.get("spec") or {}).get("nodeName")
+        if node and node not in nodes and has_no_fabric(pod):
+            nodes[node] = {
+                "name": node,
+                "ipAddress": (pod.get("status") or {}).get("podIP") or "",
+                "cliqueID": "",
+                "index": -1,
+                "status": "Ready" if is_pod_ready(pod) else "NotReady",
+            }
+    return [nodes[name] for name in sorted(nodes)]
+
+
+def has_no_fabric(pod: Obj) -> bool:
+    """Whether a daemon pod says that its node is in no clique (rule NV-152)."""
+    return (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) == ""
+
+
+def dead_entries(clique: Obj, pods: Sequence[Obj]) -> set[str]:
+    """Nodes of a clique that have no daemon pod any more (rule NV-151)."""
+    living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
+    return {daemon["nodeName"] for daemon in clique.get("daemons") or () if daemon["nodeName"] not in living}
+
+
+def global_status(domain: Obj, nodes: Sequence[Obj]) -> str:
+    """Ready when enough nodes joined and all of them are ready; with numNodes 0 at once (NV-148, NV-149)."""
+    wanted = int(domain["spec"].get("numNodes") or 0)
+    return "Ready" if len(nodes) >= wanted and all(node["status"] == "Ready" for node in nodes) else "NotReady"
+
+
+def domain_status(domain: Obj, cliques: Sequence[Obj], pods: Sequence[Obj]) -> Obj:
+    """The whole status."""
+    nodes = nodes_of(cliques, pods)
+    status: Obj = {"status": global_status(domain, nodes)}
+    return {**status, "nodes": nodes} if nodes else status
+
+
+def is_node_ready(domain: Obj, node: str) -> bool:
+    """Whether the domain's status says that a node is ready."""
+    entries: Sequence[Obj] = (domain.get("status") or {}).get("nodes") or ()
+    return any(entry["name"] == node and entry.get("status") == "Ready" for entry in entries)
