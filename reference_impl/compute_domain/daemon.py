@@ -4,8 +4,9 @@ For every DaemonSet of a ComputeDomain and every node that its selector matches,
 it running, and enters the node into the clique as Ready. Only the API objects are real; no IMEX traffic exists. In a
 cluster with a DaemonSet controller and the driver's own daemon image this part must not run.
 
-A node's clique is read from its label `nvidia.com/gpu.clique`, which the kubelet plugin sets; a node without it has no
-fabric. Pods made here carry the annotation `resource.nvidia.com/simulated: "true"` and end with their node's label.
+A node's clique is read from its label `nvidia.com/gpu.clique`, which the kubelet plugin sets; a node without it has
+no fabric. Pods made here carry the annotation `resource.nvidia.com/simulated: "true"` and end with their node's
+label.
 
 Source: cmd/compute-domain-daemon main.go and cdclique.go at 95932046; rules NV-152, NV-173, NV-174.
 """

@@ -1,0 +1,328 @@
+"""Prepare and Unprepare of IMEX channels and of daemons, one attempt at a time.
+
+The order of writes is that of the GPU plugin: `PrepareStarted`, node label, CDI spec, `PrepareCompleted`. Waiting
+is the service's part (`plugin`); this module only says whether to wait. An unprepared attempt is remembered as
+aborted for a while, so that a kubelet's late call for the same allocation cannot take the channel back (upstream
+issue #1162).
+
+Source: cmd/compute-domain-kubelet-plugin device_state.go, cdi.go and cleanup.go at 95932046; rules NV-156 to NV-172.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from dra_api.clock import Clock, parse_timestamp, timestamp
+from dra_api.objects import Obj, name_of, namespace_of, uid_of
+from dra_api.rpc import PreparedDevice
+from reference_impl.compute_domain.fabric import Channels
+from reference_impl.compute_domain.membership import Membership, NotYetError, PermanentError
+from reference_impl.kubelet_plugin import configs
+from reference_impl.kubelet_plugin.atomicfile import write_atomically
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
+from reference_impl.kubelet_plugin.configs import (
+    ComputeDomainChannelConfig,
+    ComputeDomainDaemonConfig,
+    Config,
+    DeviceKind,
+)
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "channel-0"
+DAEMON = "daemon-0"
+ABORTED_FOR = timedelta(seconds=90)
+_RECOGNIZED = (ComputeDomainChannelConfig, ComputeDomainDaemonConfig)
+_KINDS = {
+    CHANNEL: DeviceKind("channel", ComputeDomainChannelConfig, ComputeDomainChannelConfig(), _RECOGNIZED),
+    DAEMON: DeviceKind("daemon", ComputeDomainDaemonConfig, ComputeDomainDaemonConfig(), _RECOGNIZED),
+}
+_DAEMON_CONFIG = """\
+# Configuration of nvidia-imex, filled in by the daemon's wrapper with the address of its pod.
+SERVER_PORT=50000
+IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg
+BIND_INTERFACE_IP={{.IMEXCmdBindInterfaceIP}}
+IMEX_CMD_ENABLED=1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """What one device adds to a container; None where it adds nothing and needs no CDI device."""
+
+    container: Obj | None
+    cdi_ids: tuple[str, ...]
+
+
+def published_devices() -> list[Obj]:
+    """What the plugin publishes on every node: one channel and one daemon (rule NV-046)."""
+    return [
+        {"name": CHANNEL, "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}},
+        {"name": DAEMON, "attributes": {"type": {"string": "daemon"}, "id": {"int": 0}}},
+    ]
+
+
+class ChannelPreparer:
+    """Prepares channel and daemon claims on one node.
+
+    Arguments:
+        driver: the driver whose results count.
+        data_dir: where daemons' configuration folders go.
+        clique_id: asked for the node's clique, empty when it has no fabric.
+        cdi, base_cdi: the folders for claims' specs and for the base spec that daemons need.
+    """
+
+    def __init__(
+        self,
+        *,
+        driver: str,
+        data_dir: Path,
+        clock: Clock,
+        claims: ClaimReader,
+        checkpoint: Checkpoint,
+        cdi: CdiFolder,
+        base_cdi: CdiFolder,
+        root: DriverRoot,
+        channels: Channels,
+        membership: Membership,
+        lock: NodeLock,
+        clique_id: Callable[[], str],
+    ) -> None:
+        self.driver = driver
+        self._data_dir = data_dir
+        self._clock = clock
+        self._claims = claims
+        self._checkpoint = checkpoint
+        self._cdi = cdi
+        self._base_cdi = base_cdi
+        self._root = root
+        self._channels = channels
+        self._membership = membership
+        self._lock = lock
+        self._clique_id = clique_id
+
+    # -- the two verbs ---------------------------------------------------------------------------------------------
+
+    def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
+        """One attempt. Raises PermanentError when no later attempt can succeed, anything else when one may."""
+        with self._lock.hold():
+            held = self._checkpoint.claims()
+            entry = held.get(claim.uid)
+            if entry is not None and entry.state is ClaimState.COMPLETED:
+                return entry.answer
+            self.check_not_aborted(claim, entry)
+            results = own_results(claim.status, self.driver)
+            started = ClaimEntry(
+                state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
+            )
+            if entry != started:
+                self._checkpoint.put(claim.uid, started)
+            chosen = self.choose(claim, results)
+            self.check_overlap(claim.uid, results, held)
+            edits = [self.edits(claim, result, config) for result, config in chosen]
+            self.write_spec(claim, chosen, edits)
+            devices = tuple(
+                HeldDevice(
+                    answer=PreparedDevice((result.request_name,), result.pool, result.device, edit.cdi_ids),
+                    type=_KINDS[result.device].name,
+                    info={"domainID": domain_id(config)},
+                )
+                for (result, config), edit in zip(chosen, edits, strict=True)
+            )
+            self._checkpoint.put(claim.uid, completed(started, devices))
+            return tuple(device.answer for device in devices)
+
+    def unprepare(self, uid: str) -> None:
+        """Undo Prepare, also one that never came to its end; an unknown claim is done already."""
+        with self._lock.hold():
+            entry = self._checkpoint.get(uid)
+            if entry is None or entry.state is ClaimState.ABORTED:
+                return
+            self.leave_domains(uid, entry)
+            self._cdi.remove(uid)
+            if entry.state is ClaimState.STARTED:
+                self.remember_aborted(uid, entry)
+            else:
+                self._checkpoint.drop(uid)
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def check_not_aborted(self, claim: AllocatedClaim, entry: ClaimEntry | None) -> None:
+        """Refuse an allocation whose attempt was given up, as long as that is remembered (rules NV-167 to NV-169)."""
+        if entry is None or entry.state is not ClaimState.ABORTED or self.is_expired(entry):
+            return
+        if entry.status.get("allocation") == claim.status.get("allocation"):
+            raise PermanentError(
+                f"stale prepare for claim {claim}: claim prepare was already aborted at {entry.aborted_at}"
+            )
+
+    def is_expired(self, entry: ClaimEntry) -> bool:
+        """Whether an aborted attempt is old enough to be forgotten."""
+        return self._clock.now() - parse_timestamp(entry.aborted_at) >= ABORTED_FOR
+
+    def remember_aborted(self, uid: str, entry: ClaimEntry) -> None:
+        """Keep the attempt as given up (rule NV-167)."""
+        aborted_at = timestamp(self._clock.now())
+        self._checkpoint.put(uid, replace(entry, state=ClaimState.ABORTED, aborted_at=aborted_at))
+
+    def choose(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[tuple[Result, Config]]:
+        """The config of each result. Undecodable configs are permanent failures (rules NV-160, NV-172)."""
+        if not results:
+            raise PermanentError("invalid spec, no devices")
+        try:
+            offered = configs.candidates(claim.allocation, self.driver)
+        except configs.DecodeError as error:
+            raise PermanentError(str(error)) from error
+        chosen = []
+        for result in results:
+            kind = _KINDS.get(result.device)
+            if kind is None:
+                raise NotYetError(f"requested device is not allocatable: {result.device}")
+            config = configs.select(offered, request=result.request, device=result.device, kind=kind)
+            configs.validate(config)
+            chosen.append((result, config))
+        return chosen
+
+    def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
+        """A channel or daemon that another completed claim holds must be waited for (rule NV-164)."""
+        wanted = {result.device for result in results if not result.admin_access}
+        for other_uid, entry in held.items():
+            if other_uid == uid or entry.state is not ClaimState.COMPLETED:
+                continue
+            for result in own_results(entry.status, self.driver):
+                if not result.admin_access and result.device in wanted:
+                    raise NotYetError(
+                        f"requested device {result.device} is already allocated to different claim {other_uid}"
+                    )
+
+    def edits(self, claim: AllocatedClaim, result: Result, config: Config) -> _Edits:
+        """What a container gets for one result."""
+        if isinstance(config, ComputeDomainDaemonConfig):
+            return self.daemon_edits(claim, config)
+        if isinstance(config, ComputeDomainChannelConfig):
+            return self.channel_edits(claim, config)
+        raise PermanentError(f"{type(config).__name__} configures no device of {self.driver}")
+
+    def channel_edits(self, claim: AllocatedClaim, config: ComputeDomainChannelConfig) -> _Edits:
+        """Join the domain, wait until the node is ready in it, and give the channel (rules NV-158 to NV-163)."""
+        domain = self._membership.check_domain(config.domain_id, claim_namespace=claim.namespace)
+        self._membership.join(config.domain_id)
+        self._membership.check_ready(domain)
+        if not self._clique_id():
+            return _Edits(None, ())  # no fabric: the workload runs without IMEX (rule NV-170)
+        nodes = self._channels.nodes(config.allocation_mode)
+        return _Edits({"deviceNodes": nodes}, (self._cdi.device_id(claim.uid, CHANNEL),))
+
+    def daemon_edits(self, claim: AllocatedClaim, config: ComputeDomainDaemonConfig) -> _Edits:
+        """Configuration folder and environment of a domain's daemon (rules NV-156, NV-157)."""
+        domain = self._membership.domain(config.domain_id)
+        if domain is None:
+            raise NotYetError(f"ComputeDomain not found: {config.domain_id}")
+        folder = self._data_dir / "domains" / uid_of(domain)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(folder / "imexd.cfg.tmpl", _DAEMON_CONFIG.encode(), mode=0o600)
+        edits: Obj = {
+            "env": [
+                f"CLIQUE_ID={self._clique_id()}",
+                f"COMPUTE_DOMAIN_UUID={uid_of(domain)}",
+                f"COMPUTE_DOMAIN_NAME={name_of(domain)}",
+                f"COMPUTE_DOMAIN_NAMESPACE={namespace_of(domain)}",
+            ],
+            "mounts": [
+                {"hostPath": str(folder), "containerPath": "/imexd", "options": ["rw", "nosuid", "nodev", "bind"]}
+            ],
+        }
+        management = self._root.procfs / "driver/nvidia/capabilities/fabric-imex-mgmt"
+        if self._clique_id() and management.is_file():
+            edits["deviceNodes"] = [self._root.capability_node(management)]
+        base = f"{self._base_cdi.kind}=all"
+        return _Edits(edits, (base, self._cdi.device_id(claim.uid, DAEMON)))
+
+    def write_spec(
+        self, claim: AllocatedClaim, chosen: Sequence[tuple[Result, Config]], edits: Sequence[_Edits]
+    ) -> None:
+        """Write the claim's CDI spec, if there is anything to say."""
+        devices = {
+            result.device: {
+                "name": self._cdi.device_name(claim.uid, result.device),
+                "containerEdits": edit.container,
+            }
+            for (result, _), edit in zip(chosen, edits, strict=True)
+            if edit.container is not None
+        }
+        if devices:
+            self._cdi.write(claim.uid, list(devices.values()), {"env": ["NVIDIA_VISIBLE_DEVICES=void"]})
+
+    def leave_domains(self, uid: str, entry: ClaimEntry) -> None:
+        """Take the node out of the domains that the claim's channels joined, unless another claim still needs them."""
+        others = {
+            domain
+            for other_uid, other in self._checkpoint.claims().items()
+            if other_uid != uid and other.state is not ClaimState.ABORTED
+            for domain in self.domains_of(other)
+        }
+        for domain in self.domains_of(entry) - others:
+            self._membership.leave(domain)
+
+    def domains_of(self, entry: ClaimEntry) -> set[str]:
+        """The domains that a claim's channel results name. Unknown fields do not matter here: the claim must end."""
+        results = own_results(entry.status, self.driver)
+        if not any(result.device == CHANNEL for result in results):
+            return set()
+        found = set()
+        for item in ((entry.status.get("allocation") or {}).get("devices") or {}).get("config") or ():
+            opaque = item.get("opaque") or {}
+            if opaque.get("driver") != self.driver:
+                continue
+            try:
+                config = configs.decode(opaque.get("parameters"), strict=False)
+            except configs.DecodeError:
+                continue  # it never joined anything
+            if isinstance(config, ComputeDomainChannelConfig) and config.domain_id:
+                found.add(config.domain_id)
+        return found
+
+    # -- at start and from time to time ----------------------------------------------------------------------------
+
+    def repair(self) -> None:
+        """Check the checkpoint, remove specs without a claim, and write the base spec (rule NV-156)."""
+        with self._lock.hold():
+            self._checkpoint.open()
+            for uid in self._cdi.clean(self._checkpoint.claims()):
+                log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
+            nodes = [
+                self._root.node(path.name, major=195, minor=int(path.name.removeprefix("nvidia")))
+                for path in sorted(self._root.dev.glob("nvidia[0-9]*"))
+            ]
+            edits = {"env": ["NVIDIA_VISIBLE_DEVICES=void"], "deviceNodes": [*nodes, *self._root.control_nodes()]}
+            self._base_cdi.write("base", [{"name": "all", "containerEdits": edits}], {})
+
+    def clean_stale(self) -> list[str]:
+        """Forget expired aborted attempts and claims that vanished before they were complete (NV-104, NV-169)."""
+        cleaned = []
+        for uid, entry in self._checkpoint.claims().items():
+            if entry.state is ClaimState.ABORTED and self.is_expired(entry):
+                with self._lock.hold():
+                    self._checkpoint.drop(uid)
+                cleaned.append(uid)
+            elif entry.state is ClaimState.STARTED and entry.name and self.is_gone(uid, entry):
+                self.unprepare(uid)
+                cleaned.append(uid)
+        return cleaned
+
+    def is_gone(self, uid: str, entry: ClaimEntry) -> bool:
+        """Whether the API has no such claim any more."""
+        return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False
+
+
+def domain_id(config: Config) -> str:
+    """The domain that a config names."""
+    return config.domain_id if isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig) else ""

@@ -1,0 +1,137 @@
+"""A node's membership in a ComputeDomain: which domain it belongs to, and whether it is ready there.
+
+Reads ComputeDomains and cliques through informers that it owns between `start` and `stop`; writes one label of its
+own Node.
+
+Source: cmd/compute-domain-kubelet-plugin computedomain.go at 95932046; rules NV-158, NV-159, NV-161, NV-165, NV-166.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.informer import Change, Informer
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
+from reference_impl.compute_domain import cliques, status
+from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, domain_of, shown
+
+_SYNCED = 30.0
+
+
+class PermanentError(Exception):
+    """Trying again cannot help; the claim fails at once."""
+
+
+class NotYetError(Exception):
+    """The claim must wait for something."""
+
+
+class Membership:
+    """The fabric as one node sees it. `on_change` is called when a waiting claim may have become possible."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        node_name: str,
+        driver_namespace: str,
+        on_change: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._node_name = node_name
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._domains = Informer(client, COMPUTE_DOMAINS, clock=clock)
+        self._cliques = Informer(client, COMPUTE_DOMAIN_CLIQUES, namespace=driver_namespace, clock=clock)
+
+    def start(self) -> None:
+        """Begin to watch; returns when the first lists are in. Raises TimeoutError when the CRDs are missing."""
+        self._domains.add_index("uid", lambda domain: [uid_of(domain)])
+        for informer in (self._domains, self._cliques):
+            informer.on_change(self._changed)
+            informer.start()
+        for informer in (self._domains, self._cliques):
+            if not informer.wait_synced(_SYNCED):
+                self.stop()
+                raise TimeoutError(
+                    f"the API server did not list {informer.resource} within {_SYNCED:g} s; is its CRD installed?"
+                )
+
+    def stop(self) -> None:
+        """End the watches. Idempotent."""
+        self._domains.stop()
+        self._cliques.stop()
+
+    def _changed(self, change: Change) -> None:
+        self._on_change()
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def domain(self, uid: str) -> Obj | None:
+        """The ComputeDomain of that uid, also one that the watch has not seen yet."""
+        for known in self._domains.by_index("uid", uid):
+            return known
+        return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
+
+    def check_domain(self, uid: str, *, claim_namespace: str) -> Obj:
+        """The domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159)."""
+        domain = self.domain(uid)
+        if domain is None:
+            raise PermanentError(f"ComputeDomain not found: {uid}")
+        if namespace_of(domain) != claim_namespace:
+            raise PermanentError(
+                f"the ResourceClaim's namespace is different than the ComputeDomain's namespace: "
+                f"{claim_namespace}, but {shown(domain)}"
+            )
+        return domain
+
+    def check_ready(self, domain: Obj) -> None:
+        """Raise NotYetError until this node's daemon is ready in the domain (rules NV-161, NV-162)."""
+        if not self.is_ready(domain):
+            raise NotYetError(f"node {self._node_name} is not ready in ComputeDomain {shown(domain)} yet")
+
+    def is_ready(self, domain: Obj) -> bool:
+        """Whether the node is Ready in one of the domain's cliques, or in its status where there is no clique."""
+        own = [clique for clique in self._cliques.list() if domain_of(clique) == uid_of(domain)]
+        return cliques.is_node_ready(own, self._node_name) or status.is_node_ready(domain, self._node_name)
+
+    # -- the node's label ------------------------------------------------------------------------------------------
+
+    def join(self, uid: str) -> None:
+        """Label the own node for a domain, which brings a daemon to it. Raises NotYetError when it is another's."""
+        with self._lock:
+            node = self._client.get(NODES, self._node_name)
+            current = domain_of(node)
+            if current == uid:
+                return
+            self.check_free(current, uid)
+            self._label(node, {DOMAIN_LABEL: uid})
+
+    def check_free(self, current: str, uid: str) -> None:
+        """Refuse to take a node from another domain (rule NV-165)."""
+        if current:
+            raise NotYetError(f"node {self._node_name} is labelled for another ComputeDomain: {current}, not {uid}")
+
+    def leave(self, uid: str) -> None:
+        """Take the label off, if it is that domain's (rule NV-166)."""
+        with self._lock:
+            node = self._client.find(NODES, self._node_name)
+            if node is not None and domain_of(node) == uid:
+                self._label(node, {DOMAIN_LABEL: None})
+
+    def show_clique(self, clique_id: str) -> None:
+        """Label the own node with its clique; no label when it has none."""
+        with self._lock:
+            node = self._client.get(NODES, self._node_name)
+            current = (meta(node).get("labels") or {}).get(NODE_CLIQUE_LABEL)
+            if current != (clique_id or None):
+                self._label(node, {NODE_CLIQUE_LABEL: clique_id or None})
+
+    def _label(self, node: Obj, labels: Obj) -> None:
+        # The resource version makes a label that somebody set meanwhile a conflict, not a loss.
+        metadata = {"labels": labels, "resourceVersion": meta(node).get("resourceVersion")}
+        self._client.patch(NODES, self._node_name, {"metadata": metadata})

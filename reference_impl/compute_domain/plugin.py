@@ -1,0 +1,259 @@
+"""The kubelet plugin for `compute-domain.nvidia.com` as one part, and the waiting that its claims need.
+
+A channel claim labels its node, which brings an IMEX daemon, which takes a while: the call waits for it, within the
+time that a kubelet gives. The plugin owns its threads and sockets between `start` and `stop`; slices and prepared
+claims stay.
+
+Source: cmd/compute-domain-kubelet-plugin driver.go at 95932046; rules NV-161, NV-162, NV-164.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import Clock
+from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
+from dra_api.transport import TransportError
+from reference_impl.compute_domain.channels import ChannelPreparer, published_devices
+from reference_impl.compute_domain.fabric import Channels, clique_id
+from reference_impl.compute_domain.membership import Membership, PermanentError
+from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+from reference_impl.kubelet_plugin.discovery import Nvml
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.options import KubeletPluginOptions
+from reference_impl.kubelet_plugin.service import DriverService
+from reference_impl.kubelet_plugin.slices import SlicePublisher, layout
+
+log = logging.getLogger(__name__)
+
+_FIRST_PUBLICATION = 10.0
+_MIN_BACKOFF = 0.25
+_MAX_BACKOFF = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeDomainPluginOptions:
+    """Where the plugin lives and how long it waits.
+
+    Arguments:
+        node: folders and names; its `driver_name` is `compute-domain.nvidia.com`.
+        driver_namespace: where cliques are.
+        clique_id: the node's clique when NVML shall not be asked; empty says that there is no fabric.
+        patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its answer, which a
+            kubelet with the same limit never sees; a second less lets the reason arrive.
+    """
+
+    node: KubeletPluginOptions
+    driver_namespace: str = DRIVER_NAMESPACE
+    clique_id: str | None = None
+    patience: float = field(default=44.0)
+
+
+class WaitingService(DriverService):
+    """Tries the claims of a call again until each succeeded, failed for good, or time is up."""
+
+    def __init__(
+        self,
+        *,
+        claims: ClaimReader,
+        preparer: ChannelPreparer,
+        clock: Clock,
+        patience: float,
+        stopping: threading.Event,
+    ) -> None:
+        super().__init__(claims=claims, preparer=preparer)
+        self._channels = preparer
+        self._reader = claims
+        self._clock = clock
+        self._patience = patience
+        self._stopping = stopping
+        self._changed = threading.Condition()
+        self._changes = 0
+
+    def changed(self) -> None:
+        """Something happened that a waiting claim may have waited for."""
+        with self._changed:
+            self._changes += 1
+            self._changed.notify_all()
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Prepare claims, waiting where that may help."""
+        pending = [self._reader.fetch(reference) for reference in claims]
+        answers: dict[str, PrepareResult] = {}
+        deadline = self._clock.monotonic() + self._patience
+        backoff = _MIN_BACKOFF
+        while pending:
+            seen = self._changes
+            waiting: list[tuple[AllocatedClaim, Exception]] = []
+            for claim in pending:
+                try:
+                    answers[claim.uid] = PrepareResult(self._channels.prepare(claim))
+                except PermanentError as error:
+                    answers[claim.uid] = self.failed(claim, error)
+                except Exception as error:
+                    waiting.append((claim, error))
+            remaining = deadline - self._clock.monotonic()
+            if not waiting or remaining <= 0 or self._stopping.is_set():
+                answers |= {claim.uid: self.failed(claim, error) for claim, error in waiting}
+                break
+            pending = [claim for claim, _ in waiting]
+            self._wait(seen, min(backoff, remaining))
+            backoff = min(backoff * 2, _MAX_BACKOFF)
+        return answers
+
+    def failed(self, claim: AllocatedClaim, error: Exception) -> PrepareResult:
+        """The answer for a claim that was given up."""
+        log.warning("claim %s: %s", claim, error)
+        return PrepareResult(error=f"error preparing devices for claim {claim}: prepare devices failed: {error}")
+
+    def unprepare_one(self, reference: ClaimRef) -> str:
+        """Undo one claim; others may have waited for its channel."""
+        answer = super().unprepare_one(reference)
+        self.changed()
+        return answer
+
+    def _wait(self, seen: int, seconds: float) -> None:
+        deadline = self._clock.monotonic() + seconds
+        with self._changed:
+            while self._changes == seen and not self._stopping.is_set():
+                remaining = deadline - self._clock.monotonic()
+                if remaining <= 0:
+                    return
+                self._clock.condition_wait(self._changed, remaining)
+
+
+class ComputeDomainPlugin:
+    """A DRA driver for IMEX channels on one node. `nvml` has pynvml's names and may be None if `clique_id` is given."""
+
+    def __init__(
+        self, client: KubeClient, *, clock: Clock, nvml: ModuleType | None, options: ComputeDomainPluginOptions
+    ) -> None:
+        node = options.node
+        self.name = f"compute-domain plugin {node.driver_name} on {node.node_name}"
+        self.options = options
+        self._clock = clock
+        self._client = client.as_agent("compute-domain-kubelet-plugin")
+        self._nvml = nvml
+        self._clique_id = options.clique_id or ""
+        self._stopping = threading.Event()
+        self._ending: ExitStack | None = None
+        root = DriverRoot(node.driver_root)
+        claims = ClaimReader(self._client)
+        self._channels = Channels(root)
+        self.membership = Membership(
+            self._client,
+            clock=clock,
+            node_name=node.node_name,
+            driver_namespace=options.driver_namespace,
+            on_change=self._changed,
+        )
+        vendor = f"k8s.{node.driver_name}"
+        self.preparer = ChannelPreparer(
+            driver=node.driver_name,
+            data_dir=node.data_dir,
+            clock=clock,
+            claims=claims,
+            checkpoint=Checkpoint(node.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
+            cdi=CdiFolder(node.cdi_root, vendor=vendor),
+            base_cdi=CdiFolder(node.cdi_root, vendor=vendor, cdi_class="device"),
+            root=root,
+            channels=self._channels,
+            membership=self.membership,
+            lock=NodeLock(node.data_dir / "pu.lock", clock=clock, timeout=node.lock_timeout),
+            clique_id=lambda: self._clique_id,
+        )
+        self.service = WaitingService(
+            claims=claims, preparer=self.preparer, clock=clock, patience=options.patience, stopping=self._stopping
+        )
+        self.publisher = SlicePublisher(
+            self._client,
+            clock=clock,
+            driver=node.driver_name,
+            node_name=node.node_name,
+            resync_delay=node.resync_delay,
+            on_error=lambda error: log.error("%s: %s", self.name, error),
+        )
+        self.server: PluginServer | None = None
+
+    def start(self) -> None:
+        """Find the clique, repair, serve, register and publish. Raises PartError when the fabric cannot be used."""
+        if self._ending is not None:
+            return
+        node = self.options.node
+        with ExitStack() as ending:
+            node.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            node.data_dir.chmod(0o700)
+            self._clique_id = self.find_clique()
+            if self._clique_id:
+                self._channels.check()
+            self.preparer.repair()
+            self.membership.start()
+            ending.callback(self.membership.stop)
+            self.server = PluginServer(
+                self.service,
+                node.driver_name,
+                node.plugin_socket,
+                node.registration_socket,
+                versions=node.versions,
+                serialize=False,  # an Unprepare must get through while a Prepare waits for it
+                clock=self._clock,
+            )
+            self.server.start()
+            ending.callback(self.server.stop)
+            self.publisher.start()
+            ending.callback(self.publisher.stop)
+            self.publisher.publish(layout(published_devices()))
+            keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
+            keeper.start()
+            ending.callback(keeper.join)
+            ending.callback(self._end_waits)
+            self._ending = ending.pop_all()
+        if not self.publisher.wait_published(_FIRST_PUBLICATION):
+            log.warning("%s: no slice published yet; does the Node object exist?", self.name)
+
+    def stop(self) -> None:
+        """Leave the kubelet and end all threads; prepared claims, slices and labels stay. Idempotent."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            ending.close()
+
+    def find_clique(self) -> str:
+        """The node's clique: what the options say, else what NVML says."""
+        if self.options.clique_id is not None or self._nvml is None:
+            return self.options.clique_id or ""
+        nvml = Nvml(self._nvml)
+        nvml.open()
+        try:
+            return clique_id(nvml)
+        finally:
+            nvml.close()
+
+    def _changed(self) -> None:
+        self.service.changed()
+
+    def _end_waits(self) -> None:
+        self._stopping.set()
+        self.service.changed()
+
+    def _keep(self) -> None:
+        """Show the clique on the Node, which may not exist yet, and clean up from time to time."""
+        shown = False
+        while True:
+            try:
+                self.preparer.clean_stale()
+                self.membership.show_clique(self._clique_id)
+                shown = True
+            except (ApiError, TransportError, OSError) as error:
+                log.debug("%s: %s; will try again", self.name, error)
+            if self._clock.wait(self._stopping, self.options.node.cleanup_interval if shown else 1.0):
+                return

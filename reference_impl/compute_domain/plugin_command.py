@@ -1,0 +1,34 @@
+"""Run the kubelet plugin for compute-domain.nvidia.com (IMEX channels) on a node."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from reference_impl.compute_domain.objects import DRIVER, DRIVER_NAMESPACE
+from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
+from reference_impl.kubelet_plugin.command import add_node_arguments, node_options
+from reference_impl.kubelet_plugin.options import FeatureGates
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the part's own options."""
+    add_node_arguments(parser, driver=DRIVER)
+    parser.add_argument("--namespace", default=DRIVER_NAMESPACE, help="the driver's namespace (default: %(default)s)")
+    parser.add_argument(
+        "--clique-id",
+        metavar="ID",
+        help="simulate this NVLink clique, <cluster uuid>.<number>, instead of asking NVML; '' for none",
+    )
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the part, not yet started."""
+    options = ComputeDomainPluginOptions(
+        node=node_options(args, gates=FeatureGates()), driver_namespace=args.namespace, clique_id=args.clique_id
+    )
+    nvml = importlib.import_module("pynvml") if args.clique_id is None else None
+    return ComputeDomainPlugin(client, clock=clock, nvml=nvml, options=options)
