@@ -1,0 +1,144 @@
+"""The webhook: rules NV-129 to NV-141, over HTTP and over TLS."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from reference_impl.kubelet_plugin.configs import EnabledSharing
+from reference_impl.runtime import PartError
+from reference_impl.webhook import Webhook, WebhookOptions
+from reference_impl.webhook.review import answer
+
+GOOD = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
+TIME_SLICING = {**GOOD, "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}}}
+
+
+def config(parameters: Any, driver: str = "gpu.nvidia.com") -> dict[str, Any]:
+    return {"opaque": {"driver": driver, "parameters": parameters}}
+
+
+def review(*configs: Any, plural: str = "resourceclaims", version: str = "v1") -> dict[str, Any]:
+    spec: dict[str, Any] = {"devices": {"config": list(configs)}}
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "resource": {"group": "resource.k8s.io", "version": version, "resource": plural},
+            "object": {"spec": {"spec": spec} if plural == "resourceclaimtemplates" else spec},
+        },
+    }
+
+
+def verdict(body: dict[str, Any], **gates: bool) -> dict[str, Any]:
+    response: dict[str, Any] = answer(body, gates=EnabledSharing(**gates))["response"]
+    assert response["uid"] == "u-1"
+    return response
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_a_good_config_is_admitted(version: str) -> None:
+    assert verdict(review(config(GOOD), version=version)) == {"uid": "u-1", "allowed": True}
+
+
+def test_bad_configs_are_all_named() -> None:
+    found = verdict(review(config({**GOOD, "x": 1}), config(GOOD), config({"kind": "Foo"})))
+    assert not found["allowed"]
+    assert found["status"]["reason"] == "Invalid"
+    message = found["status"]["message"]
+    assert message.startswith("2 configs failed to validate: ")
+    assert "spec.devices.config[0].opaque.parameters" in message
+    assert 'unknown field "x"' in message
+    assert "; object at spec.devices.config[2]" in message
+
+
+def test_a_templates_paths_name_both_specs() -> None:
+    found = verdict(review(config({}), plural="resourceclaimtemplates"))
+    assert "spec.spec.devices.config[0]" in found["status"]["message"]
+
+
+def test_other_drivers_are_not_looked_at() -> None:
+    assert verdict(review(config({"what": "ever"}, "compute-domain.nvidia.com"), config(3, "other")))["allowed"]
+
+
+def test_other_resources_are_a_bad_request() -> None:
+    assert verdict(review(plural="pods"))["status"]["reason"] == "BadRequest"
+    assert verdict(review(version="v9"))["status"]["reason"] == "BadRequest"
+
+
+def test_vfio_and_misplaced_fields_are_refused() -> None:
+    assert "recognized" in verdict(review(config({**GOOD, "kind": "VfioDeviceConfig"})))["status"]["message"]
+    mig = {**TIME_SLICING, "kind": "MigDeviceConfig"}
+    assert "sharing.timeSlicingConfig" in verdict(review(config(mig)), time_slicing=True)["status"]["message"]
+
+
+def test_a_gate_that_is_off_is_named() -> None:
+    assert "TimeSlicingSettings" in verdict(review(config(TIME_SLICING)))["status"]["message"]
+    assert verdict(review(config(TIME_SLICING)), time_slicing=True)["allowed"]
+
+
+@pytest.fixture
+def server() -> Iterator[Webhook]:
+    webhook = Webhook(options=WebhookOptions())
+    webhook.start()
+    yield webhook
+    webhook.stop()
+    webhook.stop()
+
+
+def post(webhook: Webhook, body: bytes, content_type: str, *, tls: ssl.SSLContext | None = None) -> tuple[int, bytes]:
+    assert webhook.address
+    scheme = "https" if tls else "http"
+    url = f"{scheme}://{webhook.address[0]}:{webhook.address[1]}/validate-resource-claim-parameters"
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": content_type})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=tls) as found:  # noqa: S310
+            return found.status, found.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_http_says_what_is_wrong_with_a_request(server: Webhook) -> None:
+    body = orjson.dumps(review(config(GOOD)))
+    status, answered = post(server, body, "application/json")
+    assert (status, orjson.loads(answered)["response"]["allowed"]) == (200, True)
+    assert post(server, body, "text/plain")[0] == 415
+    assert post(server, b"{", "application/json")[0] == 400
+    assert post(server, b"{}", "application/json")[0] == 400
+
+
+def test_it_speaks_tls(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not on this machine: no certificate to test with")
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject, *files],
+        check=True,
+        capture_output=True,
+    )
+    webhook = Webhook(options=WebhookOptions(certificate=certificate, key=key))
+    webhook.start()
+    try:
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        assert post(webhook, orjson.dumps(review()), "application/json", tls=trusting)[0] == 200
+    finally:
+        webhook.stop()
+
+
+def test_a_broken_certificate_is_one_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "tls.crt"
+    broken.write_text("nonsense")
+    with pytest.raises(PartError, match="cannot use the certificate"):
+        Webhook(options=WebhookOptions(certificate=broken, key=broken)).start()
