@@ -1,12 +1,13 @@
 """Build hook: compile `fake_nvml/src/*.c` into `fake_nvml/lib/` for wheels and editable installs.
 
-Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C compiler
-(`$CC`, else `cc`) is used where there is one; else the build asks for `ziglang` and uses its C compiler. `build_library()`
-does the same in place for a checkout: `python -m fake_nvml.build`.
+Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C
+compiler (`$CC`, else `cc`) is used where there is one; else the build asks for `ziglang` and uses its C compiler.
+`build_library()` does the same in place for a checkout: `python -m fake_nvml.build`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shlex
@@ -15,12 +16,21 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
-    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-except ImportError:  # not a build: only build_library() is wanted
-    BuildHookInterface = object  # type: ignore[assignment, misc]
+if TYPE_CHECKING:
+
+    class BuildHookInterface:
+        """What is used here of hatchling's class."""
+
+        root: str
+        target_name: str
+
+else:
+    try:
+        from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+    except ImportError:  # not a build: only build_library() is wanted
+        BuildHookInterface = object
 
 LIBRARY = "libnvidia-ml.so.1"
 CONTROL = "libfakenvml-control.so"
@@ -42,7 +52,7 @@ _FLAGS = [
 
 
 def find_compiler() -> list[str] | None:
-    """The compiler command: `$CC`, `cc`, `gcc`, `clang`, or zig's from an installed `ziglang`; None if there is none."""
+    """The compiler command: `$CC`, `cc`, `gcc`, `clang`, or that of an installed `ziglang`; None if there is none."""
     named = os.environ.get("CC")
     if named:
         return shlex.split(named)
@@ -50,14 +60,14 @@ def find_compiler() -> list[str] | None:
         found = shutil.which(name)
         if found:
             return [found]
-    try:
-        import ziglang  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("ziglang") is None:
         return None
     return [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.17"]
 
 
-def build_library(root: Path | None = None, *, compiler: list[str] | None = None, extra: tuple[str, ...] = ()) -> list[Path]:
+def build_library(
+    root: Path | None = None, *, compiler: list[str] | None = None, extra: tuple[str, ...] = ()
+) -> list[Path]:
     """Compile both shared libraries in place.
 
     Args:
@@ -72,7 +82,9 @@ def build_library(root: Path | None = None, *, compiler: list[str] | None = None
     source, out = root / "fake_nvml" / "src", root / "fake_nvml" / "lib"
     command = compiler or find_compiler()
     if command is None:
-        raise SystemExit("fake_nvml needs a C compiler to build: install gcc or clang, set CC, or `pip install ziglang`")
+        raise SystemExit(
+            "fake_nvml needs a C compiler to build: install gcc or clang, set CC, or `pip install ziglang`"
+        )
     out.mkdir(exist_ok=True)
     targets = [
         (LIBRARY, sorted(source.glob("*.c")), [f"-Wl,-soname,{LIBRARY}", "-ldl"]),
@@ -94,7 +106,7 @@ def build_library(root: Path | None = None, *, compiler: list[str] | None = None
     return written
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[misc, type-arg]
+class CustomBuildHook(BuildHookInterface):
     """Hatchling's entry point; see the module."""
 
     PLUGIN_NAME = "custom"

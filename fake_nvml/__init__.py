@@ -6,16 +6,16 @@
         node.inject_xid(0, 79)                    # seen by every process of the node at once
         subprocess.run([...], env={**os.environ, **node.env()})   # any program, its own process
 
-On real hardware the same callers use `load_pynvml(None)` and get NVIDIA's library. Several nodes live side by side, in one
-process or many; each ends with its `close`.
+On real hardware the same callers use `load_pynvml(None)` and get NVIDIA's library. Several nodes live side by side,
+in one process or many; each ends with its `close`.
 """
 
 from __future__ import annotations
 
 from fake_nvml.binding import load_pynvml
-from fake_nvml.library import library_path
 from fake_nvml.errors import FakeNvmlError, InventoryError, LibraryMissingError, StateError
 from fake_nvml.inventory import Inventory, inventory_names
+from fake_nvml.library import library_path
 from fake_nvml.node import GpuView, Node
 
 __all__ = [

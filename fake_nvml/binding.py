@@ -1,12 +1,12 @@
 """Unmodified `pynvml` for one node, for many nodes of one process, or for real hardware.
 
-`pynvml` loads one library per process and keeps it in a module global. `load_pynvml(node)` executes a fresh copy of the
-installed module, from its own unpatched source, whose library is a copy of the fake that is bound to that node; its global
-state, refcount and exception classes are its own. So an in-process driver for each of many nodes can run at once: hand it
-the module instead of importing `pynvml`, and catch that module's `NVMLError`.
+`pynvml` loads one library per process and keeps it in a module global. `load_pynvml(node)` executes a fresh copy of
+the installed module, from its own unpatched source, whose library is a copy of the fake that is bound to that node;
+its global state, refcount and exception classes are its own. So an in-process driver for each of many nodes can run
+at once: hand it the module instead of importing `pynvml`, and catch that module's `NVMLError`.
 
-A copied module and library stay loaded until the process ends (a thread may still be inside a call); after `Node.close`
-their calls answer Driver Not Loaded.
+A copied module and library stay loaded until the process ends (a thread may still be inside a call); after
+`Node.close` their calls answer Driver Not Loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """GPU models: what every GPU of one kind answers, and its MIG profile table.
 
-Read from `boards/*.yaml`. There each group of values carries its source and whether it was verified on hardware; a board
-may extend another. "N/A" as a value means that the GPU answers Not Supported. Loaded boards are immutable.
+Read from `boards/*.yaml`. There each group of values carries its source and whether it was verified on hardware; a
+board may extend another. "N/A" as a value means that the GPU answers Not Supported. Loaded boards are immutable.
 """
 
 from __future__ import annotations
@@ -162,9 +162,25 @@ def _groups(document: Document) -> dict[str, Value]:
     return values
 
 
-_PROFILE_KEYS: Final = (
-    "enum id name slices instances memory_mib sm ce dec enc jpeg ofa size starts p2p verified note"
-).split()
+_PROFILE_KEYS: Final = [
+    "enum",
+    "id",
+    "name",
+    "slices",
+    "instances",
+    "memory_mib",
+    "sm",
+    "ce",
+    "dec",
+    "enc",
+    "jpeg",
+    "ofa",
+    "size",
+    "starts",
+    "p2p",
+    "verified",
+    "note",
+]
 
 
 def _profiles(document: Document, raw: Any, values: Mapping[str, Value]) -> tuple[MigProfile, ...]:
@@ -180,9 +196,24 @@ def _profiles(document: Document, raw: Any, values: Mapping[str, Value]) -> tupl
         document.known(where, row, _PROFILE_KEYS)
         numbers = {
             key: _number(document, (*where, key), row.get(key))
-            for key in "enum id slices instances memory_mib sm ce dec enc jpeg ofa size".split()
+            for key in [
+                "enum",
+                "id",
+                "slices",
+                "instances",
+                "memory_mib",
+                "sm",
+                "ce",
+                "dec",
+                "enc",
+                "jpeg",
+                "ofa",
+                "size",
+            ]
         }
-        starts = [_number(document, (*where, "starts"), s) for s in document.sequence((*where, "starts"), row.get("starts"))]
+        starts = [
+            _number(document, (*where, "starts"), s) for s in document.sequence((*where, "starts"), row.get("starts"))
+        ]
         if numbers["enum"] >= MAX_PROFILES:
             raise document.error((*where, "enum"), f"must be below {MAX_PROFILES}")
         if numbers["size"] < 1 or any(start + numbers["size"] > 8 for start in starts):

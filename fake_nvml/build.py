@@ -1,6 +1,7 @@
 """`python -m fake_nvml.build`: compile the library in a checkout, in place.
 
-A wheel carries the compiled library; this is for a source tree whose editable install was made before a change to `src/`.
+A wheel carries the compiled library; this is for a source tree whose editable install was made before a change to
+`src/`.
 """
 
 from __future__ import annotations

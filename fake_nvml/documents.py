@@ -56,9 +56,14 @@ def kind_of(value: Any) -> str:
     """How a person would call the type of `value`."""
     if value is None:
         return "nothing"
-    return {dict: "a mapping", list: "a list", str: "a text", bool: "true or false", int: "a whole number", float: "a number"}.get(
-        type(value), type(value).__name__
-    )
+    return {
+        dict: "a mapping",
+        list: "a list",
+        str: "a text",
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+    }.get(type(value), type(value).__name__)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -1,8 +1,9 @@
 """The files a driver installs beside NVML: a tree with the library, /dev and /proc/driver/nvidia.
 
-Made with the node and removed with it. Device files are character devices where this process may make them; else they are
-empty plain files of the same name, which is enough for programs that only look for them. Majors: 195 for nvidiactl and
-nvidiaN (seen on an H200 machine); the dynamic ones are this module's choice and are listed in `proc/devices`.
+Made with the node and removed with it. Device files are character devices where this process may make them; else
+they are empty plain files of the same name, which is enough for programs that only look for them. Majors: 195 for
+nvidiactl and nvidiaN (seen on an H200 machine); the dynamic ones are this module's choice and are listed in
+`proc/devices`.
 """
 
 from __future__ import annotations
@@ -62,9 +63,12 @@ def create(root: Path, library: Path, state: State) -> None:
     proc = root / "proc" / "driver" / "nvidia"
     proc.mkdir(parents=True)
     (proc / "version").write_text(
-        f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (fake_nvml)\n", encoding="ascii"
+        f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (fake_nvml)\n",
+        encoding="ascii",
     )
-    (proc / "params").write_text("ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n", encoding="ascii")
+    (proc / "params").write_text(
+        "ModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n", encoding="ascii"
+    )
     for index, minor in enumerate(minors):
         _gpu_information(proc, state, index, minor)
     capabilities = proc / "capabilities"

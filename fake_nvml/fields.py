@@ -1,7 +1,8 @@
 """Names of every value a fake GPU carries: one number or one text each, with its unit and the NVML call that reads it.
 
 The order is the layout: `layout.py` sizes the arrays from it and `src/gen_layout.py` writes the same order into the
-C header, so a new field is appended, never inserted, within one layout version. Nothing here lives longer than an import.
+C header, so a new field is appended, never inserted, within one layout version. Nothing here lives longer than an
+import.
 """
 
 from __future__ import annotations
@@ -189,4 +190,6 @@ STRINGS: Final[dict[str, str]] = {
 NODE_STRINGS: Final[tuple[str, ...]] = ("driver_version", "nvml_version", "driver_branch")
 
 #: Fields whose value is signed.
-SIGNED: Final[frozenset[str]] = frozenset({"numa_node", "margin_temperature", "gpc_clock_offset", "memory_clock_offset"})
+SIGNED: Final[frozenset[str]] = frozenset(
+    {"numa_node", "margin_temperature", "gpc_clock_offset", "memory_clock_offset"}
+)

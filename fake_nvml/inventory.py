@@ -1,8 +1,8 @@
 """A node's GPUs as written down in YAML: which boards, where they sit, what differs.
 
-Read from `inventories/*.yaml` or a user's file, checked completely, and turned into immutable values; `state.py` renders
-them. Texts `auto` for uuid and serial are made from the node's name, so that two nodes of one inventory differ and one
-node is the same in every run.
+Read from `inventories/*.yaml` or a user's file, checked completely, and turned into immutable values; `state.py`
+renders them. Texts `auto` for uuid and serial are made from the node's name, so that two nodes of one inventory
+differ and one node is the same in every run.
 """
 
 from __future__ import annotations
@@ -109,7 +109,16 @@ def mig_uuid(gpu: str, gi: int, ci: int) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, f"{gpu}/{gi}/{ci}")
 
 
-_NODE_KEYS: Final = ["driver_version", "cuda_version", "driver_branch", "gpus", "about", "defaults", "source", "verified"]
+_NODE_KEYS: Final = [
+    "driver_version",
+    "cuda_version",
+    "driver_branch",
+    "gpus",
+    "about",
+    "defaults",
+    "source",
+    "verified",
+]
 _GPU_KEYS: Final = [
     "board",
     "bus",
@@ -174,7 +183,7 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
         raise document.error(place, f"must be `auto` or GPU- and a lower-case UUID; it is {uuid_text!r}")
     place, serial = at("serial")
     if serial is not None and not isinstance(serial, str):
-        raise document.error(place, f'must be a text (put it in quotes); it is {serial!r}')
+        raise document.error(place, f"must be a text (put it in quotes); it is {serial!r}")
     overrides: dict[str, int | str] = {}
     for scope in (("defaults", "values"), (*where, "values")):
         source = defaults.get("values", {}) if scope[0] == "defaults" else item.get("values", {})
@@ -256,18 +265,18 @@ def _cluster(document: Document, where: Path_, value: Any) -> bytes:
 
 def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[MigInstance, ...]:
     """A declared MIG layout, placed in the order written; the first entry that cannot be placed is named."""
-    taken, slices, media = 0, 0, False
+    taken, slices = 0, 0
     out: list[MigInstance] = []
     for index, item in enumerate(document.sequence(where, raw)):
         spot: Path_ = (*where, index)
-        entry = {"profile": item} if isinstance(item, str) else document.mapping(spot, item)
+        entry: dict[str, Any] = {"profile": item} if isinstance(item, str) else document.mapping(spot, item)
         document.known(spot, entry, ["profile", "start"])
         name = entry.get("profile")
         profile = board.profile(name) if isinstance(name, str) else None
         if profile is None:
             names = [row.name for row in board.profiles]
             raise document.error(spot, f"board {board.name} has no MIG profile {name!r}. {nearest(str(name), names)}")
-        wanted = [entry["start"]] if "start" in entry else list(reversed(profile.starts))
+        wanted: list[int] = [entry["start"]] if "start" in entry else list(reversed(profile.starts))
         if "start" in entry and entry["start"] not in profile.starts:
             raise document.error(spot, f"{name} can start at {list(profile.starts)}, not at {entry['start']!r}")
         used = sum(1 for done in out if done.profile.id == profile.id)
@@ -280,15 +289,12 @@ def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[M
             if start is None
             else "the compute slices of the GPU are used up"
             if slices + profile.slices > 7
-            else "the media engines are taken by an entry before it"
-            if profile.ofas and media
             else None
         )
         if reason is not None or start is None:
             raise document.error(spot, f"{name} cannot be placed: {reason}. Remove an entry or reorder the list")
         taken |= spans[start]
         slices += profile.slices
-        media = media or profile.ofas != 0
         out.append(MigInstance(profile=profile, start=start))
     return tuple(out)
 
@@ -303,6 +309,8 @@ def _unique(document: Document, gpus: tuple[GpuSpec, ...]) -> None:
         keys.append(("minor_number", minor))
         for key in keys:
             if key in seen:
-                where: Path_ = ("gpus", index, "values", key[0]) if key[0] == "minor_number" else ("gpus", index, key[0])
+                where: Path_ = (
+                    ("gpus", index, "values", key[0]) if key[0] == "minor_number" else ("gpus", index, key[0])
+                )
                 raise document.error(where, f"the same as GPU {seen[key]}; each GPU of a node has its own")
             seen[key] = index

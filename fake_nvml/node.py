@@ -1,8 +1,9 @@
 """A fake node: its folder, its shared state, and everything a test does to it.
 
-`Node.create` makes a folder (0700) that holds the state file, a driver root and copies of the library; the node lives until
-`close` (or the end of the `with` block), which tells every process that uses it that the driver is gone and removes the
-folder. `Node.open` attaches to a node that another process made, and leaves it in place when closed.
+`Node.create` makes a folder (0700) that holds the state file, a driver root and copies of the library; the node
+lives until `close` (or the end of the `with` block), which tells every process that uses it that the driver is gone
+and removes the folder. `Node.open` attaches to a node that another process made, and leaves it in place when
+closed.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from typing import Any, Final
 
 from fake_nvml import driver_root
 from fake_nvml.boards import NOT_SUPPORTED, check_value, describe_field
-from fake_nvml.library import library_path
 from fake_nvml.documents import nearest
 from fake_nvml.errors import FakeNvmlError, StateError
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory
 from fake_nvml.layout import MAX_FAULTS, MAX_LINKS, MAX_PROCESSES, State
+from fake_nvml.library import library_path
 from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, StateFile, Transaction, create_state, get_field, set_field
 from fake_nvml.xids import EVENT_DOUBLE_BIT_ECC, EVENT_XID, effects_of
 
@@ -104,7 +105,9 @@ class Node:
         self._closed = False
 
     @classmethod
-    def create(cls, inventory: Inventory | str | Path, directory: Path | str | None = None, *, name: str | None = None) -> Node:
+    def create(
+        cls, inventory: Inventory | str | Path, directory: Path | str | None = None, *, name: str | None = None
+    ) -> Node:
         """Make a node.
 
         Args:
@@ -246,7 +249,9 @@ class Node:
                 raise FakeNvmlError(f"GPU {gpu} has no NVLink {link}")
             entry.active = int(active)
 
-    def set_process(self, gpu: int | str, pid: int, *, memory: int, gi: int = NO_INSTANCE, ci: int = NO_INSTANCE) -> None:
+    def set_process(
+        self, gpu: int | str, pid: int, *, memory: int, gi: int = NO_INSTANCE, ci: int = NO_INSTANCE
+    ) -> None:
         """Let process `pid` hold `memory` bytes of a GPU (or of a MIG device); 0 bytes ends it."""
         with self._state.change() as txn:
             device = txn.state.gpus[self._index(txn.state, gpu)]
@@ -385,7 +390,10 @@ class Node:
         """A GPU reset: pending modes become current, MIG instances and processes are gone."""
         with self._state.change() as txn:
             device = txn.state.gpus[self._index(txn.state, gpu)]
-            for pending, current in (("ecc_mode_pending", "ecc_mode_current"), ("mig_mode_pending", "mig_mode_current")):
+            for pending, current in (
+                ("ecc_mode_pending", "ecc_mode_current"),
+                ("mig_mode_pending", "mig_mode_current"),
+            ):
                 value, rc = get_field(device, pending)
                 if rc == 0:
                     set_field(device, current, value)

@@ -1,8 +1,9 @@
 """The state file of a node: made from an inventory, read and changed in transactions.
 
-`create_state` writes a new file and renames it into place. `StateFile` maps it through the control library (the same C
-code that the fake NVML uses), so a change made here is one generation for every process, and a process killed inside a
-transaction leaves the former generation. The file lives until `Node.close`, which marks it dead before removing it.
+`create_state` writes a new file and renames it into place. `StateFile` maps it through the control library (the
+same C code that the fake NVML uses), so a change made here is one generation for every process, and a process
+killed inside a transaction leaves the former generation. The file lives until `Node.close`, which marks it dead
+before removing it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from fake_nvml.boards import NOT_SUPPORTED
-from fake_nvml.library import control_path
 from fake_nvml.errors import StateError
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import GpuSpec, Inventory, gpu_serial, gpu_uuid, mig_uuid
@@ -27,12 +27,12 @@ from fake_nvml.layout import (
     MAX_COMPUTE_INSTANCES,
     MAX_GPU_INSTANCES,
     RING_SIZE,
-    STRING_SIZE,
     Event,
     Gpu,
     Header,
     State,
 )
+from fake_nvml.library import control_path
 
 FILE_SIZE: Final = ctypes.sizeof(Header) + 2 * ctypes.sizeof(State) + RING_SIZE * ctypes.sizeof(Event)
 
@@ -202,7 +202,9 @@ def _library() -> ctypes.CDLL:
 class Transaction:
     """An open change: `state` is the copy to edit; `event` adds to the ring. Ends with the `with` block."""
 
-    def __init__(self, state: State, emit: Callable[[int, int, int, int, int], None], reload: Callable[[], None]) -> None:
+    def __init__(
+        self, state: State, emit: Callable[[int, int, int, int, int], None], reload: Callable[[], None]
+    ) -> None:
         self.state = state
         self._emit = emit
         self._reload = reload

@@ -692,6 +692,14 @@ EMPTY(nvmlDeviceGetEncoderSessions)
 EMPTY(nvmlDeviceGetFBCSessions)
 EMPTY(nvmlDeviceGetAccountingPids)
 
+/* The black box of the InfoROM has never been flushed. */
+API nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(handle_t device, unsigned long long *timestamp, unsigned long *duration) {
+    fn_handle h;
+    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    if (rc != OK) return rc;
+    return timestamp == NULL || duration == NULL ? E_INVALID_ARGUMENT : E_NOT_READY;
+}
+
 /* No board of the inventories has a fan that NVML reports, so every fan index is out of range. */
 static nvmlReturn_t fan(const char *function, handle_t device, unsigned int index, const void *out) {
     fn_handle h;

@@ -133,10 +133,22 @@ def layout_header() -> str:
         "",
         f"#define FNVML_MAGIC 0x{layout.MAGIC:X}ULL",
     ]
-    for name in (
-        "LAYOUT_VERSION MAX_GPUS MAX_PROFILES MAX_STARTS MAX_GPU_INSTANCES MAX_COMPUTE_INSTANCES MAX_LINKS MAX_FAULTS "
-        "MAX_PROCESSES RING_SIZE STRING_SIZE AFFINITY_WORDS SCALAR_COUNT STRING_COUNT"
-    ).split():
+    for name in [
+        "LAYOUT_VERSION",
+        "MAX_GPUS",
+        "MAX_PROFILES",
+        "MAX_STARTS",
+        "MAX_GPU_INSTANCES",
+        "MAX_COMPUTE_INSTANCES",
+        "MAX_LINKS",
+        "MAX_FAULTS",
+        "MAX_PROCESSES",
+        "RING_SIZE",
+        "STRING_SIZE",
+        "AFFINITY_WORDS",
+        "SCALAR_COUNT",
+        "STRING_COUNT",
+    ]:
         out.append(f"#define {name} {getattr(layout, name)}")
     out.append("")
     out.append("enum scalar_field {")

@@ -123,19 +123,10 @@ static unsigned int compute_slices_used(const fn_Gpu *gpu) {
     return used;
 }
 
-static bool media_taken(const fn_Gpu *gpu) { /* the one engine set that 1g+me and 7g both need */
-    for (unsigned int i = 0; i < MAX_GPU_INSTANCES; i++) {
-        const fn_Profile *profile = gpu->instances[i].used ? mig_profile_of(gpu, &gpu->instances[i]) : NULL;
-        if (profile != NULL && profile->ofas != 0) return true;
-    }
-    return false;
-}
-
 static bool fits(const fn_Gpu *gpu, const fn_Profile *p, unsigned int start) {
     unsigned int span = ((1u << p->size) - 1) << start;
     if (start + p->size > SLICES || (taken_slices(gpu) & span) != 0) return false;
-    if (instances_of(gpu, p->id) >= p->instances || compute_slices_used(gpu) + p->slices > 7) return false;
-    return p->ofas == 0 || !media_taken(gpu);
+    return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu) + p->slices <= 7;
 }
 
 static bool is_start(const fn_Profile *p, unsigned int start) {
@@ -208,6 +199,7 @@ static nvmlReturn_t fill_profile(const fn_Profile *p, void *out) {
     memcpy(&version, out, sizeof(version));
     if (version == VERSION(nvmlGpuInstanceProfileInfo_v2_t, 2)) {
         nvmlGpuInstanceProfileInfo_v2_t *info = out;
+        info->version = 0; /* the H200 hands the version back as 0 */
         info->id = p->id;
         info->isP2pSupported = p->p2p;
         info->sliceCount = p->slices;
@@ -224,6 +216,7 @@ static nvmlReturn_t fill_profile(const fn_Profile *p, void *out) {
     }
     if (version == VERSION(gi_profile_v3, 3)) {
         gi_profile_v3 *info = out;
+        info->version = 0;
         info->id = p->id;
         info->sliceCount = p->slices;
         info->instanceCount = p->instances;

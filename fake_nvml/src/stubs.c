@@ -26,7 +26,6 @@ API nvmlReturn_t nvmlDeviceGetDramEncryptionMode(void) { return fn_stub(__func__
 API nvmlReturn_t nvmlDeviceGetDriverModel(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetDriverModel_v2(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetFanSpeed(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetFieldValues(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetGpuFabricInfo_v4(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetGpuOperationMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(void) { return fn_stub(__func__, 0); }
@@ -35,7 +34,6 @@ API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v3(void) { return fn_stub(_
 API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostVgpuMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostname_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetMemoryLimits_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvLinkInfo(void) { return fn_stub(__func__, 0); }
