@@ -140,14 +140,16 @@ class HealthWatcher:
     def _follow(self, instance: PluginInstance) -> None:
         told = ""
         while not instance.stopping.is_set():
-            error = self._one_stream(instance)
-            if error != told and not instance.stopping.is_set():
+            error, received = self._one_stream(instance)
+            due = self._clock.monotonic() + self._retry
+            if (received or error != told) and not instance.stopping.is_set():
                 # The kubelet tries every 5 s even where there is no health service; the log says so once.
                 self._record("health", step="stream ended", driver=instance.driver, reason=error)
                 told = error
-            self._clock.wait(instance.stopping, self._retry)
+            self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
 
-    def _one_stream(self, instance: PluginInstance) -> str:
+    def _one_stream(self, instance: PluginInstance) -> tuple[str, bool]:
+        """Follow one stream to its end: why it ended, and whether it ever said anything."""
         received = False
         try:
             stream = instance.client.watch_health()
@@ -159,14 +161,14 @@ class HealthWatcher:
                 received = True
                 self._take(instance.driver, devices)
         except RpcError as error:
-            return f"{error.code}: {error.details}"
+            return f"{error.code}: {error.details}", received
         finally:
             with self._lock:
                 self._streams.pop(id(instance), None)
             self.cache.clear(instance.driver)
             if received and not instance.stopping.is_set():
                 self._on_change(instance.driver, None, 0.0)
-        return "the driver ended the stream"
+        return "the driver ended the stream", received
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
         holds = self.cache.update(driver, devices)

@@ -147,6 +147,7 @@ class PodWorkers:
         self._states: dict[str, _PodState] = {}
         self._told_problems: set[str] = set()
         self._stopping = threading.Event()
+        self._round = 0.0
         self._threads: list[threading.Thread] = []
 
     # -- life ------------------------------------------------------------------------------------------------------
@@ -157,6 +158,7 @@ class PodWorkers:
         if not self._informer.wait_synced(timeout):
             self._informer.stop()
             raise KubeletError(f"the pods of node {self._node} could not be listed within {timeout:g} s")
+        self._round = self._clock.monotonic()
         work = [(f"pods-{index}", self._work) for index in range(self._workers)]
         for name, target in [*work, ("reconcile", self._reconcile)]:
             thread = threading.Thread(target=target, name=f"kubelet-{self._node}-{name}", daemon=True)
@@ -284,7 +286,9 @@ class PodWorkers:
             for uid in sorted(orphans):
                 self._record("pod", step="reconcile", uid=uid)
                 self._unprepare_orphan(uid)
-            self._clock.wait(self._stopping, self._timing.reconcile)
+            # On a fixed schedule: time that is let pass during a round counts for the next.
+            self._round += self._timing.reconcile
+            self._clock.wait(self._stopping, max(self._round - self._clock.monotonic(), 0.0))
 
     # -- one pod ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,195 @@
+"""The registration folder: handshake, version choice, refusals, several instances, and the wiping of slices."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+from kubelet_world import DRIVER, Driver, World
+
+from dra_api.rpc import V1, V1BETA1, ClaimRef, RpcError
+from dra_conformance.kubelet import DriverNotRegistered, KubeletError, RegistrationRefused
+from dra_conformance.kubelet.plugins import choose_version
+
+
+def test_a_driver_is_asked_registered_and_told(node: World) -> None:
+    driver = Driver(node.kubelet.cdi_roots[0])
+    server = node.serve(driver)
+    handle = node.kubelet.wait_registered(DRIVER)
+    status = server.wait_notified(5)
+    assert status is not None
+    assert (status.registered, status.error) == (True, "")
+    steps = [data["step"] for data in node.log.of("registration")]
+    assert steps[:3] == ["found", "GetInfo", "registered"]
+    assert handle.prepare([ClaimRef("a", "u", "c")])["u"].devices[0].share_id == "share-1"
+    (call,) = node.log.of("call")
+    assert (call["method"], call["service"], call["code"]) == ("NodePrepareResources", V1, "OK")
+    assert call["request"] == {"claims": [{"namespace": "a", "uid": "u", "name": "c"}]}
+
+
+@pytest.mark.parametrize(
+    ("versions", "chosen"),
+    [((V1, V1BETA1), V1), ((V1BETA1, V1), V1BETA1), (("v9.DRAPlugin", V1BETA1), V1BETA1)],
+)
+def test_the_plugins_order_decides_the_version(versions: tuple[str, ...], chosen: str) -> None:
+    assert choose_version(versions) == chosen
+
+
+@pytest.mark.parametrize("versions", [(), ("v1alpha3.Node",)])
+def test_no_known_version_is_refused(versions: tuple[str, ...]) -> None:
+    with pytest.raises(RegistrationRefused):
+        choose_version(versions)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"versions": ()}, "empty list of supported gRPC services"),
+        ({"versions": (), "extra_versions": ("v9.DRAPlugin",)}, "none of the services supported by the plugin"),
+    ],
+)
+def test_a_refused_plugin_is_told_why_and_not_called(node: World, options: dict[str, Any], expected: str) -> None:
+    server = node.serve(Driver(node.kubelet.cdi_roots[0]), **options)
+    status = server.wait_notified(5)
+    assert status is not None
+    assert not status.registered
+    assert expected in status.error
+    with pytest.raises(DriverNotRegistered, match=f"{DRIVER}-reg.sock.*{expected}"):
+        node.kubelet.wait_registered(DRIVER, 0.1)
+
+
+def test_a_driver_that_never_registers_is_explained(node: World) -> None:
+    (node.kubelet.registration_dir / "stray.txt").write_text("x")
+    node.serve(Driver(node.kubelet.cdi_roots[0], "other.example.com"))
+    node.kubelet.wait_registered("other.example.com")
+    with pytest.raises(DriverNotRegistered) as failure:
+        node.kubelet.wait_registered(DRIVER, 0.1)
+    told = str(failure.value)
+    assert "did not register within 0.1 s; registered instead: other.example.com" in told
+    assert "stray.txt (no socket)" in told
+    with pytest.raises(DriverNotRegistered, match=f"DRA driver {DRIVER} is not registered"):
+        node.kubelet.plugin(DRIVER).prepare([])
+
+
+def test_a_socket_that_answers_garbage_is_named(node: World) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(node.kubelet.registration_dir / "dead-reg.sock"))
+        message = node.log.wait(lambda: node.log.of("problem", socket="dead-reg.sock"))[0]["message"]
+    assert message.startswith("dead-reg.sock did not answer GetInfo: UNAVAILABLE")
+
+
+def test_another_plugin_type_is_refused(node: World) -> None:
+    server = node.serve(Driver(node.kubelet.cdi_roots[0]), start=False)
+    server.info = type(server.info)("CSIPlugin", DRIVER, server.info.endpoint, (V1,))
+    server.start()
+    status = server.wait_notified(5)
+    assert status is not None
+    assert "no handler registered for plugin type: CSIPlugin" in status.error
+
+
+def test_removing_the_socket_deregisters(node: World) -> None:
+    node.driver()
+    node.servers[0].stop_registration()
+    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    with pytest.raises(DriverNotRegistered):
+        node.kubelet.plugin(DRIVER).prepare([])
+
+
+def test_calls_go_to_the_newest_connected_instance_and_fall_back(node: World) -> None:
+    old, new = Driver(node.kubelet.cdi_roots[0]), Driver(node.kubelet.cdi_roots[0])
+    node.serve(old, instance="-a")
+    node.kubelet.wait_registered(DRIVER)
+    second = node.serve(new, instance="-b")
+    handle = node.kubelet.wait_registered(DRIVER, instances=2)
+    node.log.wait(lambda: all(i.connected for i in node.kubelet.plugins.instances(DRIVER)))
+    claim = ClaimRef("a", "u", "c")
+    handle.prepare([claim])
+    assert (len(old.prepared), len(new.prepared)) == (0, 1)
+    second._plugin.stop(grace=0)  # the process is gone, its registration socket is still there
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER)[-1].connected)
+    handle.prepare([claim])
+    assert (len(old.prepared), len(new.prepared)) == (1, 1)
+
+
+def test_one_endpoint_cannot_be_registered_twice(node: World) -> None:
+    node.driver()
+    endpoint = node.servers[0].info.endpoint
+    hijacker = node.serve(Driver(node.kubelet.cdi_roots[0]), instance="-x", endpoint=endpoint)
+    status = hijacker.wait_notified(5)
+    assert status is not None
+    assert f"endpoint {endpoint} already registered" in status.error
+
+
+def test_a_restarted_driver_is_registered_anew_on_the_same_socket(node: World) -> None:
+    driver = node.driver()
+    node.servers[0].stop(grace=0)
+    node.servers[0].start()
+    node.log.wait(lambda: len(node.log.of("registration", step="registered")) == 2)
+    node.kubelet.wait_registered(DRIVER).prepare([ClaimRef("a", "u", "c")])
+    assert len(driver.prepared) == 1
+
+
+def test_starting_wipes_the_slices_of_this_node_only(world: World) -> None:
+    world.slice("mine")
+    world.slice("theirs", node="node-2")
+    world.slice("everywhere", node=None)
+    world.kubelet.start()
+    assert world.slices() == ["everywhere", "theirs"]
+
+
+def test_slices_go_30_seconds_after_the_driver_and_stay_when_it_comes_back(node: World) -> None:
+    node.driver()
+    node.slice("mine")
+    node.slice("network", node=None)
+    node.servers[0].stop(grace=0)
+    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    node.clock.advance(29)
+    assert node.slices() == ["mine", "network"]
+    node.servers[0].start()
+    node.kubelet.wait_registered(DRIVER)
+    assert node.kubelet.plugins.wait_connected(DRIVER, True, 5)
+    node.clock.advance(60)
+    assert node.slices() == ["mine", "network"]
+    node.servers[0].stop(grace=0)
+    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    node.clock.advance(31)
+    node.log.wait(lambda: node.slices() == ["network"])
+
+
+def test_wiping_is_tried_again(world: World) -> None:
+    world.slice("mine")
+    world.api.refuse[("DELETE", "resourceslices")] = 500
+    world.kubelet.start()
+    assert world.slices() == ["mine"]
+    world.api.refuse.clear()
+    world.clock.advance(2)
+    world.log.wait(lambda: not world.slices())
+
+
+def test_a_stopped_kubelet_says_so(world: World) -> None:
+    with pytest.raises(KubeletError, match="not running"):
+        world.kubelet.wait_registered(DRIVER)
+
+
+def test_a_call_in_progress_ends_when_the_driver_dies(node: World) -> None:
+    driver = node.driver()
+    driver.hold = threading.Event()
+    failures: list[RpcError] = []
+
+    def call() -> None:
+        with pytest.raises(RpcError) as failure:
+            node.kubelet.plugin(DRIVER).prepare([ClaimRef("a", "u", "c")])
+        failures.append(failure.value)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert driver.entered.wait(5)
+    stopper = threading.Thread(target=lambda: node.servers[0].stop(grace=0))
+    stopper.start()
+    thread.join(10)
+    driver.hold.set()
+    stopper.join(10)
+    assert failures
+    assert failures[0].code in {"UNAVAILABLE", "CANCELLED"}
