@@ -19,6 +19,7 @@ from dra_api.clock import Clock, RealClock
 from dra_conformance.errors import UsageError
 
 T = TypeVar("T")
+_NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class EventLog:
         with self.changed:
             self._scenario = ""
 
-    def emit(self, kind: str, data: Mapping[str, Any] | None = None, /, **more: Any) -> Event:
+    def emit(self, kind: str, data: Mapping[str, Any] = _NOTHING, /, **more: Any) -> Event:
         """Append one event and wake all waiters."""
         with self.changed:
             self._sequence += 1
@@ -91,7 +92,7 @@ class EventLog:
                 round(self._clock.monotonic() - self._start, 6),
                 kind,
                 self._scenario,
-                {**(data or {}), **more},
+                {**data, **more},
             )
             self._kept.append(event)
             if self._file is not None and not self._file.closed:
@@ -115,6 +116,10 @@ class EventLog:
                     "data": event.data,
                 }
                 self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+
+    def record(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Append one event; the form that parts below the harness are given."""
+        self.emit(kind, data)
 
     def poke(self) -> None:
         """Wake all waiters without an event: something outside the log changed."""

@@ -48,7 +48,7 @@ class NodeSeat:
             world.clock,
             self.name,
             self.root,
-            log=world.log.emit,
+            log=world.log.record,
             registration_dir=self._registration_dir(),
             host_root=None,
         )

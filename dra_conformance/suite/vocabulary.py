@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -77,7 +78,8 @@ def _decorator(kind: str, bdd: Callable[..., Any], text: str) -> Callable[[F], F
         definition = StepDefinition(
             kind, text, (function.__doc__ or "").strip().split("\n")[0], function.__module__, function.__name__, parser
         )
-        function.__dict__.setdefault(_MARK, []).append(definition)
+        # Step functions share the name `_`, so their module keeps the list.
+        sys.modules[function.__module__].__dict__.setdefault(_MARK, []).append(definition)
         decorated: F = bdd(parser, stacklevel=2)(function)
         return decorated
 
@@ -113,10 +115,8 @@ def catalogue(found: Sequence[ModuleType] | None = None) -> list[StepDefinition]
     """Every sentence of the vocabulary, by module."""
     definitions: list[StepDefinition] = []
     for module in found if found is not None else modules():
-        for value in vars(module).values():
-            marks = getattr(value, "__dict__", {}).get(_MARK, ())
-            definitions.extend(mark for mark in marks if mark.module == module.__name__)
-    return list(dict.fromkeys(definitions))
+        definitions.extend(vars(module).get(_MARK, ()))
+    return definitions
 
 
 def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> None:

@@ -32,6 +32,7 @@ from dra_conformance.suite import manifests
 from dra_conformance.suite.features import Scenario
 
 if TYPE_CHECKING:
+    from dra_conformance.seats.node import NodeSeat
     from dra_conformance.suite.run import Run
 
 T = TypeVar("T")
@@ -58,6 +59,7 @@ class World:
         self.checks_made = 0
         self._created: list[tuple[Resource, str, str]] = []
         self._aliases: dict[str, str] = {}
+        self._nodes: dict[str, NodeSeat] = {}
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -89,6 +91,19 @@ class World:
     def text(self, raw: str) -> str:
         """A step's own text with placeholders filled in."""
         return manifests.fill_text(raw, self.fill)
+
+    # -- nodes -----------------------------------------------------------------------------------------------------
+
+    def node(self, alias: str, *, inventory: str | None = None) -> NodeSeat:
+        """The node called `alias`, made at first use; it ends with the scenario."""
+        from dra_conformance.seats.node import NodeSeat
+
+        found = self._nodes.get(alias)
+        if found is None:
+            found = self._nodes[alias] = NodeSeat(self, alias, inventory=inventory)
+            self.track(NODES, found.name)
+            self.cleanup.callback(found.end)
+        return found
 
     # -- objects ---------------------------------------------------------------------------------------------------
 

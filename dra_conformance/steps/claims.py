@@ -1,0 +1,259 @@
+"""DeviceClasses, ResourceClaims and templates: made by hand, allocated by hand or by the scheduler, and looked at."""
+
+from __future__ import annotations
+
+from dra_api.clock import timestamp
+from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.errors import Untestable
+from dra_conformance.steps.nodes import simulated_driver
+from dra_conformance.suite import manifests
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import Seen, World
+
+
+def device_class(world: World, alias: str, expression: str) -> Obj:
+    """Create a DeviceClass with one selector."""
+    return world.create(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": world.name(alias)},
+            "spec": {"selectors": [{"cel": {"expression": expression}}]},
+        }
+    )
+
+
+def claim_spec(class_name: str, count: int = 1) -> Obj:
+    """The spec of a claim with one request called `gpu`."""
+    exactly: Obj = {"deviceClassName": class_name}
+    if count != 1:
+        exactly |= {"allocationMode": "ExactCount", "count": count}
+    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def claim_object(world: World, name: str, spec: Obj) -> Obj:
+    """A ResourceClaim in the scenario's namespace."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "spec": spec,
+    }
+
+
+def results_of(claim: Obj | None) -> list[Obj]:
+    """The allocation results of a claim; empty where it is not allocated."""
+    allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
+    found: list[Obj] = (allocation.get("devices") or {}).get("results") or []
+    return found
+
+
+def devices_of(claim: Obj | None) -> list[str]:
+    """The names of the allocated devices."""
+    return [str(result["device"]) for result in results_of(claim)]
+
+
+def allocation_on(node: str, results: list[Obj], config: list[Obj] | None = None) -> Obj:
+    """An allocation that is usable on one node, as a scheduler writes it."""
+    return {
+        "devices": {"results": results, **({"config": config} if config else {})},
+        "nodeSelector": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]},
+            ]
+        },
+    }
+
+
+def allocate_by_hand(
+    world: World,
+    claim: str,
+    node: str,
+    results: list[Obj],
+    *,
+    pods: list[Obj] | None = None,
+    config: list[Obj] | None = None,
+) -> Obj:
+    """Write an allocation (and reservations) into a claim's status, in the place of scheduler and binder."""
+    reserved = [{"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)} for pod in pods or ()]
+
+    def change(obj: Obj) -> None:
+        status = obj.setdefault("status", {})
+        status["allocation"] = allocation_on(node, results, config)
+        status["allocation"]["allocationTimestamp"] = timestamp(world.clock.now())
+        if reserved:
+            status["reservedFor"] = [*(status.get("reservedFor") or []), *reserved]
+
+    return world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+
+
+def free_results(world: World, alias: str, count: int, *, request: str = "gpu") -> list[Obj]:
+    """Results for the first devices of the driver under test on a node that no claim holds.
+
+    Raises Untestable when the driver does not have that many.
+    """
+    node = world.node(alias)
+    held = {
+        (result["driver"], result["pool"], result["device"])
+        for claim in world.observer.list(RESOURCE_CLAIMS)
+        for result in results_of(claim)
+    }
+    results = []
+    for obj in node.slices():
+        for device in obj["spec"].get("devices") or ():
+            entry = (obj["spec"]["driver"], obj["spec"]["pool"]["name"], device["name"])
+            if entry not in held and not device.get("taints"):
+                results.append({"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]})
+    if len(results) < count:
+        raise Untestable(f"the scenario needs {count} free devices on {alias}; the driver has {len(results)}")
+    return results[:count]
+
+
+def driver_class(world: World) -> str:
+    """A DeviceClass for all devices of the driver under test: the user's own, or one made here."""
+    if world.run.options.device_class:
+        return world.run.options.device_class
+    if "driver-class" not in world.memory:
+        expression = f'device.driver == "{world.run.options.driver_name}"'
+        world.memory["driver-class"] = name_of(device_class(world, "driver", expression))
+    return str(world.memory["driver-class"])
+
+
+@given('a DeviceClass "{name}" for those devices')
+def _(world: World, name: str) -> None:
+    """A class that selects every device of the driver on paper."""
+    device_class(world, name, f'device.driver == "{simulated_driver(world)}"')
+
+
+@given("a DeviceClass \"{name}\" selecting '{expression}'")
+def _(world: World, name: str, expression: str) -> None:
+    """A class with one CEL selector; `$(sim)` in it is the driver on paper."""
+    device_class(world, name, world.text(expression).replace("$(sim)", simulated_driver(world)))
+
+
+@given('a ResourceClaim "{claim}" for {count:d} of "{name}"')
+def _(world: World, claim: str, count: int, name: str) -> None:
+    """A claim with one request, `gpu`, for some devices of a class."""
+    world.create(claim_object(world, claim, claim_spec(world.name(name), count)))
+
+
+@given('a ResourceClaim "{claim}" for {count:d} of "{name}" selecting \'{expression}\'')
+def _(world: World, claim: str, count: int, name: str, expression: str) -> None:
+    """A claim whose request has a CEL selector of its own."""
+    spec = claim_spec(world.name(name), count)
+    selector = {"cel": {"expression": world.text(expression).replace("$(sim)", simulated_driver(world))}}
+    spec["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
+    world.create(claim_object(world, claim, spec))
+
+
+@given('a ResourceClaim "{claim}" with:')
+def _(world: World, claim: str, docstring: str) -> None:
+    """A claim whose `spec.devices` is the YAML below; `$(class:gpu)` names a class of the scenario."""
+    devices = manifests.parse_value(world.text(docstring))
+    world.create(claim_object(world, claim, {"devices": devices}))
+
+
+@given('a ResourceClaimTemplate "{template}" for {count:d} of "{name}"')
+def _(world: World, template: str, count: int, name: str) -> None:
+    """A template of claims with one request, `gpu`."""
+    world.create(template_object(world, template, claim_spec(world.name(name), count)))
+
+
+def template_object(world: World, name: str, spec: Obj) -> Obj:
+    """A ResourceClaimTemplate in the scenario's namespace."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": world.namespace},
+        "spec": {"spec": spec},
+    }
+
+
+@given('a ResourceClaim "{claim}" allocated {count:d} devices of the driver on "{node}"')
+def _(world: World, claim: str, count: int, node: str) -> None:
+    """A claim with an allocation written by hand to the first free devices of the driver under test."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
+    allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
+
+
+@when('the reservation of claim "{claim}" for pod "{pod}" is removed')
+def _(world: World, claim: str, pod: str) -> None:
+    """Take a pod out of reservedFor by hand."""
+
+    def change(obj: Obj) -> None:
+        users = obj.get("status", {}).get("reservedFor") or []
+        obj["status"]["reservedFor"] = [user for user in users if user.get("name") != pod]
+
+    world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+
+
+@then('claim "{claim}" is allocated {count:d} devices')
+def _(world: World, claim: str, count: int) -> None:
+    """The claim comes to hold exactly this many devices."""
+
+    def look() -> Seen:
+        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+        return len(held) == count, held or "not allocated"
+
+    world.eventually(f"claim {claim} is allocated", look, expected=f"{count} devices")
+
+
+@then('claim "{claim}" is allocated the devices "{devices}"')
+def _(world: World, claim: str, devices: str) -> None:
+    """The claim comes to hold exactly these devices, in any order."""
+    wanted = sorted(part.strip() for part in devices.split(","))
+
+    def look() -> Seen:
+        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+        return sorted(held) == wanted, held or "not allocated"
+
+    world.eventually(f"claim {claim} is allocated", look, expected=wanted)
+
+
+@then('claim "{claim}" stays unallocated')
+def _(world: World, claim: str) -> None:
+    """The claim holds no device, also after everything has come to rest."""
+
+    def look() -> Seen:
+        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+        return not held, held or "not allocated"
+
+    world.stays(f"claim {claim} is not allocated", look, expected="not allocated")
+
+
+@then('claim "{claim}" comes to be unallocated')
+def _(world: World, claim: str) -> None:
+    """The claim gives its devices back."""
+
+    def look() -> Seen:
+        seen = world.seen(RESOURCE_CLAIMS, claim)
+        held = devices_of(seen)
+        return seen is not None and not held, held or "gone"
+
+    world.eventually(f"claim {claim} is deallocated", look, expected="a claim without allocation")
+
+
+@then('claim "{claim}" is reserved for pod "{pod}"')
+def _(world: World, claim: str, pod: str) -> None:
+    """reservedFor comes to name the pod with its uid."""
+    from dra_api.objects import PODS
+
+    def look() -> Seen:
+        owner = world.seen(PODS, pod)
+        users = ((world.seen(RESOURCE_CLAIMS, claim) or {}).get("status") or {}).get("reservedFor") or []
+        wanted = {"resource": "pods", "name": pod, "uid": uid_of(owner or {})}
+        return owner is not None and wanted in users, users
+
+    world.eventually(f"claim {claim} is reserved for {pod}", look, expected=f"an entry for pod {pod} with its uid")
+
+
+@then('claim "{claim}" comes to be reserved for nobody')
+def _(world: World, claim: str) -> None:
+    """reservedFor comes to be empty."""
+
+    def look() -> Seen:
+        seen = world.seen(RESOURCE_CLAIMS, claim)
+        users = ((seen or {}).get("status") or {}).get("reservedFor") or []
+        return seen is not None and not users, users or "no such claim"
+
+    world.eventually(f"claim {claim} has no users", look, expected="no reservedFor")

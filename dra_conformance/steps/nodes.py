@@ -1,0 +1,146 @@
+"""Nodes: bare Node objects, nodes with a kubelet, nodes on which the driver under test runs."""
+
+from __future__ import annotations
+
+from dra_api.objects import NODES, RESOURCE_SLICES, Obj
+from dra_conformance.seats.node import NodeSeat
+from dra_conformance.suite.vocabulary import given, when
+from dra_conformance.suite.world import World
+
+
+def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
+    """A Node that is ready and has room for pods."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": {},
+        "status": {
+            "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "250"},
+            "capacity": {"cpu": "64", "memory": "256Gi", "pods": "250"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready"}],
+        },
+    }
+
+
+def make_node(world: World, alias: str, labels: dict[str, str] | None = None) -> str:
+    """Create a Node object, status and all; its name."""
+    name = world.name(alias)
+    obj = node_object(name, {"dra-conformance/scenario": world.suffix, **(labels or {})})
+    world.create(obj)
+    stored = world.client.get(NODES, name)
+    world.client.update_status(NODES, {**stored, "status": obj["status"]})
+    return name
+
+
+def simulated_driver(world: World) -> str:
+    """The driver name of slices that a scenario writes by hand."""
+    return f"sim-{world.suffix}.dra.test"
+
+
+def slice_object(world: World, alias: str, devices: list[Obj], *, pool: str = "", generation: int = 1) -> Obj:
+    """A ResourceSlice of the simulated driver for one node."""
+    name = world.name(alias)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{pool or 'pool'}-{name}"},
+        "spec": {
+            "driver": simulated_driver(world),
+            "nodeName": name,
+            "pool": {"name": pool or name, "generation": generation, "resourceSliceCount": 1},
+            "devices": devices,
+        },
+    }
+
+
+def plain_devices(count: int) -> list[Obj]:
+    """Devices dev-0, dev-1 …: type gpu, an index, alternating models a and b, two to a PCIe root, 80Gi."""
+    return [
+        {
+            "name": f"dev-{index}",
+            "attributes": {
+                "type": {"string": "gpu"},
+                "index": {"int": index},
+                "model": {"string": "ab"[index % 2]},
+                "resource.kubernetes.io/pcieRoot": {"string": f"pci0000:{index // 2:02x}"},
+            },
+            "capacity": {"memory": {"value": "80Gi"}},
+        }
+        for index in range(count)
+    ]
+
+
+def publish(world: World, obj: Obj) -> Obj:
+    """Create a slice by hand and wait until the observer has it."""
+    created = world.create(obj)
+    name = created["metadata"]["name"]
+    world.require(
+        "the slice is stored", lambda: (world.observer.get(RESOURCE_SLICES, name) is not None, "no slice yet")
+    )
+    return created
+
+
+def run_driver(world: World, alias: str, *, inventory: str | None = None, as_process: bool = False) -> NodeSeat:
+    """A node with kubelet and driver, registered and published."""
+    node = world.node(alias, inventory=inventory)
+    node.start_kubelet()
+    node.start_driver(as_process=as_process)
+    node.wait_driver()
+    world.require(
+        f"the driver publishes devices for {alias}",
+        lambda: (bool(node.devices()), f"{len(node.slices())} slices, no device"),
+        within=max(world.run.patience, 20.0),
+    )
+    return node
+
+
+@given('node "{node}"')
+def _(world: World, node: str) -> None:
+    """A ready Node object without kubelet or devices."""
+    make_node(world, node)
+
+
+@given('node "{node}" with label "{label}" set to "{value}"')
+def _(world: World, node: str, label: str, value: str) -> None:
+    """A ready Node object with one label of its own."""
+    make_node(world, node, {label: value})
+
+
+@given('node "{node}" with {count:d} devices')
+def _(world: World, node: str, count: int) -> None:
+    """A Node object and one slice of `count` devices (dev-0 …) of a driver that exists on paper only."""
+    make_node(world, node)
+    publish(world, slice_object(world, node, plain_devices(count)))
+
+
+@given('node "{node}" with a kubelet')
+def _(world: World, node: str) -> None:
+    """A node with a kubelet and no driver."""
+    world.node(node).start_kubelet()
+
+
+@given('node "{node}" running the driver')
+def _(world: World, node: str) -> None:
+    """A node with a kubelet and the driver under test, registered, its devices published."""
+    run_driver(world, node)
+
+
+@given('node "{node}" running the driver on the GPUs of "{inventory}"')
+def _(world: World, node: str, inventory: str) -> None:
+    """The same with the fake GPUs of a named inventory."""
+    run_driver(world, node, inventory=inventory)
+
+
+@given('node "{node}" running the driver as a process')
+def _(world: World, node: str) -> None:
+    """The same with the driver in a process of its own, which can be killed."""
+    run_driver(world, node, as_process=True)
+
+
+@when("{seconds:d} seconds pass")
+def _(world: World, seconds: int) -> None:
+    """Let time pass at once, for every part in this process."""
+    world.settle()
+    world.clock.advance(seconds)
+    world.log.emit("clock", advanced=seconds)
