@@ -90,7 +90,7 @@ def same_allocation(one: Obj, other: Obj) -> bool:
 def _plain(value: Any, *, top: bool = False) -> Any:
     if isinstance(value, dict):
         found = {key: _plain(item) for key, item in value.items() if not (top and key == "allocationTimestamp")}
-        if "effect" in found and found.get("operator") == "Equal":
+        if found.get("operator") == "Equal":
             found.pop("operator")  # the default of a toleration's operator
         return {key: item for key, item in found.items() if item not in (None, "", [], {}, False)}
     if isinstance(value, list):
