@@ -111,6 +111,10 @@ class Quantity:
             return False
         return True
 
+    def parts(self) -> tuple[int, int, Format, bool]:
+        """Unscaled number, decimal scale, format, and whether Kubernetes holds it as an inf.Dec."""
+        return self._unscaled, self._scale, self.format, self._big
+
     @property
     def value(self) -> int:
         """The amount as an integer, fractions rounded away from zero (Go's ``Value()``)."""

@@ -1,0 +1,264 @@
+"""CEL for DRA device selectors: ``device.driver == "gpu.example.com" && device.attributes[...]...``.
+
+compile_selector() gives an immutable Selector that any thread may use; DeviceView prepares one device of a
+ResourceSlice for many selectors and lives as long as its slice is current. Source:
+k8s.io/dynamic-resource-allocation/cel/compile.go (0.36); rules DRA-016 to DRA-018 and DRA-159 to DRA-167.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from ..quantity import Quantity, QuantityError
+from ..semver import SemVer, SemVerError
+from .ast import Expr
+from .checker import Checked, Environment, check
+from .declarations import BASE_FUNCTIONS, INCLUDES
+from .errors import CelCompileError, CelRuntimeError, Issue
+from .estimate import UNLIMITED, SizeEstimate, estimate
+from .functions import FUNCTIONS
+from .operators import parse_duration, parse_timestamp
+from .parser import MAX_DEPTH, parse
+from .patterns import compile_pattern
+from .planner import Program, plan
+from .qualify import DefaultMap
+from .types import ANY, BOOL, DYN, STRING, Type, map_of, object_type, parse_type
+from .values import type_value
+
+__all__ = ["COST_LIMIT", "MAX_LENGTH", "DeviceView", "Selector", "compile_selector"]
+
+COST_LIMIT: Final = 1_000_000
+"""Highest cost of a selector, estimated at admission and counted when it runs (DRA-018)."""
+
+MAX_LENGTH: Final = 10 * 1024
+"""Longest selector in bytes (DRA-017)."""
+
+LITERAL_CHECKS: Final = {
+    "duration": (0, parse_duration),
+    "timestamp": (0, parse_timestamp),
+    "matches": (0, compile_pattern),
+}
+
+_QUANTITY: Final = parse_type("Quantity")
+_DEVICE: Final = object_type("kubernetes.DRADevice")
+# Declared limits of the API (pkg/apis/resource/types.go): domain 63, id 32, driver name 63, value 64, entries 32.
+_ENTRIES, _DOMAIN, _ID, _DRIVER, _VALUE = 32, 63, 32, 63, 64
+
+
+def _environment(*, allow_multiple: bool, lists: bool) -> Environment:
+    attribute = DYN if lists else ANY
+    fields: dict[str, Type] = {
+        "driver": STRING,
+        "attributes": map_of(STRING, map_of(STRING, attribute)),
+        "capacity": map_of(STRING, map_of(STRING, _QUANTITY)),
+    }
+    if allow_multiple:
+        fields["allowMultipleAllocations"] = BOOL
+    return Environment(
+        variables={"device": _DEVICE},
+        functions={**BASE_FUNCTIONS, **INCLUDES} if lists else BASE_FUNCTIONS,
+        structs={_DEVICE.name: fields},
+        macros=frozenset({"cel.bind"}),
+    )
+
+
+def _size_of_path(path: tuple[str, ...]) -> SizeEstimate | None:
+    """Declared maximum size of what a path below ``device`` leads to, None for what is not declared."""
+    if not path or path[0] != "device":
+        return None
+    if len(path) == 1:
+        return SizeEstimate(0, 0)
+    head, rest = path[1], path[2:]
+    if head == "driver":
+        return SizeEstimate(0, _DRIVER) if not rest else None
+    if head == "allowMultipleAllocations":
+        return SizeEstimate(0, 1) if not rest else None
+    if head not in ("attributes", "capacity"):
+        return None
+    if not rest:
+        return SizeEstimate(0, _ENTRIES)
+    if rest == ("@keys",):
+        return SizeEstimate(0, _DOMAIN)
+    if rest[0] not in ("@values", "@items"):
+        return None
+    if len(rest) == 1:
+        return SizeEstimate(0, _ENTRIES)
+    if rest[1] == "@keys" and len(rest) == 2:
+        return SizeEstimate(0, _ID)
+    if len(rest) == 2 and (rest[1] in ("@values", "@items") or head == "attributes"):
+        return SizeEstimate(0, _VALUE if head == "attributes" else 0)
+    return None
+
+
+class DeviceView:
+    """One device as selectors see it.
+
+    ``attributes`` and ``capacity`` have the ResourceSlice form: ``{"model": {"string": "A100"}}`` and
+    ``{"memory": {"value": "40Gi"}}``. A name without a domain belongs to the driver's domain (DRA-159). Raises
+    CelRuntimeError for an attribute without a supported value. The inputs are read once and not kept.
+    """
+
+    __slots__ = ("activation", "driver")
+
+    def __init__(
+        self,
+        driver: str,
+        attributes: Mapping[str, Mapping[str, Any]] | None = None,
+        capacity: Mapping[str, Mapping[str, Any]] | None = None,
+        allow_multiple_allocations: bool = False,
+    ) -> None:
+        self.driver = driver
+        known = DefaultMap()
+        for name, attribute in (attributes or {}).items():
+            domain, _, key = name.rpartition("/") if "/" in name else (driver, "", name)
+            if domain not in known:
+                known[domain] = {}
+            known[domain][key] = _attribute_value(name, attribute)
+        amounts = DefaultMap()
+        for name, amount in (capacity or {}).items():
+            domain, _, key = name.rpartition("/") if "/" in name else (driver, "", name)
+            if domain not in amounts:
+                amounts[domain] = {}
+            amounts[domain][key] = _capacity_value(name, amount)
+        self.activation: tuple[dict[str, Any]] = (
+            {
+                "driver": driver,
+                "allowMultipleAllocations": bool(allow_multiple_allocations),
+                "attributes": known,
+                "capacity": amounts,
+            },
+        )
+
+
+def _version(name: str, text: str) -> SemVer:
+    try:
+        return SemVer.parse(text)
+    except SemVerError as err:
+        raise CelRuntimeError(f"attribute {name}: parse semantic version: {err}") from None
+
+
+def _attribute_value(name: str, attribute: Mapping[str, Any]) -> Any:
+    for kind in ("ints", "bools", "strings"):
+        if attribute.get(kind) is not None:
+            return list(attribute[kind])
+    if attribute.get("versions") is not None:
+        return [_version(name, text) for text in attribute["versions"]]
+    for kind in ("int", "bool", "string"):
+        if attribute.get(kind) is not None:
+            return attribute[kind]
+    if attribute.get("version") is not None:
+        return _version(name, attribute["version"])
+    raise CelRuntimeError(f"attribute {name}: unsupported attribute value")
+
+
+def _capacity_value(name: str, amount: Mapping[str, Any]) -> Quantity:
+    try:
+        return Quantity.parse(str(amount.get("value", "0")))
+    except QuantityError as err:
+        raise CelRuntimeError(f"capacity {name}: {err}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A compiled device selector.
+
+    ``estimated_cost`` is the worst case Kubernetes computes at admission; a selector above COST_LIMIT is rejected
+    there (``too_complex``) but still runs here.
+    """
+
+    expression: str
+    program: Program
+    estimated_cost: int | None
+    output_type: str
+
+    @property
+    def too_complex(self) -> bool:
+        """Whether the API server would refuse the expression for its cost (DRA-018)."""
+        return self.estimated_cost is None or self.estimated_cost > COST_LIMIT
+
+    def matches(self, device: DeviceView, *, cost_limit: int = COST_LIMIT) -> bool:
+        """Whether ``device`` is selected.
+
+        Raises CelRuntimeError (``no such key: x``, or a result that is no bool) and CostExceeded.
+        """
+        value = self.program.run(device.activation, cost_limit)[0]
+        if value is True or value is False:
+            return bool(value)
+        raise CelRuntimeError(_not_bool(value))
+
+    def evaluate(self, device: DeviceView, *, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
+        """Like matches(), with the cost that was spent."""
+        value, cost = self.program.run(device.activation, cost_limit)
+        if value is True or value is False:
+            return bool(value), cost
+        raise CelRuntimeError(_not_bool(value))
+
+
+def _not_bool(value: Any) -> str:
+    name = type_value(value).name
+    detail = {
+        "string": "unsupported native conversion from string to 'bool'",
+        "int": "unsupported type conversion from 'int' to bool",
+    }.get(name, f"type conversion error from '{name}' to 'bool'")
+    return f"CEL result of type {name} could not be converted to bool: {detail}"
+
+
+def compile_selector(
+    expression: str,
+    *,
+    version: str = "1.36",
+    consumable_capacity: bool = True,
+    list_type_attributes: bool | None = None,
+) -> Selector:
+    """Compile a device selector; results are kept in a bounded cache and shared.
+
+    ``version`` is the Kubernetes minor release; ``consumable_capacity`` and ``list_type_attributes`` are the feature
+    gates DRAConsumableCapacity (1.34) and DRAListTypeAttributes (1.36, by default on from there). Raises
+    CelCompileError with the text the API server would report (DRA-016). Length and estimated cost are not enforced
+    here: see MAX_LENGTH and Selector.too_complex.
+    """
+    minor = _minor(version)
+    lists = minor >= 36 if list_type_attributes is None else list_type_attributes and minor >= 36
+    return _compile(expression, consumable_capacity and minor >= 34, lists)
+
+
+def _minor(version: str) -> int:
+    parts = version.split(".")
+    if len(parts) < 2 or not parts[1].isdigit():
+        raise ValueError(f"{version!r} is no Kubernetes version; use for example '1.36'")
+    return int(parts[1])
+
+
+@lru_cache(maxsize=1024)
+def _compile(expression: str, allow_multiple: bool, lists: bool) -> Selector:
+    env = _ENVIRONMENTS[allow_multiple, lists]
+    try:
+        checked = compile_checked(expression, env)
+    except CelCompileError as err:
+        raise CelCompileError(f"compilation failed: {err.message}", err.issues) from None
+    output = checked.output
+    if output not in (BOOL, ANY) and not (lists and output == DYN):
+        raise CelCompileError(f"must evaluate to bool or the unknown type, not {output}")
+    program = plan(checked, ("device",), FUNCTIONS)
+    cost = estimate(checked, _size_of_path)
+    return Selector(expression, program, min(cost.max, UNLIMITED), str(output))
+
+
+def compile_checked(expression: str, env: Environment) -> Checked:
+    """Parse and type check; raises CelCompileError."""
+    root: Expr = parse(expression, macros=env.macros)
+    try:
+        return check(expression, root, env, LITERAL_CHECKS)
+    except RecursionError:
+        issue = Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}")
+        raise CelCompileError(f"ERROR: <input>:-1:0: {issue.text}", (issue,)) from None
+
+
+_ENVIRONMENTS: Final = {
+    (allow_multiple, lists): _environment(allow_multiple=allow_multiple, lists=lists)
+    for allow_multiple in (False, True)
+    for lists in (False, True)
+}

@@ -1,0 +1,434 @@
+"""Arithmetic, order, membership and conversions: the functions behind CEL's operators and type names.
+
+Pure functions of their arguments. int64 and uint64 overflow are errors, division truncates, doubles follow IEEE 754.
+Source: cel-go 0.26 common/types (int.go, uint.go, double.go, overflow.go, duration.go, timestamp.go, string.go).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from .errors import CelRuntimeError, CostExceeded
+from .values import (
+    INT_MAX,
+    INT_MIN,
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    UINT_MAX,
+    Cidr,
+    Duration,
+    Ip,
+    Timestamp,
+    TypeValue,
+    Uint,
+    checked_int,
+    compare,
+    contains,
+    find_key,
+    no_overload,
+    type_value,
+)
+
+__all__ = ["CONVERSIONS", "OPERATORS", "parse_duration", "parse_timestamp"]
+
+# Longest list that is built; cel-go shares list storage and needs no such bound.
+MAX_LIST: Final = 10_000_000
+
+
+def _checked_uint(value: int) -> Uint:
+    if 0 <= value <= UINT_MAX:
+        return Uint(value)
+    raise CelRuntimeError("unsigned integer overflow")
+
+
+def add(left: Any, right: Any) -> Any:
+    kind, other = left.__class__, right.__class__
+    if kind is int and other is int:
+        return checked_int(left + right)
+    if kind is other and kind in (str, float, bytes):
+        return left + right
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        if len(left) + len(right) > MAX_LIST:
+            raise CostExceeded("operation cancelled: actual cost limit exceeded")
+        return [*left, *right]
+    if kind is Uint and other is Uint:
+        return _checked_uint(int(left) + int(right))
+    if kind is Duration and other in (Duration, Timestamp):
+        return other(left.nanos + right.nanos)
+    if kind is Timestamp and other is Duration:
+        return Timestamp(left.nanos + right.nanos)
+    raise no_overload()
+
+
+def subtract(left: Any, right: Any) -> Any:
+    kind, other = left.__class__, right.__class__
+    if kind is int and other is int:
+        return checked_int(left - right)
+    if kind is float and other is float:
+        return left - right
+    if kind is Uint and other is Uint:
+        return _checked_uint(int(left) - int(right))
+    if kind is Duration and other is Duration:
+        return Duration(left.nanos - right.nanos)
+    if kind is Timestamp and other is Duration:
+        return Timestamp(left.nanos - right.nanos)
+    if kind is Timestamp and other is Timestamp:
+        return Duration(left.nanos - right.nanos)
+    raise no_overload()
+
+
+def multiply(left: Any, right: Any) -> Any:
+    kind = left.__class__
+    if kind is not right.__class__:
+        raise no_overload()
+    if kind is int:
+        return checked_int(left * right)
+    if kind is float:
+        return left * right
+    if kind is Uint:
+        return _checked_uint(int(left) * int(right))
+    raise no_overload()
+
+
+def divide(left: Any, right: Any) -> Any:
+    kind = left.__class__
+    if kind is not right.__class__:
+        raise no_overload()
+    if kind is float:
+        if right != 0.0:
+            return left / right
+        if left == 0.0 or math.isnan(left):
+            return math.nan
+        return math.copysign(math.inf, left) * math.copysign(1.0, right)
+    if kind is not int and kind is not Uint:
+        raise no_overload()
+    if right == 0:
+        raise CelRuntimeError("division by zero")
+    quotient = abs(left) // abs(right)
+    if kind is Uint:
+        return Uint(quotient)
+    return checked_int(quotient if (left < 0) == (right < 0) else -quotient)
+
+
+def modulo(left: Any, right: Any) -> Any:
+    kind = left.__class__
+    if kind is not right.__class__ or kind not in (int, Uint):
+        raise no_overload()
+    if right == 0:
+        raise CelRuntimeError("modulus by zero")
+    if kind is int and left == INT_MIN and right == -1:
+        raise CelRuntimeError("integer overflow")
+    remainder = abs(left) % abs(right)
+    if kind is Uint:
+        return Uint(remainder)
+    return -remainder if left < 0 else remainder
+
+
+def negate(value: Any) -> Any:
+    kind = value.__class__
+    if kind is int:
+        return checked_int(-value)
+    if kind is float:
+        return -value
+    if kind is Duration:
+        return Duration(-value.nanos)
+    raise no_overload()
+
+
+def logical_not(value: Any) -> bool:
+    if value is True:
+        return False
+    if value is False:
+        return True
+    raise no_overload()
+
+
+def less(left: Any, right: Any) -> bool:
+    return compare(left, right) < 0
+
+
+def less_equals(left: Any, right: Any) -> bool:
+    return compare(left, right) <= 0
+
+
+def greater(left: Any, right: Any) -> bool:
+    return compare(left, right) > 0
+
+
+def greater_equals(left: Any, right: Any) -> bool:
+    return compare(left, right) >= 0
+
+
+def member_of(value: Any, items: Any) -> bool:
+    if isinstance(items, (list, tuple)):
+        return contains(items, value)
+    if isinstance(items, dict):
+        return find_key(items, value)[0]
+    raise no_overload()
+
+
+OPERATORS: Final[dict[str, Callable[..., Any]]] = {
+    "_+_": add,
+    "_-_": subtract,
+    "_*_": multiply,
+    "_/_": divide,
+    "_%_": modulo,
+    "-_": negate,
+    "!_": logical_not,
+    "_<_": less,
+    "_<=_": less_equals,
+    "_>_": greater,
+    "_>=_": greater_equals,
+    "@in": member_of,
+}
+
+# --- conversions
+
+_DURATION: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_TIMESTAMP: Final = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})", re.ASCII
+)
+_DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
+_FLOAT: Final = re.compile(
+    r"[+-]?(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:inf|infinity)|nan", re.IGNORECASE
+)
+
+
+def parse_duration(text: str) -> Duration:
+    """Read Go's duration notation, ``1h30m``, ``-1.5s``."""
+    body = text[1:] if text[:1] in ("+", "-") else text
+    total, pos = 0, 0
+    if body == "0":
+        return Duration(0)
+    while pos < len(body):
+        found = _DURATION.match(body, pos)
+        if found is None or not (found[1] or found[2]):
+            break
+        unit = _UNITS[found[3]]
+        total += int(found[1] or 0) * unit
+        if found[2]:
+            total += int(found[2][:20]) * unit // 10 ** len(found[2][:20])
+        pos = found.end()
+    if not body or pos != len(body) or len(body) > 200:
+        raise CelRuntimeError(f'time: invalid duration "{text}"')
+    if total > INT_MAX + text.startswith("-"):
+        raise CelRuntimeError(f'time: invalid duration "{text}"')
+    return Duration(-total if text.startswith("-") else total)
+
+
+def parse_timestamp(text: str) -> Timestamp:
+    """Read RFC 3339 with any number of fraction digits; nanoseconds are kept."""
+    found = _TIMESTAMP.fullmatch(text)
+    if found is None:
+        raise _bad_time(text)
+    try:
+        moment = datetime(*(int(found[i]) for i in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
+    except ValueError:
+        raise _bad_time(text) from None
+    seconds = int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+    zone = found[8]
+    if zone != "Z":
+        hours, minutes = int(zone[1:3]), int(zone[4:6])
+        if hours > 24 or minutes > 60:
+            raise _bad_time(text)
+        seconds -= (hours * 3600 + minutes * 60) * (1 if zone[0] == "+" else -1)
+    nanos = seconds * 10**9 + int((found[7] or "0")[:9].ljust(9, "0"))
+    if not MIN_TIMESTAMP <= nanos <= MAX_TIMESTAMP:
+        raise CelRuntimeError("timestamp overflow")
+    return Timestamp(nanos)
+
+
+def _bad_time(text: str) -> CelRuntimeError:
+    return CelRuntimeError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
+
+
+def _convert_error(value: Any, target: str) -> CelRuntimeError:
+    return CelRuntimeError(f"type conversion error from '{type_value(value).name}' to '{target}'")
+
+
+def _range_error(text: str, function: str) -> CelRuntimeError:
+    return CelRuntimeError(f'strconv.{function}: parsing "{text}": value out of range')
+
+
+def to_int(value: Any) -> int:
+    kind = value.__class__
+    if kind is int:
+        return int(value)
+    if kind is Uint:
+        return checked_int(int(value))
+    if kind is float:
+        if not -9223372036854775808.0 < value < 9223372036854775807.0:
+            raise CelRuntimeError("integer overflow")
+        return int(value)
+    if kind is Duration:
+        return int(value.nanos)
+    if kind is Timestamp:
+        return int(value.nanos // 10**9)
+    if kind is str:
+        if not _DECIMAL.fullmatch(value):
+            raise CelRuntimeError(f'strconv.ParseInt: parsing "{value}": invalid syntax')
+        if len(value.lstrip("+-0")) > 19 or not INT_MIN <= int(value) <= INT_MAX:
+            raise _range_error(value, "ParseInt")
+        return int(value)
+    raise no_overload()
+
+
+def to_uint(value: Any) -> Uint:
+    kind = value.__class__
+    if kind is Uint:
+        return Uint(value)
+    if kind is int:
+        return _checked_uint(value)
+    if kind is float:
+        if math.isnan(value) or not 0 <= value < 18446744073709551616.0:
+            raise CelRuntimeError("unsigned integer overflow")
+        return Uint(int(value))
+    if kind is str:
+        if not (value.isascii() and value.isdigit()):
+            raise CelRuntimeError(f'strconv.ParseUint: parsing "{value}": invalid syntax')
+        if len(value.lstrip("0")) > 20 or int(value) > UINT_MAX:
+            raise _range_error(value, "ParseUint")
+        return Uint(int(value))
+    raise no_overload()
+
+
+def to_double(value: Any) -> float:
+    kind = value.__class__
+    if kind in (int, Uint, float):
+        return float(value)
+    if kind is str:
+        if not _FLOAT.fullmatch(value) or "_" in value:
+            raise CelRuntimeError(f'strconv.ParseFloat: parsing "{value}": invalid syntax')
+        result = float(value)
+        if math.isinf(result) and "n" not in value.lower():
+            raise _range_error(value, "ParseFloat")
+        return result
+    raise no_overload()
+
+
+def format_double(value: float) -> str:
+    """Go's strconv 'g' form with the shortest digits, as string(double) gives."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1.0, value) < 0 else "0"
+    shortest = repr(value)
+    mantissa, _, power = shortest.partition("e")
+    negative = mantissa.startswith("-")
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(power or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0") or "0"
+    exponent = point - 1
+    sign = "-" if negative else ""
+    if exponent < -4 or exponent >= 21:
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return f"{sign}{digits}{'0' * (point - len(digits))}"
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+def to_string(value: Any) -> str:
+    kind = value.__class__
+    if kind is str:
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind in (int, Uint):
+        return str(int(value))
+    if kind is float:
+        return format_double(value)
+    if kind is bytes:
+        try:
+            return str(value.decode())
+        except UnicodeDecodeError:
+            raise CelRuntimeError("invalid UTF-8 in bytes, cannot convert to string") from None
+    if kind in (Duration, Timestamp):
+        return str(value)
+    if kind is Ip:
+        return str(value.address)
+    if kind is Cidr:
+        return f"{value.interface.ip}/{value.interface.network.prefixlen}"
+    if kind is TypeValue:
+        return str(value.name)
+    raise no_overload()
+
+
+def to_bool(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    if value.__class__ is str:
+        if value in ("1", "t", "T", "true", "TRUE", "True"):
+            return True
+        if value in ("0", "f", "F", "false", "FALSE", "False"):
+            return False
+        raise _convert_error(value, "bool")
+    raise no_overload()
+
+
+def to_bytes(value: Any) -> bytes:
+    if value.__class__ is bytes:
+        return bytes(value)
+    if value.__class__ is str:
+        return str(value).encode("utf-8", "surrogatepass")
+    raise no_overload()
+
+
+def to_duration(value: Any) -> Duration:
+    kind = value.__class__
+    if kind is Duration:
+        return Duration(value.nanos)
+    if kind is str:
+        return parse_duration(value)
+    if kind is int:
+        return Duration(value)
+    raise no_overload()
+
+
+def to_timestamp(value: Any) -> Timestamp:
+    kind = value.__class__
+    if kind is Timestamp:
+        return Timestamp(value.nanos)
+    if kind is str:
+        return parse_timestamp(value)
+    if kind is int:
+        return Timestamp(value * 10**9)
+    raise no_overload()
+
+
+def to_dyn(value: Any) -> Any:
+    return value
+
+
+CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "bool": to_bool,
+    "bytes": to_bytes,
+    "double": to_double,
+    "duration": to_duration,
+    "dyn": to_dyn,
+    "int": to_int,
+    "string": to_string,
+    "timestamp": to_timestamp,
+    "type": type_value,
+    "uint": to_uint,
+}

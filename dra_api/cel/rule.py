@@ -1,0 +1,60 @@
+"""CEL for CRD validation rules (x-kubernetes-validations): ``self == oldSelf``.
+
+A Rule is immutable and may be evaluated by any thread. ``self`` and ``oldSelf`` are dynamically typed here, so field
+names are not checked against a schema. Source: k8s.io/apiserver/pkg/cel/environment/base.go (0.36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from .checker import Environment
+from .declarations import BASE_FUNCTIONS
+from .device import compile_checked
+from .functions import FUNCTIONS
+from .planner import Program, plan
+from .types import DYN
+
+__all__ = ["RULE_COST_LIMIT", "Rule", "compile_rule"]
+
+RULE_COST_LIMIT: Final = 1_000_000
+"""Runtime limit of one rule (k8s.io/apiserver/pkg/apis/cel PerCallLimit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A compiled rule; ``variables`` are the names it may use, ``uses_old_self`` whether it is a transition rule."""
+
+    expression: str
+    program: Program
+    variables: tuple[str, ...]
+    output_type: str
+
+    def evaluate(self, values: Mapping[str, Any], *, cost_limit: int = RULE_COST_LIMIT) -> Any:
+        """The value of the rule; absent variables are null. Raises CelRuntimeError and CostExceeded.
+
+        Values are JSON-like: None, bool, int, float, str, list and dict with str keys.
+        """
+        return self.run(values, cost_limit=cost_limit)[0]
+
+    def run(self, values: Mapping[str, Any], *, cost_limit: int = RULE_COST_LIMIT) -> tuple[Any, int]:
+        """Like evaluate(), with the cost that was spent."""
+        return self.program.run(tuple(values.get(name) for name in self.variables), cost_limit)
+
+
+def compile_rule(expression: str, *, variables: tuple[str, ...] = ("self", "oldSelf")) -> Rule:
+    """Compile a validation rule, or any expression over ``variables``; results are cached and shared.
+
+    Raises CelCompileError.
+    """
+    return _compile(expression, variables)
+
+
+@lru_cache(maxsize=512)
+def _compile(expression: str, variables: tuple[str, ...]) -> Rule:
+    env = Environment(dict.fromkeys(variables, DYN), BASE_FUNCTIONS)
+    checked = compile_checked(expression, env)
+    return Rule(expression, plan(checked, variables, FUNCTIONS), variables, str(checked.output))
