@@ -8,6 +8,7 @@ Source: allocator_incubating.go Allocate (v0.36); rules DRA-134, DRA-146 to DRA-
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,10 @@ from reference_impl.scheduler.allocator.search import (
 )
 from reference_impl.scheduler.allocator.taken import Taken
 
+log = logging.getLogger(__name__)
+
 MODES = frozenset({"ExactCount", "All"})
+INVALID_POOLS = "invalid resource pools were encountered"
 
 
 def new_share_id() -> str:
@@ -104,7 +108,7 @@ class Allocator:
 
         Raises AllocationError when a selector fails, a pool is in the way of an All request, or a limit is passed.
         """
-        problem = Problem(inventory, taken, self.claims, self._constraints, self.features, steps=self.max_steps)
+        problem = self._problem(inventory, taken)
         try:
             options = self._options(inventory)
             found = self._choose(problem, options)
@@ -115,15 +119,27 @@ class Allocator:
                 f"claim {self.claims[breach.task.claim].key}, request {breach.task.request.name}: cannot add device "
                 f"{inventory.devices[breach.position].id} because a claim constraint would not be satisfied"
             ) from None
+        except AllocationError as error:
+            error.steps = self.max_steps - problem.steps
+            raise
+        steps = self.max_steps - problem.steps
         if found is not None:
             tasks, picked, numbers = found
-            return Outcome(tuple(self._assemble(inventory, tasks, picked, numbers)))
+            return Outcome(tuple(self._assemble(inventory, tasks, picked, numbers)), steps=steps)
         if (broken := inventory.unusable("invalid")) is not None:
-            raise AllocationError(
-                f"invalid resource pools were encountered: {broken.id.driver}/{broken.id.pool}: {broken.reason}",
-                on_node_only=True,
-            )
-        return Outcome(None, explain.failure(problem, options) if why else "")
+            log.debug("pool %s/%s: %s", broken.id.driver, broken.id.pool, broken.reason)
+            raise AllocationError(INVALID_POOLS, on_node_only=True)
+        return Outcome(None, explain.failure(problem, options) if why else "", steps=steps)
+
+    def why_not(self, inventory: NodeInventory, taken: Taken) -> str:
+        """Why the claims do not fit on a node where `on` has found no way, in one sentence."""
+        try:
+            return explain.failure(self._problem(inventory, taken), self._options(inventory))
+        except (AllocationError, FailedDevice) as error:
+            return str(error)
+
+    def _problem(self, inventory: NodeInventory, taken: Taken) -> Problem:
+        return Problem(inventory, taken, self.claims, self._constraints, self.features, steps=self.max_steps)
 
     # -- from requests to tasks ------------------------------------------------------------------------------------
 
@@ -247,7 +263,7 @@ class Allocator:
             selectors.matches(inventory.devices[position], task.request, device_class, claim)
         except selectors.SelectorError as error:
             return error
-        return AllocationError(f"claim {claim.key}: a selector failed", on_node_only=True)
+        return AllocationError(f"claim {claim.key}: a selector failed")
 
 
 def exceeds_limit(devices: int) -> bool:
@@ -265,12 +281,10 @@ def refuse_unusable_pools(inventory: NodeInventory, claim: Claim, sub: SubReques
     if (pool := inventory.unusable("incomplete")) is not None:
         raise AllocationError(
             f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "
-            f"{pool.id.driver}/{pool.id.pool} is currently being updated ({pool.reason})",
-            on_node_only=True,
+            f"{pool.id.driver}/{pool.id.pool} is currently being updated ({pool.reason})"
         )
     if (pool := inventory.unusable("invalid")) is not None:
         raise AllocationError(
             f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "
-            f"{pool.id.driver}/{pool.id.pool} is invalid ({pool.reason})",
-            on_node_only=True,
+            f"{pool.id.driver}/{pool.id.pool} is invalid ({pool.reason})"
         )

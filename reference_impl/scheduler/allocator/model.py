@@ -369,10 +369,14 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What allocation on one node came to: an allocation a claim, or none and the reason in one sentence."""
+    """What allocation on one node came to: an allocation a claim, or none and the reason in one sentence.
+
+    `steps` is what the search cost.
+    """
 
     allocations: tuple[Allocation, ...] | None
     reason: str = ""
+    steps: int = 0
 
     def __bool__(self) -> bool:
         return self.allocations is not None
@@ -381,12 +385,14 @@ class Outcome:
 class AllocationError(Exception):
     """Allocation cannot even be tried, or must not go on: the pod's own fault, or a pool's.
 
-    `on_node_only` says that only the node at hand is ruled out.
+    `on_node_only` says that the node at hand is unsuitable, as for want of devices; without it the attempt is in
+    error. `steps` is what the search had cost until then.
     """
 
     def __init__(self, message: str, *, on_node_only: bool = False) -> None:
         super().__init__(message)
         self.on_node_only = on_node_only
+        self.steps = 0
 
 
 Classes: TypeAlias = Mapping[str, DeviceClass]

@@ -172,7 +172,7 @@ class Search:
                 raise FailedDevice(task, position)
             self._problem.steps -= 1
             if self._problem.steps < 0:
-                raise SearchLimit("timed out trying to allocate devices", on_node_only=True)
+                raise SearchLimit(f"node {self._inventory.node.name}: timed out trying to allocate devices")
             kind = self._class(position)
             if kind in tried:
                 continue

@@ -11,6 +11,8 @@ from functools import lru_cache
 from dra_api import cel
 from reference_impl.scheduler.allocator.model import AllocationError, Claim, Device, DeviceClass, SubRequest
 
+_VIEW = object()  # the key of a device's view among its verdicts
+
 
 class SelectorError(AllocationError):
     """A selector failed on a device. The message names the claim or class, the selector's index and the cause."""
@@ -24,10 +26,12 @@ def program(expression: str) -> cel.Selector:
 
 def view_of(device: Device) -> cel.DeviceView:
     """What an expression sees as `device`."""
-    known = device.verdicts.get("view")
+    known: cel.DeviceView | None = device.verdicts.get(_VIEW)
     if known is None:
-        known = device.verdicts["view"] = cel.DeviceView.from_device(device.raw, device.id.driver)
-    return known  # type: ignore[no-any-return]
+        known = device.verdicts[_VIEW] = cel.DeviceView(
+            device.id.driver, device.raw.get("attributes"), device.raw.get("capacity"), device.allow_multiple
+        )
+    return known
 
 
 def evaluate(expression: str, device: Device) -> bool:
@@ -39,14 +43,14 @@ def verdict(expression: str | None, device: Device) -> bool | str:
     """True, False, or the text of the error; remembered as long as the device is current."""
     if expression is None:
         return "unsupported selector type: it is not a CEL selector"
-    known = device.verdicts.get(expression)
+    known: bool | str | None = device.verdicts.get(expression)
     if known is None:
         try:
             known = evaluate(expression, device)
         except cel.CelError as error:
             known = str(error)
         device.verdicts[expression] = known
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def matches(device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim) -> bool:
@@ -58,7 +62,7 @@ def matches(device: Device, request: SubRequest, device_class: DeviceClass, clai
         for index, expression in enumerate(expressions):
             answer = verdict(expression, device)
             if isinstance(answer, str):
-                raise SelectorError(f"{where}: selector #{index}: {answer} (on device {device.id})", on_node_only=True)
+                raise SelectorError(f"{where}: selector #{index}: {answer} (on device {device.id})")
             if not answer:
                 return False
     return True

@@ -1,0 +1,58 @@
+"""DeviceTaintRules (KEP-5055): taints that an administrator lays over published devices.
+
+Pure functions; the devices that a rule selects are copied with its taint.
+
+Source: k8s.io/dynamic-resource-allocation/resourceslice/tracker (v0.36): an empty or absent selector selects all
+devices; rule DRA-226.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dra_api.objects import Obj, name_of
+from reference_impl.scheduler.allocator.model import Device, DeviceId, Slice, Taint
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRule:
+    """One DeviceTaintRule; an empty field selects every value."""
+
+    name: str
+    driver: str
+    pool: str
+    device: str
+    taint: Taint
+
+    @classmethod
+    def decode(cls, obj: Obj) -> TaintRule:
+        """Read a DeviceTaintRule."""
+        spec = obj.get("spec") or {}
+        selector = spec.get("deviceSelector") or {}
+        return cls(
+            name=name_of(obj),
+            driver=str(selector.get("driver") or ""),
+            pool=str(selector.get("pool") or ""),
+            device=str(selector.get("device") or ""),
+            taint=Taint.decode(spec.get("taint") or {}),
+        )
+
+
+def selects(rule: TaintRule, device: DeviceId) -> bool:
+    """Whether `rule` taints `device`."""
+    return rule.driver in ("", device.driver) and rule.pool in ("", device.pool) and rule.device in ("", device.device)
+
+
+def apply(piece: Slice, rules: Sequence[TaintRule]) -> Slice:
+    """The slice with the taints of all rules that select its devices; the slice itself where none does."""
+    devices = tuple(with_taints(device, rules) for device in piece.devices)
+    if all(new is old for new, old in zip(devices, piece.devices, strict=True)):
+        return piece
+    return replace(piece, devices=devices)
+
+
+def with_taints(device: Device, rules: Sequence[TaintRule]) -> Device:
+    """The device with the taints of all rules that select it."""
+    extra = tuple(rule.taint for rule in rules if selects(rule, device.id))
+    return replace(device, taints=(*device.taints, *extra)) if extra else device

@@ -1,0 +1,102 @@
+"""BindRequests: how a decision is written in one, and how those of others are read.
+
+Pure functions over dicts. Two revisions of the protocol differ in name and labels: the documented one (KAI
+docs/dra/README.md) and that of KAI release 0.17 (pkg/scheduler/cache/cache.go).
+
+Source: KAI-Scheduler 0.17 pkg/apis/scheduling/v1alpha2/bindrequest_types.go, pkg/scheduler/api/bindrequest_info;
+rules KAI-010 to KAI-024, KAI-070 to KAI-077.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of, owner_reference
+from reference_impl.scheduler.options import Revision
+
+GPU_RESOURCE = "nvidia.com/gpu"
+# Kubernetes' own alphabet for generated names (apimachinery util/rand): no vowels, nothing that looks alike.
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX = 10
+_NAME_LIMIT = 253
+
+
+def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
+    """The BindRequest's name: the pod's in 0.17, the pod's and ten random characters in the documented revision."""
+    if revision == "kai-0.17":
+        return name_of(pod)
+    suffix = "".join(random_source.choice(_ALPHABET) for _ in range(_SUFFIX))
+    return f"{name_of(pod)[: _NAME_LIMIT - _SUFFIX - 1]}-{suffix}"
+
+
+def labels_for(pod: Obj, node: str, revision: Revision) -> dict[str, str]:
+    """The BindRequest's labels (KAI-012)."""
+    if revision == "kai-0.17":
+        return {"selected-node": node}
+    return {"pod-name": name_of(pod), "selected-node": node}
+
+
+def received_gpu(requests: Mapping[str, int]) -> Obj:
+    """Whole device-plugin GPUs of a pod; devices of claims are not counted here (KAI-015, KAI-016, KAI-024)."""
+    count = requests.get(GPU_RESOURCE, 0) // 1000
+    return {"count": count, "portion": "1.00"} if count else {"portion": "0.00"}
+
+
+def make(
+    pod: Obj,
+    node: str,
+    allocations: Sequence[tuple[str, Obj]],
+    requests: Mapping[str, int],
+    revision: Revision,
+    random_source: random.Random,
+) -> Obj:
+    """The BindRequest of a decision.
+
+    `allocations` pairs the pod-local name of each claim with its allocation; `requests` is what the pod asks of its
+    node, in thousandths.
+    """
+    spec: Obj = {
+        "podName": name_of(pod),
+        "selectedNode": node,
+        "receivedResourceType": "Regular",
+        "receivedGPU": received_gpu(requests),
+    }
+    if allocations:
+        spec["resourceClaimAllocations"] = [
+            {"name": reference, "allocation": allocation} for reference, allocation in allocations
+        ]
+    pod_reference = owner_reference({"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]})
+    return {
+        "apiVersion": BIND_REQUESTS.api_version,
+        "kind": BIND_REQUESTS.kind,
+        "metadata": {
+            "name": name_for(pod, revision, random_source),
+            "namespace": namespace_of(pod),
+            "labels": labels_for(pod, node, revision),
+            "ownerReferences": [pod_reference],
+        },
+        "spec": spec,
+    }
+
+
+def pod_key(request: Obj) -> tuple[str, str]:
+    """The pod that a BindRequest is about: spec.podName in its own namespace (KAI-077)."""
+    return namespace_of(request), str((request.get("spec") or {}).get("podName") or "")
+
+
+def selected_node(request: Obj) -> str:
+    """The node that a BindRequest names."""
+    return str((request.get("spec") or {}).get("selectedNode") or "")
+
+
+def failed(request: Obj) -> bool:
+    """Whether the binder gave up: phase Failed and no attempt left (KAI-070 to KAI-072)."""
+    status = request.get("status") or {}
+    limit = (request.get("spec") or {}).get("backoffLimit")
+    return status.get("phase") == "Failed" and (limit is None or int(status.get("failedAttempts") or 0) >= limit)
+
+
+def alive(request: Obj) -> bool:
+    """Whether a BindRequest still speaks for its pod."""
+    return not failed(request) and not meta(request).get("deletionTimestamp")

@@ -1,0 +1,401 @@
+"""What the cluster looks like to the scheduler: nodes with what runs there, pools by node, claims and what they hold.
+
+Fed by informers, one change at a time, under one lock that readers take as well (`view.lock`); nothing is computed
+again but what a change touches. The view starts nothing and writes nothing; it tells its listener what may make a
+waiting pod fit.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dra_api.informer import Change
+from dra_api.objects import Obj, key_of, meta, name_of, uid_of
+from reference_impl.scheduler import bind_requests, pod_resources
+from reference_impl.scheduler.allocator import DeviceClass, NodeInventory, Slice, decode_slice, taint_rules
+from reference_impl.scheduler.allocator.model import Features, PoolId
+from reference_impl.scheduler.allocator.taint_rules import TaintRule
+from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
+from reference_impl.scheduler.node_match import NodeFacts
+from reference_impl.scheduler.pod_claims import recorded, references
+
+PodKey = tuple[str, str]
+# What happened that may help a waiting pod: room on nodes or devices; one pod or one claim changed; a pod's
+# BindRequest failed.
+Happening = Literal["room", "pod", "claim", "bind-request"]
+Listener = Callable[[Happening, tuple[str, str]], None]
+
+TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(slots=True)
+class NodeState:
+    """One node and what is placed on it."""
+
+    facts: NodeFacts
+    node: Obj
+    allocatable: dict[str, int] | None
+    rank: float
+
+
+@dataclass(slots=True)
+class Load:
+    """What the pods on one node, bound or promised, take of it; kept also before the node itself is seen."""
+
+    pods: int = 0
+    used: dict[str, int] = field(default_factory=dict)
+
+    def add(self, requests: dict[str, int], sign: int) -> None:
+        """Count a pod in (1) or out (-1)."""
+        self.pods += sign
+        for name, value in requests.items():
+            self.used[name] = self.used.get(name, 0) + sign * value
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What one BindRequest holds: a place for its pod, and allocations for the claims it could be resolved to."""
+
+    uid: str
+    pod: PodKey
+    node: str
+    claims: frozenset[ClaimKey]
+
+
+def is_terminal(pod: Obj) -> bool:
+    """Whether a pod has ended and holds nothing any more."""
+    return (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
+
+
+class ClusterView:
+    """The scheduler's picture of the cluster. All reading methods need `lock` held."""
+
+    def __init__(self, *, features: Features, seed: int | None, listener: Listener) -> None:
+        self.lock = threading.RLock()
+        self.nodes: dict[str, NodeState] = {}
+        self.loads: dict[str, Load] = {}
+        self.classes: dict[str, DeviceClass] = {}
+        self.claims: dict[ClaimKey, Obj] = {}
+        self.pods: dict[PodKey, Obj] = {}
+        self.requests: dict[str, Obj] = {}
+        self.ledger = ClaimLedger()
+        self._features = features
+        self._seed = seed
+        self._listener = listener
+        self._slices: dict[PoolId, dict[str, Slice]] = {}
+        self._slice_pool: dict[str, PoolId] = {}
+        self._rules: dict[str, TaintRule] = {}
+        self._tainted: dict[PoolId, list[Slice]] = {}
+        self._pools_by_node: dict[str, set[PoolId]] = {}
+        self._shared_pools: set[PoolId] = set()
+        self._inventories: dict[str, NodeInventory] = {}
+        self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
+        self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
+        self._promises: dict[str, Promise] = {}
+        self._requests_of_pod: dict[PodKey, set[str]] = {}
+        self._needs: dict[str, dict[str, int]] = {}
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def candidates(self) -> list[NodeState]:
+        """All nodes, the one to try first first: fewest pods, then by name or by the seed's order."""
+        return sorted(self.nodes.values(), key=self._preference)
+
+    def _preference(self, state: NodeState) -> tuple[int, float, str]:
+        load = self.loads.get(state.facts.name)
+        return (load.pods if load else 0, state.rank, state.facts.name)
+
+    def used(self, node: str) -> dict[str, int]:
+        """What is taken of a node's resources."""
+        load = self.loads.get(node)
+        return load.used if load else {}
+
+    def inventory(self, node: str) -> NodeInventory:
+        """What a node offers, built when it is first asked for after a change."""
+        known = self._inventories.get(node)
+        if known is None:
+            pools = {*self._pools_by_node.get(node, ()), *self._shared_pools}
+            known = self._inventories[node] = NodeInventory.build(
+                self.nodes[node].facts, [self._pool_slices(pool) for pool in sorted(pools)], self._features
+            )
+        return known
+
+    def pod_needs(self, pod: Obj) -> dict[str, int]:
+        """What a pod asks of its node; computed once for each pod."""
+        uid = uid_of(pod)
+        known = self._needs.get(uid)
+        if known is None:
+            known = self._needs[uid] = pod_resources.pod_requests(pod)
+        return known
+
+    def find_claim(self, namespace: str, name: str) -> Obj | None:
+        """A claim by its key."""
+        return self.claims.get((namespace, name))
+
+    def bind_requests_of(self, pod: PodKey) -> list[Obj]:
+        """The BindRequests about a pod."""
+        return [self.requests[uid] for uid in self._requests_of_pod.get(pod, ())]
+
+    def is_assumed(self, pod: PodKey) -> bool:
+        """Whether a decision about the pod is on its way to the API server."""
+        return pod in self._assumed
+
+    # -- decisions of our own ---------------------------------------------------------------------------------------
+
+    def assume(self, pod: Obj, node: str, allocations: dict[ClaimKey, Obj]) -> None:
+        """Count a decision at once, before the API server knows of it."""
+        with self.lock:
+            key = key_of(pod)
+            self._assumed[key] = (uid_of(pod), node, frozenset(allocations))
+            for claim, allocation in allocations.items():
+                self.ledger.assume(uid_of(pod), claim, allocation)
+            self._place(key)
+
+    def settle(self, pod: PodKey) -> None:
+        """The decision is written, or has come to nothing: from now on only what the API server says counts."""
+        with self.lock:
+            assumed = self._assumed.pop(pod, None)
+            if assumed is None:
+                return
+            uid, _, claims = assumed
+            freed = self.ledger.drop_assumed(uid, set(claims))
+            moved = self._place(pod)
+        if freed or moved:
+            self._listener("room", pod)
+
+    # -- changes from the API server ---------------------------------------------------------------------------------
+
+    def on_node(self, change: Change) -> None:
+        """A Node changed."""
+        name = name_of(change.object)
+        with self.lock:
+            if change.type == "DELETED":
+                self.nodes.pop(name, None)
+                self._inventories.pop(name, None)
+                return
+            facts = NodeFacts.of(change.object)
+            before = self.nodes.get(name)
+            allocatable = (change.object.get("status") or {}).get("allocatable")
+            self.nodes[name] = NodeState(
+                facts=facts,
+                node=change.object,
+                allocatable=pod_resources.amounts(allocatable) if allocatable is not None else None,
+                rank=0.0 if self._seed is None else random.Random(f"{self._seed}/{name}").random(),  # noqa: S311
+            )
+            if before is None or before.facts != facts:
+                self._inventories.pop(name, None)
+            if before is not None and _same_for_pods(before.node, change.object):
+                return
+        self._listener("room", ("", name))
+
+    def on_slice(self, change: Change) -> None:
+        """A ResourceSlice changed."""
+        with self.lock:
+            name = name_of(change.object)
+            pool = self._slice_pool.pop(name, None)
+            if pool is not None:
+                self._slices[pool].pop(name, None)
+                self._reindex(pool)
+            if change.type != "DELETED":
+                piece = decode_slice(change.object)
+                self._slice_pool[name] = piece.pool
+                self._slices.setdefault(piece.pool, {})[name] = piece
+                self._reindex(piece.pool)
+        self._listener("room", ("", name))
+
+    def on_taint_rule(self, change: Change) -> None:
+        """A DeviceTaintRule changed."""
+        with self.lock:
+            if change.type == "DELETED":
+                self._rules.pop(name_of(change.object), None)
+            else:
+                rule = TaintRule.decode(change.object)
+                if self._rules.get(rule.name) == rule:
+                    return
+                self._rules[rule.name] = rule
+            self._tainted.clear()
+            self._inventories.clear()
+        self._listener("room", ("", name_of(change.object)))
+
+    def on_class(self, change: Change) -> None:
+        """A DeviceClass changed."""
+        with self.lock:
+            if change.type == "DELETED":
+                self.classes.pop(name_of(change.object), None)
+                return
+            self.classes[name_of(change.object)] = DeviceClass.decode(change.object)
+        self._listener("room", ("", name_of(change.object)))
+
+    def on_claim(self, change: Change) -> None:
+        """A ResourceClaim changed."""
+        key = key_of(change.object)
+        with self.lock:
+            if change.type == "DELETED":
+                self.claims.pop(key, None)
+                freed = self.ledger.forget_claim(key)
+            else:
+                self.claims[key] = change.object
+                freed = self.ledger.set_status(key, (change.object.get("status") or {}).get("allocation"))
+        self._listener("claim", key)
+        if freed:
+            self._listener("room", key)
+
+    def on_pod(self, change: Change) -> None:
+        """A Pod changed."""
+        key = key_of(change.object)
+        with self.lock:
+            if change.type == "DELETED":
+                self.pods.pop(key, None)
+                self._needs.pop(uid_of(change.object), None)
+            else:
+                self.pods[key] = change.object
+                if change.old is not None and uid_of(change.old) != uid_of(change.object):
+                    self._needs.pop(uid_of(change.old), None)
+            freed = self._place(key)
+            for uid in tuple(self._requests_of_pod.get(key, ())):
+                freed = self._hold(self.requests[uid]) or freed
+        if change.type != "MODIFIED" or change.old is None or _matters(change.old, change.object):
+            self._listener("pod", key)
+        if freed:
+            self._listener("room", key)
+
+    def on_bind_request(self, change: Change) -> None:
+        """A BindRequest changed."""
+        request = change.object
+        pod, uid = bind_requests.pod_key(request), uid_of(request)
+        with self.lock:
+            if change.type == "DELETED":
+                self.requests.pop(uid, None)
+                self._requests_of_pod.get(pod, set()).discard(uid)
+                freed = self._release(uid, gone=True)
+            else:
+                self.requests[uid] = request
+                self._requests_of_pod.setdefault(pod, set()).add(uid)
+                freed = self._hold(request)
+            freed = self._place(pod) or freed
+        self._listener("bind-request", pod)
+        if freed:
+            self._listener("room", pod)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _pool_slices(self, pool: PoolId) -> list[Slice]:
+        slices = [*self._slices.get(pool, {}).values()]
+        if not self._rules or not self._features.device_taints:
+            return slices
+        known = self._tainted.get(pool)
+        if known is None:
+            rules = [self._rules[name] for name in sorted(self._rules)]
+            known = self._tainted[pool] = [taint_rules.apply(piece, rules) for piece in slices]
+        return known
+
+    def _reindex(self, pool: PoolId) -> None:
+        """Find anew which nodes a pool may concern, and drop what was prepared for them."""
+        self._tainted.pop(pool, None)
+        slices = self._slices.get(pool, {})
+        nodes = {piece.local_to for piece in slices.values()}
+        was_shared = pool in self._shared_pools
+        self._shared_pools.discard(pool)
+        if "" in nodes:
+            self._shared_pools.add(pool)
+        for node, pools in list(self._pools_by_node.items()):
+            if pool in pools and node not in nodes:
+                pools.discard(pool)
+                self._inventories.pop(node, None)
+        for node in nodes - {""}:
+            self._pools_by_node.setdefault(node, set()).add(pool)
+            self._inventories.pop(node, None)
+        if was_shared or "" in nodes:
+            self._inventories.clear()
+        if not slices:
+            self._slices.pop(pool, None)
+
+    def _place(self, pod: PodKey) -> bool:
+        """Count a pod where it is bound, promised or assumed to be; True when it left a place."""
+        where = self._place_of(pod)
+        now = None
+        if where:
+            seen = self.pods.get(pod)
+            now = (where, self.pod_needs(seen) if seen is not None else {"pods": 1000})
+        before = self._placed.pop(pod, None)
+        if now is not None:
+            self._placed[pod] = now
+        if now == before:
+            return False
+        if before is not None:
+            self.loads[before[0]].add(before[1], -1)
+        if now is not None:
+            self.loads.setdefault(now[0], Load()).add(now[1], 1)
+        return before is not None
+
+    def _place_of(self, pod: PodKey) -> str:
+        seen = self.pods.get(pod)
+        if seen is None or is_terminal(seen):
+            return ""
+        if bound := (seen.get("spec") or {}).get("nodeName"):
+            return str(bound)
+        for request in self.bind_requests_of(pod):
+            if bind_requests.alive(request):
+                return bind_requests.selected_node(request)
+        assumed = self._assumed.get(pod)
+        return assumed[1] if assumed else ""
+
+    def _hold(self, request: Obj) -> bool:
+        """Count what a BindRequest promises; True when it holds less than before."""
+        uid, pod = uid_of(request), bind_requests.pod_key(request)
+        seen = self.pods.get(pod)
+        if not bind_requests.alive(request) or (seen is not None and is_terminal(seen)):
+            return self._release(uid, gone=False)
+        promised = dict(self._promised(request, seen)) if seen is not None else {}
+        before = self._promises.get(uid)
+        freed = False
+        if before is not None and (lost := before.claims - promised.keys()) and seen is not None:
+            freed = self.ledger.withdraw(uid, set(lost), gone=False)
+        if seen is not None or before is None:
+            self._promises[uid] = Promise(uid, pod, bind_requests.selected_node(request), frozenset(promised))
+        for key, allocation in promised.items():
+            self.ledger.promise(uid, key, allocation)
+        return freed
+
+    def _release(self, uid: str, *, gone: bool) -> bool:
+        promise = self._promises.pop(uid, None)
+        return promise is not None and self.ledger.withdraw(uid, set(promise.claims), gone=gone)
+
+    @staticmethod
+    def _promised(request: Obj, pod: Obj) -> Iterable[tuple[ClaimKey, Obj]]:
+        """The claims, by key, that a BindRequest's entries (by pod-local name) stand for."""
+        namespace = str(meta(pod).get("namespace") or "")
+        names = {str(entry["name"]): entry.get("resourceClaimName") for entry in references(pod)}
+        for entry in (request.get("spec") or {}).get("resourceClaimAllocations") or ():
+            allocation = entry.get("allocation")
+            reference = str(entry.get("name") or "")
+            if allocation is None or reference not in names:
+                continue
+            name = names[reference] or (recorded(pod, reference) or {}).get("resourceClaimName")
+            if name:
+                yield (namespace, str(name)), allocation
+
+
+def _matters(before: Obj, after: Obj) -> bool:
+    """Whether a pod's change can matter to its scheduling (our own condition on it does not)."""
+    status_before, status_after = before.get("status") or {}, after.get("status") or {}
+    return (
+        before.get("spec") != after.get("spec")
+        or meta(before).get("uid") != meta(after).get("uid")
+        or meta(before).get("deletionTimestamp") != meta(after).get("deletionTimestamp")
+        or status_before.get("resourceClaimStatuses") != status_after.get("resourceClaimStatuses")
+        or status_before.get("phase") != status_after.get("phase")
+    )
+
+
+def _same_for_pods(before: Obj, after: Obj) -> bool:
+    """Whether a node's change cannot matter to a waiting pod (heartbeats, images)."""
+    return (
+        before.get("spec") == after.get("spec")
+        and meta(before).get("labels") == meta(after).get("labels")
+        and (before.get("status") or {}).get("allocatable") == (after.get("status") or {}).get("allocatable")
+    )

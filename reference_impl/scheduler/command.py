@@ -1,0 +1,50 @@
+"""The reference scheduler as a program: `python -m reference_impl scheduler`."""
+
+from __future__ import annotations
+
+import argparse
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.part import Part
+from reference_impl.scheduler.options import SchedulerOptions
+from reference_impl.scheduler.scheduler import Scheduler
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the scheduler's own options."""
+    defaults = SchedulerOptions()
+    parser.add_argument(
+        "--publish",
+        choices=("bind-request", "direct"),
+        default=defaults.publish,
+        help="write a BindRequest for a binder, or bind pods directly (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--revision",
+        choices=("kai-0.17", "documented"),
+        default=defaults.revision,
+        help="revision of the BindRequest protocol (default: %(default)s); with `documented`, dynamic resource "
+        "allocation is off unless --feature-gates=DynamicResourceAllocation=true",
+    )
+    parser.add_argument(
+        "--scheduler-name",
+        action="append",
+        metavar="NAME",
+        help=f"schedule pods that name this scheduler; may be repeated "
+        f"(default: {', '.join(sorted(defaults.scheduler_names))})",
+    )
+    parser.add_argument("--seed", type=int, help="order equally loaded nodes by this seed instead of by name")
+
+
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    """Make the scheduler."""
+    names = frozenset(args.scheduler_name) if args.scheduler_name else SchedulerOptions().scheduler_names
+    options = SchedulerOptions(
+        publish=args.publish,
+        revision=args.revision,
+        dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
+        scheduler_names=names,
+        seed=args.seed,
+    )
+    return Scheduler(client, clock=clock, options=options)

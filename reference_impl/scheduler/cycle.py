@@ -1,0 +1,233 @@
+"""One scheduling cycle: a pod in, a decision or the reasons against every node out.
+
+Reads the cluster view under its lock and writes nothing. Nodes are tried in the view's order and the first that fits
+wins; only where a claim has prioritized alternatives are all nodes tried, and the best alternatives win.
+
+Source: dynamicresources plugin PreFilter, Filter, Score (v1.36); rules DRA-122 to DRA-136, DRA-140, DRA-161, KAI-020
+to KAI-024, KAI-054 to KAI-056.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dra_api.objects import Obj, key_of
+from reference_impl.scheduler import node_filter, node_match, pod_claims
+from reference_impl.scheduler.allocator import AllocationError, Allocator, Claim, decode_claim
+from reference_impl.scheduler.allocator.model import Allocation, Features
+from reference_impl.scheduler.claim_ledger import ClaimKey
+from reference_impl.scheduler.cluster_view import ClusterView, NodeState
+from reference_impl.scheduler.pod_claims import PodClaim
+
+CANNOT_ALLOCATE = "cannot allocate all claims"
+CLAIM_ELSEWHERE = "resourceclaim not available on the node"
+ALTERNATIVES = 8
+_EXPLAINED_NODES = 3
+# Steps that one pod may take in all: what is left after some nodes is shared by the rest.
+_STEPS_PER_POD = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a pod goes, and what each of its claims gets.
+
+    `entries` pairs each of the pod's own names for its claims with the claim and its allocation; `fresh` are the claims
+    that were not allocated before.
+    """
+
+    pod: Obj
+    node: str
+    entries: tuple[tuple[PodClaim, Obj], ...] = ()
+    fresh: frozenset[ClaimKey] = frozenset()
+
+    @property
+    def allocations(self) -> dict[ClaimKey, Obj]:
+        """The new allocations by claim."""
+        return {
+            key_of(entry.claim): allocation for entry, allocation in self.entries if key_of(entry.claim) in self.fresh
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a pod goes nowhere now. `reason` is the PodScheduled condition's; `silent` ones are not worth a condition.
+
+    `for_own_claims` says that only a change of the pod or its claims can help. `stranded` are allocated claims that no
+    node of the pod can use.
+    """
+
+    message: str
+    reason: str = "Unschedulable"
+    silent: bool = False
+    for_own_claims: bool = False
+    stranded: tuple[ClaimKey, ...] = ()
+
+
+@dataclass(slots=True)
+class _Attempt:
+    pod: Obj
+    claims: list[PodClaim]
+    held: dict[ClaimKey, Obj]
+    wanted: list[Claim]
+    allocator: Allocator | None
+    refused: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    unfitting: list[NodeState] = field(default_factory=list)
+    stranded: set[ClaimKey] = field(default_factory=set)
+    steps: int = _STEPS_PER_POD
+
+
+class Cycle:
+    """Decides about pods, one at a time."""
+
+    def __init__(self, view: ClusterView, *, features: Features, max_steps: int) -> None:
+        self._view = view
+        self._features = features
+        self._max_steps = max_steps
+
+    def decide(self, pod: Obj) -> Decision | Refusal:
+        """A decision about `pod`, or why there is none. Needs the view's lock."""
+        try:
+            claims = pod_claims.resolve(pod, self._view.find_claim)
+        except pod_claims.NotReady as missing:
+            return Refusal(str(missing), silent=not missing.worth_telling, for_own_claims=True)
+        attempt = self._attempt(pod, claims)
+        if isinstance(attempt, Refusal):
+            return attempt
+        best: tuple[int, NodeState, tuple[Allocation, ...]] | None = None
+        for state in self._view.candidates():
+            allocations = self._try(attempt, state)
+            if allocations is None:
+                continue
+            score = preference(allocations)
+            if best is None or score > best[0]:
+                best = (score, state, allocations)
+            if score == most_preferred(attempt.wanted):
+                break
+        if best is None:
+            return self._refusal(attempt)
+        return self._decision(attempt, best[1], best[2])
+
+    def _attempt(self, pod: Obj, claims: list[PodClaim]) -> _Attempt | Refusal:
+        """Everything that does not depend on the node."""
+        held: dict[ClaimKey, Obj] = {}
+        wanted: dict[ClaimKey, Claim] = {}
+        for entry in claims:
+            key = key_of(entry.claim)
+            allocation = self._view.ledger.allocation(key)
+            if allocation is not None:
+                held[key] = allocation
+            elif key not in wanted:
+                wanted[key] = decode_claim(entry.claim)
+        for claim in wanted.values():
+            if (missing := self.missing_class(claim)) is not None:
+                return Refusal(missing)
+        allocator = None
+        if wanted:
+            try:
+                allocator = Allocator(
+                    [*wanted.values()], self._view.classes, features=self._features, max_steps=self._max_steps
+                )
+            except AllocationError as error:
+                return Refusal(str(error), reason="SchedulerError")
+        return _Attempt(pod, claims, held, [*wanted.values()], allocator)
+
+    def missing_class(self, claim: Claim) -> str | None:
+        """The request whose DeviceClass does not exist, in words (DRA-124, DRA-188)."""
+        for request in claim.requests:
+            for sub in request.alternatives:
+                if sub.class_name not in self._view.classes:
+                    return f"request {sub.name}: device class {sub.class_name} does not exist"
+        return None
+
+    # -- one node --------------------------------------------------------------------------------------------------
+
+    def _try(self, attempt: _Attempt, state: NodeState) -> tuple[Allocation, ...] | None:
+        """The allocations that the pod would get on a node; None, with the reason noted, when it does not fit."""
+        name = state.facts.name
+        reason = self.node_refusal(attempt.pod, state)
+        if not reason:
+            away = [key for key, allocation in attempt.held.items() if not usable_on(allocation, state)]
+            attempt.stranded.update(away)
+            reason = CLAIM_ELSEWHERE if away else ""
+        if reason:
+            attempt.refused[name] = reason
+            return None
+        if attempt.allocator is None:
+            return ()
+        try:
+            attempt.allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
+            outcome = attempt.allocator.on(self._view.inventory(name), self._view.ledger.taken, why=False)
+        except AllocationError as error:
+            attempt.steps -= error.steps
+            if error.on_node_only:
+                attempt.refused[name] = str(error)
+            else:
+                attempt.errors.append(str(error))
+            return None
+        attempt.steps -= outcome.steps
+        if outcome.allocations is None:
+            attempt.refused[name] = CANNOT_ALLOCATE
+            attempt.unfitting.append(state)
+        return outcome.allocations
+
+    def node_refusal(self, pod: Obj, state: NodeState) -> str:
+        """Why the node does not suit the pod, devices aside."""
+        return node_filter.refusal(pod, state.node, state.facts) or node_filter.full(
+            self._view.pod_needs(pod), self._view.used(state.facts.name), state.allocatable
+        )
+
+    # -- outcome ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _decision(attempt: _Attempt, state: NodeState, allocations: Sequence[Allocation]) -> Decision:
+        fresh = {(new.claim.namespace, new.claim.name): new.result for new in allocations}
+        entries = []
+        for entry in attempt.claims:
+            key = key_of(entry.claim)
+            entries.append((entry, attempt.held[key] if key in attempt.held else fresh[key]))
+        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh))
+
+    def _refusal(self, attempt: _Attempt) -> Refusal:
+        """All reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""
+        if attempt.errors:
+            return Refusal(f'running "DynamicResources" filter plugin: {attempt.errors[0]}', reason="SchedulerError")
+        total = len(self._view.nodes)
+        if not total:
+            return Refusal("no nodes available to schedule pods")
+        counted = Counter(attempt.refused.values())
+        reasons = ", ".join(f"{number} {reason}" for reason, number in sorted(counted.items()))
+        message = f"0/{total} nodes are available: {reasons}."
+        if details := self._details(attempt):
+            message += f" {details}"
+        return Refusal(message, stranded=tuple(sorted(attempt.stranded)))
+
+    def _details(self, attempt: _Attempt) -> str:
+        """What is in the way on the first few nodes; nodes with the same obstacle are named together."""
+        if attempt.allocator is None:
+            return ""
+        by_reason: dict[str, list[str]] = {}
+        for state in attempt.unfitting[:_EXPLAINED_NODES]:
+            why = attempt.allocator.why_not(self._view.inventory(state.facts.name), self._view.ledger.taken)
+            by_reason.setdefault(why, []).append(state.facts.name)
+        return " ".join(f"{', '.join(names)}: {reason}." for reason, names in by_reason.items())
+
+
+def usable_on(allocation: Obj, state: NodeState) -> bool:
+    """Whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054)."""
+    try:
+        return node_match.matches(allocation.get("nodeSelector"), state.facts)
+    except node_match.NodeSelectorError:
+        return False
+
+
+def preference(allocations: Sequence[Allocation]) -> int:
+    """The score of a node: the earlier the chosen alternatives, the higher (DRA-140)."""
+    return sum(ALTERNATIVES - number for new in allocations for number in new.chosen_alternatives)
+
+
+def most_preferred(claims: Sequence[Claim]) -> int:
+    """The score when every request gets its first alternative: no node can do better."""
+    return sum(ALTERNATIVES for claim in claims for request in claim.requests if request.prioritized)

@@ -1,0 +1,68 @@
+"""May this pod run on this node, devices aside? Each question is a function; each answer is a reason or nothing.
+
+Pure functions over the API's dicts. The words of the reasons are kube-scheduler's.
+
+Source: kube-scheduler plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit (v1.36).
+"""
+
+from __future__ import annotations
+
+from dra_api.objects import Obj
+from reference_impl.scheduler import node_match, pod_resources
+from reference_impl.scheduler.allocator import taints
+from reference_impl.scheduler.allocator.model import Taint
+from reference_impl.scheduler.node_match import NodeFacts
+from reference_impl.scheduler.pod_resources import Amounts
+
+_CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+def refusal(pod: Obj, node: Obj, facts: NodeFacts) -> str:
+    """Why `pod` may not run on `node` whatever runs there already; empty when it may."""
+    return cordoned(pod, node) or tainted(pod, node) or unselected(pod, facts)
+
+
+def cordoned(pod: Obj, node: Obj) -> str:
+    """The node takes no new pods."""
+    if (node.get("spec") or {}).get("unschedulable") and not tolerates(pod, _CORDONED):
+        return "node(s) were unschedulable"
+    return ""
+
+
+def tainted(pod: Obj, node: Obj) -> str:
+    """A taint of the node keeps the pod away."""
+    for raw in (node.get("spec") or {}).get("taints") or ():
+        taint = Taint.decode(raw)
+        if taints.blocks_allocation(taint) and not tolerates(pod, taint):
+            return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+    return ""
+
+
+def tolerates(pod: Obj, taint: Taint) -> bool:
+    """Whether the pod's tolerations cover a node's taint."""
+    return taints.tolerated((pod.get("spec") or {}).get("tolerations") or (), taint)
+
+
+def unselected(pod: Obj, facts: NodeFacts) -> str:
+    """The pod's nodeSelector or required node affinity does not select the node."""
+    spec = pod.get("spec") or {}
+    wanted = spec.get("nodeSelector") or {}
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if any(facts.labels.get(key) != value for key, value in wanted.items()):
+        return "node(s) didn't match Pod's node affinity/selector"
+    try:
+        selected = node_match.matches(required, facts)
+    except node_match.NodeSelectorError as error:
+        return f"node(s) cannot be matched: {error}"
+    return "" if selected else "node(s) didn't match Pod's node affinity/selector"
+
+
+def full(asked: Amounts, used: Amounts, allocatable: Amounts | None) -> str:
+    """The node has too little left; a node that reports no allocatable at all is taken to have room."""
+    if allocatable is None:
+        return ""
+    name = pod_resources.insufficient(asked, used, allocatable)
+    if name == "pods":
+        return "Too many pods"
+    return f"Insufficient {name}" if name else ""

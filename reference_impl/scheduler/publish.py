@@ -1,0 +1,172 @@
+"""How a decision reaches the API server: in a BindRequest for a binder, or by binding as kube-scheduler does.
+
+A publisher keeps nothing between decisions; whoever made it calls it from as many threads as it likes.
+
+Source: KAI-Scheduler 0.17 pkg/scheduler/cache/cache.go Bind; kube-scheduler dynamicresources PreBind, Unreserve,
+PostFilter (v1.36); rules DRA-128, DRA-129, DRA-131, DRA-139, KAI-010 to KAI-027.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.objects import BIND_REQUESTS, Obj, Resource, meta, name_of, namespace_of, uid_of
+from reference_impl.scheduler import bind_requests, pod_resources
+from reference_impl.scheduler.cycle import Decision
+from reference_impl.scheduler.options import Revision
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+_CONFLICT_TRIES = 10
+
+
+class PublishError(Exception):
+    """The decision could not be written; the pod must be scheduled anew."""
+
+
+class Publisher(Protocol):
+    """Writes decisions."""
+
+    def publish(self, decision: Decision) -> None:
+        """Write one decision. Raises ApiError, TransportError or PublishError when it came to nothing."""
+        ...
+
+
+class BindRequestPublisher:
+    """Writes a BindRequest and leaves claims and pod alone (KAI-025). `created` is told of each new BindRequest."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        revision: Revision,
+        created: Callable[[Obj], None],
+        seed: int | None = None,
+    ) -> None:
+        self._client = client
+        self._revision = revision
+        self._created = created
+        self._random = random.Random(seed)  # noqa: S311 - names, not secrets
+
+    def publish(self, decision: Decision) -> None:
+        """Create the BindRequest of `decision`."""
+        request = bind_requests.make(
+            decision.pod,
+            decision.node,
+            [(entry.reference, allocation) for entry, allocation in decision.entries],
+            pod_resources.pod_requests(decision.pod),
+            self._revision,
+            self._random,
+        )
+        self._created(self._client.create(BIND_REQUESTS, request))
+
+
+class DirectPublisher:
+    """Reserves claims in the API and binds the pod, as kube-scheduler does.
+
+    `claims` is the ResourceClaim resource in the version that the server has; `updated` is told of each claim written.
+    """
+
+    def __init__(self, client: KubeClient, *, claims: Resource, updated: Callable[[Obj], None], clock: Clock) -> None:
+        self._client = client
+        self._claims = claims
+        self._updated = updated
+        self._clock = clock
+
+    def publish(self, decision: Decision) -> None:
+        """Write finalizer, allocation and reservation of every claim, then bind; take reservations back on failure."""
+        reserved: list[Obj] = []
+        try:
+            for entry, allocation in decision.entries:
+                self._reserve(entry.claim, allocation, decision.pod)
+                reserved.append(entry.claim)
+            self._client.bind(decision.pod, decision.node)
+        except (ApiError, PublishError, OSError):
+            for claim in reserved:
+                self.unreserve(claim, decision.pod)
+            raise
+
+    def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
+        """Make `claim` allocated and reserved for `pod`, whatever else happens to it meanwhile."""
+        current = claim
+        for _ in range(_CONFLICT_TRIES):
+            try:
+                self._write(current, allocation, pod)
+                return
+            except Conflict:
+                current = self._client.get(self._claims, name_of(claim), namespace_of(claim))
+                self.check_still_ours(current, claim, allocation)
+        raise PublishError(f"ResourceClaim {namespace_of(claim)}/{name_of(claim)} keeps changing")
+
+    def _write(self, current: Obj, allocation: Obj, pod: Obj) -> None:
+        status = current.get("status") or {}
+        if status.get("allocation") is None:
+            current = self.protect(current)
+        updated = copy.deepcopy(current)
+        status = updated.setdefault("status", {})
+        if status.get("allocation") is None:
+            status["allocation"] = {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
+        if not add_consumer(status, pod) and updated == current:
+            return
+        self._updated(self._client.update_status(self._claims, updated))
+
+    def protect(self, claim: Obj) -> Obj:
+        """Add the finalizer before the allocation: an allocated claim must not vanish (DRA-128)."""
+        if FINALIZER in (meta(claim).get("finalizers") or ()):
+            return claim
+        protected = copy.deepcopy(claim)
+        protected["metadata"].setdefault("finalizers", []).append(FINALIZER)
+        return self._client.update(self._claims, protected)
+
+    @staticmethod
+    def check_still_ours(current: Obj, claim: Obj, allocation: Obj) -> None:
+        """Whether a changed claim can still take the decision. Raises PublishError."""
+        name = f"ResourceClaim {namespace_of(claim)}/{name_of(claim)}"
+        if uid_of(current) != uid_of(claim):
+            raise PublishError(f"{name} was replaced by another of its name")
+        if meta(current).get("deletionTimestamp"):
+            raise PublishError(f"{name} is being deleted")
+        other = (current.get("status") or {}).get("allocation")
+        if other is not None and other.get("devices") != allocation.get("devices"):
+            raise PublishError(f"{name} got allocated elsewhere in the meantime")
+
+    def unreserve(self, claim: Obj, pod: Obj) -> None:
+        """Take the pod's reservation back; the allocation stays (DRA-139)."""
+        patch = {
+            "metadata": {"uid": uid_of(claim)},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": uid_of(pod)}]},
+        }
+        try:
+            self._client.patch(
+                self._claims, name_of(claim), patch, namespace_of(claim), kind="strategic", subresource="status"
+            )
+        except (NotFound, Conflict):
+            return
+
+    def deallocate(self, claim: Obj, pod: Obj) -> bool:
+        """Give up an allocation that no node of the pod can use, unless others use it; True when done (DRA-131)."""
+        status = claim.get("status") or {}
+        others = [entry for entry in status.get("reservedFor") or () if entry.get("uid") != uid_of(pod)]
+        if others or status.get("allocation") is None:
+            return False
+        freed = copy.deepcopy(claim)
+        for field in ("allocation", "reservedFor", "devices"):
+            freed["status"].pop(field, None)
+        try:
+            self._updated(self._client.update_status(self._claims, freed))
+        except (NotFound, Conflict):
+            return False
+        return True
+
+
+def add_consumer(status: Obj, pod: Obj) -> bool:
+    """Add the pod to `status.reservedFor`; False when it was there (DRA-128)."""
+    reserved = status.setdefault("reservedFor", [])
+    if any(entry.get("uid") == uid_of(pod) for entry in reserved):
+        return False
+    reserved.append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
+    return True

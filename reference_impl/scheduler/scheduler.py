@@ -1,0 +1,406 @@
+"""The scheduler as a part: informers feed the view and a queue, one thread decides, a few write.
+
+Pods come from the API server; a pod that did not fit waits, without polling, until something happens that may help it.
+The part owns its informers, queues, recorder and threads between `start` and `stop`.
+
+Source: kube-scheduler scheduling queue (v1.36) for what wakes a waiting pod; KAI-Scheduler 0.17 for the BindRequest
+side; rules DRA-122 to DRA-131, KAI-026, KAI-027, KAI-034, KAI-040, KAI-041, KAI-070 to KAI-077.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    BIND_REQUESTS,
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Obj,
+    Resource,
+    key_of,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_api.transport import TransportError
+from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
+from reference_impl.runtime import PartError
+from reference_impl.scheduler import bind_requests, pod_claims
+from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
+from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
+from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
+from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher, PublishError
+
+log = logging.getLogger(__name__)
+
+_DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
+_TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """What a waiting pod waits for: its own claims, or room on devices and nodes (then a change of its claims too)."""
+
+    for_own_claims: bool
+    claims: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A PodScheduled condition to be written."""
+
+    pod: Obj
+    reason: str
+    message: str
+
+
+class _Unstarted:
+    """What writes decisions before `start`: nothing."""
+
+    def publish(self, decision: Decision) -> None:
+        raise PublishError("the scheduler has not been started")
+
+
+class Scheduler:
+    """Schedules pods with ResourceClaims (and those without)."""
+
+    name = "scheduler"
+
+    def __init__(self, client: KubeClient, *, clock: Clock, options: SchedulerOptions | None = None) -> None:
+        """Prepare; nothing is read before `start`."""
+        self.options = options or SchedulerOptions()
+        self.dra_enabled = False
+        self._client = client
+        self._clock = clock
+        self._recorder = EventRecorder(client, component="scheduler", clock=clock)
+        self.view = ClusterView(features=self.options.features, seed=self.options.seed, listener=self._happened)
+        self.cycle = Cycle(self.view, features=self.options.features, max_steps=self.options.max_steps)
+        self._publisher: Publisher = _Unstarted()
+        self._informers: list[Informer] = []
+        self._queue: Loop[PodKey] = Loop(
+            "scheduler",
+            self._schedule,
+            informers=self._informers,
+            clock=clock,
+            workers=1,
+            sync_timeout=self.options.sync_timeout,
+        )
+        self._writers: Loop[PodKey] = Loop(
+            "scheduler-writer", self._write, informers=(), clock=clock, workers=self.options.writers
+        )
+        self._lock = threading.Lock()
+        self._waiting: dict[PodKey, _Wait] = {}
+        self._waiting_for_claim: dict[tuple[str, str], set[PodKey]] = {}
+        self._failures: dict[PodKey, int] = {}
+        self._not_before: dict[PodKey, float] = {}
+        self._decisions: dict[PodKey, Decision | _Condition] = {}
+        self._told: dict[str, tuple[str, str]] = {}
+        self._started = False
+
+    # -- start and stop --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Find out what the server has, read the cluster, begin to schedule. Raises PartError."""
+        if self._started:
+            return
+        self._started = True
+        served = self.dra_is_served()
+        self.dra_enabled = served and dra_wanted(self.options)
+        self._follow(NODES, self.view.on_node)
+        claims: Informer | None = None
+        if served:
+            self._follow(self._client.best(DEVICE_CLASSES, _DRA_VERSIONS), self.view.on_class)
+            self._follow(self._client.best(RESOURCE_SLICES, _DRA_VERSIONS), self.view.on_slice)
+            claims = self._follow(self._client.best(RESOURCE_CLAIMS, _DRA_VERSIONS), self.view.on_claim)
+            self._follow_taint_rules()
+        requests: Informer | None = None
+        if self.options.publish == "bind-request":
+            if not self._client.serves(BIND_REQUESTS):
+                raise PartError(
+                    f"the API server does not serve {BIND_REQUESTS} in {BIND_REQUESTS.version}: install the "
+                    "BindRequest CRD, or let the scheduler bind pods itself (--publish=direct)"
+                )
+            requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
+        # Pods come last: what they need to be judged by is then there.
+        self._follow(PODS, self.view.on_pod)
+        self._publisher = self._make_publisher(requests, claims)
+        self._recorder.start()
+        self._writers.start()
+        self._queue.start()
+
+    def stop(self) -> None:
+        """End all threads; decisions that are being written are finished first. Idempotent."""
+        self._queue.stop()
+        self._writers.stop()
+        self._recorder.stop()
+
+    def dra_is_served(self) -> bool:
+        """Whether the API server has resource.k8s.io in a version that this scheduler speaks (KAI-040)."""
+        return any(version in self._client.served(RESOURCE_CLAIMS.group) for version in _DRA_VERSIONS)
+
+    def _follow(self, resource: Resource, handler: Callable[[Change], None]) -> Informer:
+        informer = Informer(self._client, resource, clock=self._clock)
+        informer.on_change(handler)
+        self._informers.append(informer)
+        return informer
+
+    def _follow_taint_rules(self) -> None:
+        for version in _TAINT_RULE_VERSIONS:
+            rules = DEVICE_TAINT_RULES.at(version)
+            if version in self._client.served(rules.group) and self._client.serves(rules):
+                self._follow(rules, self.view.on_taint_rule)
+                return
+
+    def _make_publisher(self, requests: Informer | None, claims: Informer | None) -> Publisher:
+        if requests is not None:
+            return BindRequestPublisher(
+                self._client, revision=self.options.revision, created=requests.assume, seed=self.options.seed
+            )
+        if claims is None:
+            return DirectPublisher(self._client, claims=RESOURCE_CLAIMS, updated=lambda _: None, clock=self._clock)
+        return DirectPublisher(self._client, claims=claims.resource, updated=claims.assume, clock=self._clock)
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    def _happened(self, what: Happening, key: tuple[str, str]) -> None:
+        """The view saw a change; queue the pods that it may concern."""
+        if what in ("pod", "bind-request"):
+            self._queue.queue.add(key)
+            return
+        with self._lock:
+            if what == "claim":
+                wake = [*self._waiting_for_claim.get(key, ())]
+            else:
+                wake = [pod for pod, wait in self._waiting.items() if not wait.for_own_claims]
+        for pod in wake:
+            # Back-off, so that a pod that cannot be helped does not take its turn at every change.
+            self._queue.queue.add_after(pod, self.backoff(pod))
+
+    def backoff(self, pod: PodKey) -> float:
+        """Seconds until a pod that failed as often as this one is tried again."""
+        failures = self._failures.get(pod, 0)
+        if not failures:
+            return 0.0
+        return float(min(self.options.initial_backoff * 2.0 ** min(failures - 1, 20), self.options.max_backoff))
+
+    def _wait(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
+        wait = _Wait(for_own_claims, frozenset((key[0], name) for name in pod_claims.claim_names(pod)))
+        with self._lock:
+            self._stop_waiting(key)
+            self._waiting[key] = wait
+            for claim in wait.claims:
+                self._waiting_for_claim.setdefault(claim, set()).add(key)
+
+    def _stop_waiting(self, key: PodKey) -> None:
+        wait = self._waiting.pop(key, None)
+        for claim in wait.claims if wait else ():
+            pods = self._waiting_for_claim[claim]
+            pods.discard(key)
+            if not pods:
+                del self._waiting_for_claim[claim]
+
+    # -- deciding --------------------------------------------------------------------------------------------------
+
+    def is_ours(self, pod: Obj) -> bool:
+        """Whether a pod waits for this scheduler: unbound, alive, ungated, and naming us (KAI-034)."""
+        spec = pod.get("spec") or {}
+        return (
+            not spec.get("nodeName")
+            and not meta(pod).get("deletionTimestamp")
+            and not is_terminal(pod)
+            and not spec.get("schedulingGates")
+            and (spec.get("schedulerName") or "default-scheduler") in self.options.scheduler_names
+        )
+
+    def _schedule(self, key: PodKey) -> None:
+        """Take one pod from the queue and do what its state asks for."""
+        rest = self._not_before.get(key, 0.0) - self._clock.monotonic()
+        if rest > 0:
+            self._queue.queue.add_after(key, rest)
+            return
+        with self.view.lock:
+            pod = self.view.pods.get(key)
+            if pod is None or not self.is_ours(pod):
+                self._forget(key, pod)
+                return
+            if self.view.is_assumed(key):
+                return
+            stale, live = [], False
+            for request in self.view.bind_requests_of(key):
+                if bind_requests.failed(request) or self._node_is_gone(request):
+                    stale.append(request)
+                else:
+                    live = True
+            if stale:
+                outcome: Decision | Refusal | None = None
+            elif live:
+                return
+            elif pod_claims.references(pod) and not self.dra_enabled:
+                outcome = self.refusal_without_dra(pod)
+            else:
+                outcome = self.cycle.decide(pod)
+                if isinstance(outcome, Decision):
+                    self.view.assume(pod, outcome.node, outcome.allocations)
+        if stale:
+            self._clean_up(key, pod, stale)
+        elif isinstance(outcome, Decision):
+            self._hand_over(key, outcome)
+        elif outcome is not None:
+            self._park(key, pod, outcome)
+
+    def _node_is_gone(self, request: Obj) -> bool:
+        """A BindRequest for a node that no longer exists is stale whatever its phase (KAI-073)."""
+        return bind_requests.selected_node(request) not in self.view.nodes
+
+    def _clean_up(self, key: PodKey, pod: Obj, stale: list[Obj]) -> None:
+        """Delete BindRequests that came to nothing; the pod is scheduled anew after a back-off (KAI-070, KAI-232)."""
+        first: ApiError | None = None
+        for request in stale:
+            if meta(request).get("deletionTimestamp"):
+                continue
+            try:
+                self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
+            except (NotFound, Conflict):
+                continue
+            except ApiError as error:  # the others are deleted all the same (KAI-078)
+                first = first or error
+        if first is not None:
+            raise first
+        self._retry_later(key, pod)
+
+    def _retry_later(self, key: PodKey, pod: Obj) -> None:
+        """Try a pod again after its back-off, whatever happens meanwhile."""
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self._not_before[key] = self._clock.monotonic() + self.backoff(key)
+        self._wait(key, pod, for_own_claims=False)
+        self._queue.queue.add_after(key, self.backoff(key))
+
+    def _hand_over(self, key: PodKey, decision: Decision) -> None:
+        with self._lock:
+            self._stop_waiting(key)
+            self._decisions[key] = decision
+        self._writers.queue.add(key)
+
+    def refusal_without_dra(self, pod: Obj) -> Refusal:
+        """What a pod with claims is told while DRA is off: it is left alone (KAI-040)."""
+        names = ", ".join(str(entry["name"]) for entry in pod_claims.references(pod))
+        cause = (
+            "the DynamicResourceAllocation feature gate is off"
+            if not dra_wanted(self.options)
+            else "the API server does not serve resource.k8s.io"
+        )
+        return Refusal(f"pod has resource claims ({names}), but dynamic resource allocation is not available: {cause}")
+
+    def _park(self, key: PodKey, pod: Obj, refusal: Refusal) -> None:
+        """Let a pod wait, and say why."""
+        self._wait(key, pod, for_own_claims=refusal.for_own_claims)
+        if refusal.silent:
+            return
+        self._failures[key] = self._failures.get(key, 0) + 1
+        if refusal.stranded and isinstance(self._publisher, DirectPublisher):
+            self._free_stranded(self._publisher, pod, refusal)
+        self._tell(pod, refusal.reason, refusal.message)
+
+    def _free_stranded(self, publisher: DirectPublisher, pod: Obj, refusal: Refusal) -> None:
+        """Give up one allocation that strands the pod; the freed claim wakes it (DRA-131, DRA-132)."""
+        for key in refusal.stranded:
+            with self.view.lock:
+                claim = self.view.claims.get(key)
+            if claim is not None and publisher.deallocate(claim, pod):
+                return
+
+    def _tell(self, pod: Obj, reason: str, message: str) -> None:
+        """Write condition and event, unless they say the same already."""
+        uid = uid_of(pod)
+        if self._told.get(uid) == (reason, message):
+            return
+        self._told[uid] = (reason, message)
+        self._recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", "FailedScheduling", message)
+        with self._lock:
+            self._decisions[key_of(pod)] = _Condition(pod, reason, message)
+        self._writers.queue.add(key_of(pod))
+
+    def _forget(self, key: PodKey, pod: Obj | None) -> None:
+        """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
+        with self._lock:
+            self._stop_waiting(key)
+        self._failures.pop(key, None)
+        self._not_before.pop(key, None)
+        self.view.settle(key)
+        if pod is not None:
+            self._told.pop(uid_of(pod), None)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _write(self, key: PodKey) -> None:
+        with self._lock:
+            work = self._decisions.pop(key, None)
+        try:
+            if isinstance(work, Decision):
+                self._publish(key, work)
+            elif work is not None:
+                self.write_condition(work.pod, work.reason, work.message)
+        except (ApiError, TransportError, OSError):
+            if isinstance(work, _Condition):
+                with self._lock:
+                    self._decisions.setdefault(key, work)
+            raise
+
+    def _publish(self, key: PodKey, decision: Decision) -> None:
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        try:
+            self._publisher.publish(decision)
+        except (ApiError, TransportError, PublishError, OSError) as error:
+            log.info("pod %s/%s: %s", *key, error)
+            self.view.settle(key)
+            message = f"binding rejected: {error}"
+            self._recorder.event(pod, "Warning", "FailedBinding", message)
+            self._retry_later(key, decision.pod)
+            self.write_condition(decision.pod, "BindingError", message)
+            return
+        self._told.pop(uid_of(pod), None)
+        if self.options.publish == "bind-request":
+            # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
+            # until the pod is seen bound.
+            self.view.settle(key)
+        self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
+
+    def write_condition(self, pod: Obj, reason: str, message: str) -> None:
+        """Set PodScheduled=False on the pod; a pod that is gone needs none."""
+        patch = {
+            "status": {
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": reason,
+                        "message": message,
+                        "lastProbeTime": None,
+                        "lastTransitionTime": self._transition_time(pod),
+                    }
+                ]
+            }
+        }
+        try:
+            self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
+        except NotFound:
+            return
+
+    def _transition_time(self, pod: Obj) -> str:
+        """The time of the last change of status: now, unless the condition was False already."""
+        for condition in (pod.get("status") or {}).get("conditions") or ():
+            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                return str(condition.get("lastTransitionTime") or timestamp(self._clock.now()))
+        return timestamp(self._clock.now())
