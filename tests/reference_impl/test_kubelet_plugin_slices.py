@@ -1,0 +1,159 @@
+"""What the slice publisher decides to write, without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_api.client import KubeClient
+from dra_api.clock import RealClock
+from dra_api.transport import Response
+from reference_impl.kubelet_plugin import slices
+from reference_impl.kubelet_plugin.slices import InvalidSlicesError, SliceContent, SlicePublisher
+
+NODE = {"metadata": {"name": "n1", "uid": "node-uid"}}
+
+
+class NoServer:
+    """A transport that nobody may use."""
+
+    def request(self, *_: Any, **__: Any) -> Response:
+        raise AssertionError("planning needs no server")
+
+    def stream(self, *_: Any, **__: Any) -> Response:
+        raise AssertionError("planning needs no server")
+
+    def close(self) -> None:
+        return
+
+
+def publisher() -> SlicePublisher:
+    return SlicePublisher(
+        KubeClient(NoServer()),
+        clock=RealClock(),
+        driver="gpu.nvidia.com",
+        node_name="n1",
+        resync_delay=1,
+        on_error=lambda error: None,
+    )
+
+
+def content(*names: str, **fields: Any) -> SliceContent:
+    return SliceContent(tuple({"name": name, **fields} for name in names))
+
+
+def stored(index: int, part: SliceContent, *, generation: int = 1, count: int = 1, pool: str = "n1") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": f"{index:05x}-gpu.nvidia.com-n1-abcde",
+            "uid": f"uid-{index}-{pool}",
+            "ownerReferences": [{"uid": "node-uid"}],
+        },
+        "spec": {
+            "driver": "gpu.nvidia.com",
+            "nodeName": "n1",
+            "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
+            **part.fields(),
+        },
+    }
+
+
+def generations(plan: Any) -> list[int]:
+    written = [new for new, _ in plan.update] + [new for _, new in plan.create]
+    return [new["spec"]["pool"]["generation"] for new in written]
+
+
+def test_first_publication() -> None:
+    plan = publisher().plan([content("gpu-0")], [], NODE)
+    ((index, new),) = plan.create
+    assert (index, plan.update, plan.delete) == (0, [], [])
+    assert new["metadata"]["generateName"] == "00000-gpu.nvidia.com-n1-"
+    assert new["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node-uid", "controller": True}
+    ]
+    assert new["spec"]["pool"] == {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    assert new["spec"]["nodeName"] == "n1"
+
+
+def test_nothing_to_do_after_a_restart() -> None:
+    plan = publisher().plan([content("gpu-0")], [stored(0, content("gpu-0"))], NODE)
+    assert (plan.create, plan.update, plan.delete) == ([], [], [])
+
+
+def test_one_changed_slice_keeps_the_generation() -> None:
+    there = [stored(0, content("a"), generation=4, count=2), stored(1, content("b"), generation=4, count=2)]
+    plan = publisher().plan([content("a"), content("b", attributes={"x": {"int": 1}})], there, NODE)
+    assert generations(plan) == [4]
+
+
+def test_two_changed_slices_or_a_new_one_raise_it_for_all() -> None:
+    there = [stored(0, content("a"), generation=4, count=2), stored(1, content("b"), generation=4, count=2)]
+    assert generations(publisher().plan([content("c"), content("d")], there, NODE)) == [5, 5]
+    assert generations(publisher().plan([content("a"), content("b"), content("c")], there, NODE)) == [5, 5, 5]
+
+
+def test_mixed_generations_are_brought_together() -> None:
+    there = [stored(0, content("a"), generation=3, count=2), stored(1, content("b"), generation=4, count=2)]
+    assert generations(publisher().plan([content("a"), content("b")], there, NODE)) == [5, 5]
+
+
+def test_obsolete_foreign_and_duplicate_slices_go() -> None:
+    old_name = stored(0, content("a"))
+    old_name["metadata"]["name"] = "n1-gpu.nvidia.com-xyz"
+    twin = stored(0, content("a"))
+    twin["metadata"]["name"] = "00000-gpu.nvidia.com-n1-zzzzz"
+    there = [stored(0, content("a")), twin, old_name, stored(0, content("a"), pool="old-name"), stored(7, content("x"))]
+    plan = publisher().plan([content("a")], there, NODE)
+    assert {obj["metadata"]["name"] for obj in plan.delete} == {
+        "00000-gpu.nvidia.com-n1-zzzzz",
+        "n1-gpu.nvidia.com-xyz",
+        "00000-gpu.nvidia.com-n1-abcde",
+        "00007-gpu.nvidia.com-n1-abcde",
+    }
+    assert len(plan.delete) == 4
+    assert plan.create == []
+
+
+def test_owner_of_a_recreated_node_is_renewed() -> None:
+    plan = publisher().plan([content("a")], [stored(0, content("a"))], {"metadata": {"name": "n1", "uid": "new"}})
+    assert plan.update[0][0]["metadata"]["ownerReferences"][0]["uid"] == "new"
+
+
+def test_time_added_of_an_unchanged_taint_stays() -> None:
+    taint = {"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoSchedule"}
+    timed = {**taint, "timeAdded": "2026-01-01T00:00:00Z"}
+    there = [stored(0, content("a", taints=[timed]))]
+    assert publisher().plan([content("a", taints=[taint])], there, NODE).update == []
+    more = publisher().plan([content("a", taints=[taint, {"key": "k", "effect": "None"}])], there, NODE)
+    assert more.update[0][0]["spec"]["devices"][0]["taints"] == [timed, {"key": "k", "effect": "None"}]
+    changed = publisher().plan([content("a", taints=[{**taint, "value": "48"}])], there, NODE)
+    assert "timeAdded" not in changed.update[0][0]["spec"]["devices"][0]["taints"][0]
+
+
+def test_layout_keeps_the_limits() -> None:
+    plain = [{"name": f"d{i}"} for i in range(129)]
+    assert [len(part.devices) for part in slices.layout(plain)] == [128, 1]
+    plain[5]["taints"] = [{"key": "k", "effect": "None"}]  # type: ignore[assignment]
+    assert [len(part.devices) for part in slices.layout(plain)] == [64, 64, 1]
+    assert slices.layout([]) == [SliceContent()]
+
+
+def test_contradictions_are_refused_before_any_write() -> None:
+    with pytest.raises(InvalidSlicesError, match="two devices are named 'a'"):
+        publisher().publish([content("a"), content("a")])
+    consumer = content("a", consumesCounters=[{"counterSet": "s", "counters": {"memory": {"value": "1"}}}])
+    with pytest.raises(InvalidSlicesError, match="counter set 's'"):
+        publisher().publish([consumer])
+
+
+def test_v1beta1_shape_and_back() -> None:
+    new = {"spec": {"devices": [{"name": "a", "attributes": {"x": {"int": 1}}}]}}
+    wire = slices.to_version(new, "v1beta1")
+    assert wire["spec"]["devices"] == [{"name": "a", "basic": {"attributes": {"x": {"int": 1}}}}]
+    assert slices.from_version(wire) == new
+
+
+def test_lost_fields_are_named() -> None:
+    sent = {"devices": [{"name": "a", "taints": [{"key": "k"}]}]}
+    assert slices.lost(sent, {"devices": [{"name": "a"}]}) == ["spec.devices[0].taints"]
