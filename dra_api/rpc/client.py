@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from dra_api.clock import Clock, RealClock
 from dra_api.rpc import codec
@@ -105,7 +106,7 @@ class SocketChannel:
     ) -> Any:
         """Make one unary call. Raises RpcError; a passed deadline is code DEADLINE_EXCEEDED."""
         unary = self._channel.unary_unary(
-            f"/{service}/{method}", request_serializer=_as_is, response_deserializer=decode
+            f"/{service}/{method}", request_serializer=_as_is, response_deserializer=_as_is
         )
         done = threading.Event()
         try:
@@ -123,7 +124,7 @@ class SocketChannel:
             future.cancel()  # type: ignore[no-untyped-call]
             raise RpcError(method, "DEADLINE_EXCEEDED", f"no answer within {timeout:g} s", str(self.socket))
         try:
-            return future.result()
+            return _decoded(future.result(), decode, method, self.socket)
         except grpc.FutureCancelledError:
             raise RpcError(method, "CANCELLED", "the call was cancelled", str(self.socket)) from None
         except grpc.RpcError as error:
@@ -132,7 +133,7 @@ class SocketChannel:
     def stream(self, service: str, method: str, decode: Callable[[bytes], Any]) -> ServerStream:
         """Open a server stream without a deadline."""
         opened = self._channel.unary_stream(
-            f"/{service}/{method}", request_serializer=_as_is, response_deserializer=decode
+            f"/{service}/{method}", request_serializer=_as_is, response_deserializer=_as_is
         )
         try:
             with self._lock:
@@ -142,7 +143,11 @@ class SocketChannel:
                 self._calls.add(call)
             if not call.add_callback(lambda: self._forget(call)):
                 self._forget(call)
-            return ServerStream(call, lambda error: self._error(method, error))
+            return ServerStream(
+                call,
+                lambda data: _decoded(data, decode, method, self.socket),
+                lambda error: self._error(method, error),
+            )
         except ValueError as closed:
             raise RpcError(method, "CANCELLED", str(closed), str(self.socket)) from None
 
@@ -208,11 +213,14 @@ class SocketChannel:
 class ServerStream:
     """Messages of a server stream; iteration ends when the server ends it or `close` is called from any thread.
 
-    A stream that breaks raises RpcError.
+    A stream that breaks or that sends garbage raises RpcError.
     """
 
-    def __init__(self, call: Any, to_error: Callable[[grpc.RpcError], RpcError]) -> None:
+    def __init__(
+        self, call: Any, decode: Callable[[bytes], Any], to_error: Callable[[grpc.RpcError], RpcError]
+    ) -> None:
         self._call = call
+        self._decode = decode
         self._to_error = to_error
         self._closed = False
 
@@ -221,11 +229,16 @@ class ServerStream:
 
     def __next__(self) -> Any:
         try:
-            return next(self._call)
+            data = next(self._call)
         except grpc.RpcError as error:
             if self._closed:
                 raise StopIteration from None
             raise self._to_error(error) from None
+        try:
+            return self._decode(data)
+        except RpcError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Hang up."""
@@ -325,3 +338,12 @@ class RegistrationClient:
 
 def _as_is(data: bytes) -> bytes:
     return data
+
+
+def _decoded(data: bytes, decode: Callable[[bytes], Any], method: str, socket: Path) -> Any:
+    """Decode after the call, not inside gRPC: its own handling of garbage writes a traceback to stderr."""
+    try:
+        return decode(data)
+    except DecodeError as error:
+        told = f"the answer of {len(data)} bytes is no message of this service: {error}"
+        raise RpcError(method, "INTERNAL", told, str(socket)) from None

@@ -90,7 +90,8 @@ class SocketServer:
         except FileNotFoundError:
             self._inode = None  # somebody removed it before us: nothing is left to remove
         server.stop(grace).wait()
-        pool.shutdown(wait=True, cancel_futures=True)
+        # Not joined: a driver's call that never returns must not keep its server from stopping.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class PluginServer:
@@ -241,6 +242,7 @@ def _answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> byt
     try:
         return answer()
     except Exception as error:
-        LOG.exception("the driver failed")
+        # The kubelet gets the sentence; the place in the code is for whoever debugs the driver.
+        LOG.warning("the driver failed: %s", error, exc_info=LOG.isEnabledFor(logging.DEBUG))
         context.abort(grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error}")
         raise

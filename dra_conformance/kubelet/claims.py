@@ -314,7 +314,6 @@ def _told(error: RpcError, driver: str) -> str:
         "UNAVAILABLE": "the driver went away or its socket is dead",
         "DEADLINE_EXCEEDED": "the driver did not answer in time",
         "UNIMPLEMENTED": "the driver does not serve the version that it registered",
-        "INTERNAL": "the driver's answer is no message of this service",
     }
     reason = reasons.get(error.code)
     return f"{error.code} from driver {driver}: {error.details}" + (f" ({reason})" if reason else "")

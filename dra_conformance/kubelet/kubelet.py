@@ -98,7 +98,10 @@ class Kubelet:
             for folder in (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._ensure_node()
-            life = _Life(self, self._client, self._clock)
+            try:
+                life = _Life(self, self._client, self._clock)
+            except LookupError as error:
+                raise KubeletError(f"the kubelet of node {self.node_name} cannot work: {error}") from None
             self._life = life
             try:
                 life.start()

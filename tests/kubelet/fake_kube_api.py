@@ -76,6 +76,8 @@ class FakeApi:
         timeout: float | None = None,
     ) -> Response:
         if path.count("/") == 2 and path.startswith("/apis/"):
+            if ("GET", "") in self.refuse:
+                return self._answer(self.refuse[("GET", "")], {"reason": "NotFound"})
             return self._answer(200, {"versions": [{"version": "v1", "groupVersion": "resource.k8s.io/v1"}]})
         plural, namespace, name, _ = parse(path)
         with self.lock:

@@ -6,10 +6,11 @@ import socket
 import threading
 from typing import Any
 
+import grpc
 import pytest
 from kubelet_world import DRIVER, Driver, World
 
-from dra_api.rpc import V1, V1BETA1, ClaimRef, RpcError
+from dra_api.rpc import V1, V1BETA1, ClaimRef, PluginInfo, RpcError, SocketServer, codec
 from dra_conformance.kubelet import DriverNotRegistered, KubeletError, RegistrationRefused
 from dra_conformance.kubelet.plugins import choose_version
 
@@ -193,3 +194,67 @@ def test_a_call_in_progress_ends_when_the_driver_dies(node: World) -> None:
     stopper.join(10)
     assert failures
     assert failures[0].code in {"UNAVAILABLE", "CANCELLED"}
+
+
+def _raw(node: World, name: str, service: str, **methods: Any) -> SocketServer:
+    """A server that answers with bytes of the test's choice."""
+    handlers = {method: grpc.unary_unary_rpc_method_handler(answer) for method, answer in methods.items()}
+    folder = node.kubelet.registration_dir if name.endswith("-reg.sock") else node.kubelet.plugins_dir
+    server = SocketServer(folder / name, [grpc.method_handlers_generic_handler(service, handlers)], name=name)
+    node.servers.append(server)  # type: ignore[arg-type]
+    server.start()
+    return server
+
+
+REGISTRATION = "pluginregistration.Registration"
+GARBAGE = b"\xff\xff\xff"
+
+
+def test_garbage_from_the_registration_socket_is_named(node: World) -> None:
+    _raw(node, "bad-reg.sock", REGISTRATION, GetInfo=lambda _, __: GARBAGE)
+    message = node.log.wait(lambda: node.log.of("problem", socket="bad-reg.sock"))[0]["message"]
+    assert message.startswith("bad-reg.sock did not answer GetInfo: INTERNAL: the answer of 3 bytes is no message")
+
+
+def test_garbage_from_a_driver_is_an_error_of_that_call(node: World) -> None:
+    endpoint = node.kubelet.plugins_dir / "bad.sock"
+    service = "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
+    _raw(node, "bad.sock", service, NodePrepareResources=lambda _, __: GARBAGE)
+    info = codec.encode_info(PluginInfo("DRAPlugin", DRIVER, str(endpoint), (V1,)))
+    methods = {"GetInfo": lambda _, __: info, "NotifyRegistrationStatus": lambda _, __: b""}
+    _raw(node, "bad-reg.sock", REGISTRATION, **methods)
+    node.kubelet.wait_registered(DRIVER)
+    node.claim("c", "p")
+    node.pod("p", "c")
+    told = f"NodePrepareResources: INTERNAL from driver {DRIVER}: the answer of 3 bytes is no message of this service"
+    node.log.wait(lambda: told in node.kubelet.pod_error("default", "p"))
+
+
+def test_a_plugin_that_does_not_take_the_verdict_is_dropped_and_tried_again(node: World) -> None:
+    told: list[bytes] = []
+
+    def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
+        told.append(data)
+        if len(told) == 1:
+            context.abort(grpc.StatusCode.INTERNAL, "not now")
+        return b""
+
+    info = codec.encode_info(PluginInfo("DRAPlugin", DRIVER, str(node.kubelet.plugins_dir / "d.sock"), (V1,)))
+    _raw(node, "d-reg.sock", REGISTRATION, GetInfo=lambda _, __: info, NotifyRegistrationStatus=notify)
+    node.log.wait(lambda: node.log.of("registration", step="deregistered"))
+    assert "did not take NotifyRegistrationStatus: INTERNAL: not now" in node.log.of("problem")[0]["message"]
+    node.log.wait(lambda: len(node.log.of("registration", step="registered")) == 2)
+
+
+def test_a_driver_that_registers_a_dead_endpoint_is_unavailable(node: World) -> None:
+    node.serve(Driver(node.kubelet.cdi_roots[0]), endpoint=str(node.kubelet.plugins_dir / "nobody.sock"))
+    node.kubelet.wait_registered(DRIVER)
+    node.claim("c", "p")
+    node.pod("p", "c")
+    node.log.wait(lambda: "the driver went away or its socket is dead" in node.kubelet.pod_error("default", "p"))
+
+
+def test_an_old_api_server_is_named(world: World) -> None:
+    world.api.refuse[("GET", "")] = 404
+    with pytest.raises(KubeletError, match=r"cannot work: the API server serves resource.k8s.io in no version"):
+        world.kubelet.start()
