@@ -37,7 +37,8 @@ class ResourceType:
     strategy see. `fields` gives the values of the supported field selectors beside metadata.name and
     metadata.namespace (which always work); a selector on a field that is not in the mapping is a 400. `schemas` holds
     the structural schema of each version for custom resources; built-in kinds take theirs from the schemas package.
-    `conversion` None: versions differ in apiVersion only.
+    `conversion` None: versions differ in apiVersion only. `stored_with` names the resource whose collection this one
+    shares (events.k8s.io events are core events).
     """
 
     group: str
@@ -59,6 +60,12 @@ class ResourceType:
     columns: tuple[Column, ...] = ()
     schemas: Mapping[str, Obj] = field(default_factory=dict)
     custom: bool = False
+    stored_with: tuple[str, str] | None = None
+
+    @property
+    def storage_key(self) -> tuple[str, str]:
+        """The collection that holds the objects: its own, or that of the resource it is another face of."""
+        return self.stored_with or (self.group, self.plural)
 
     @property
     def key(self) -> tuple[str, str]:

@@ -1,0 +1,157 @@
+"""The embedded control plane as a part: server, HTTPS door, kubeconfig, transports.
+
+Owns its folder's files (certificates, kubeconfig), the server and its threads; `stop` ends the threads and leaves the
+folder to whoever gave it.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.util
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from dra_api.clock import Clock, RealClock
+from dra_conformance.control_plane.embedded import certificates
+from dra_conformance.control_plane.embedded.auth import ADMIN
+from dra_conformance.control_plane.embedded.http_door import HttpDoor
+from dra_conformance.control_plane.embedded.inprocess import InProcessTransport
+from dra_conformance.control_plane.embedded.server import ApiServer
+from dra_conformance.control_plane.embedded.strategy import User
+
+
+class EmbeddedControlPlane:
+    """A Kubernetes API server emulation in this process.
+
+    `kubernetes_version` is "1.34", "1.35", "1.36" or "1.37"; `directory` gets the kubeconfig and certificates; `https`
+    False leaves the HTTPS door shut (then there is no kubeconfig and no url).
+    """
+
+    name = "embedded-control-plane"
+
+    def __init__(
+        self,
+        *,
+        directory: Path,
+        kubernetes_version: str = "1.36",
+        feature_gates: Mapping[str, bool] | None = None,
+        clock: Clock | None = None,
+        seed: int | None = None,
+        https: bool = True,
+    ) -> None:
+        self._directory = directory
+        self._https = https
+        self.server = ApiServer(
+            kubernetes_version=kubernetes_version,
+            feature_gates=feature_gates,
+            clock=clock or RealClock(),
+            seed=seed,
+        )
+        _register_dra(self.server)
+        self._door: HttpDoor | None = None
+        self._transports: list[InProcessTransport] = []
+        self._running = False
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin kubeconfig (0600), there after `start`."""
+        return self._directory / "kubeconfig"
+
+    @property
+    def url(self) -> str:
+        """The HTTPS address, or an empty string when the door is shut."""
+        return self._door.url if self._door is not None else ""
+
+    def start(self) -> None:
+        """Open the doors. Raises CertificateError."""
+        if self._running:
+            return
+        self.server.start()
+        if self._https:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = certificates.make(self._directory)
+            door = HttpDoor(self.server, certificate=made.certificate, key=made.key)
+            door.start()
+            self._door = door
+            self.server.address = door.url.removeprefix("https://")
+            self.write_kubeconfig(self.kubeconfig, ADMIN)
+        self._running = True
+
+    def stop(self) -> None:
+        """Close doors and watches, end threads. Idempotent."""
+        self._running = False
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        self.server.stop()
+        if self._door is not None:
+            self._door.stop()
+            self._door = None
+
+    def __enter__(self) -> EmbeddedControlPlane:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def transport(self) -> InProcessTransport:
+        """An in-process transport as the admin."""
+        return self._as(ADMIN)
+
+    def transport_for(
+        self,
+        user: str,
+        groups: Iterable[str] = (),
+        *,
+        extra: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> InProcessTransport:
+        """An in-process transport as a user, authorized by RBAC. `system:authenticated` is added to its groups."""
+        found = tuple(groups)
+        if "system:authenticated" not in found:
+            found = (*found, "system:authenticated")
+        return self._as(User(user, groups=found, extra=extra or {}))
+
+    def _as(self, user: User) -> InProcessTransport:
+        made = InProcessTransport(self.server, user)
+        self._transports.append(made)
+        return made
+
+    def write_kubeconfig(self, path: Path, user: User, *, namespace: str = "default") -> Path:
+        """A kubeconfig (0600) with a fresh token for a user. The HTTPS door must be open."""
+        authority = (self._directory / "ca.crt").read_bytes()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "embedded",
+                    "cluster": {
+                        "server": self.url,
+                        "certificate-authority-data": base64.b64encode(authority).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": user.name, "user": {"token": self.server.authenticator.issue(user)}}],
+            "contexts": [
+                {
+                    "name": "embedded",
+                    "context": {"cluster": "embedded", "user": user.name, "namespace": namespace},
+                }
+            ],
+            "current-context": "embedded",
+        }
+        certificates.write_private(path, yaml.safe_dump(config).encode())
+        return path
+
+
+def _register_dra(server: ApiServer) -> None:
+    """Add resource.k8s.io, whose storage rules are a package of their own."""
+    package = "dra_conformance.control_plane.embedded.resource"
+    if importlib.util.find_spec(package) is not None:
+        module = importlib.import_module(package)
+        if hasattr(module, "register"):
+            module.register(server)

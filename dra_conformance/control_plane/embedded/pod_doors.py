@@ -1,0 +1,123 @@
+"""The create-only subresources: pods/binding, pods/eviction, serviceaccounts/token.
+
+Stateless over the writer. Source: pkg/registry/core/pod/storage/{storage,eviction}.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from dra_api.clock import timestamp
+from dra_api.transport import Response
+from dra_conformance.control_plane.embedded import pods
+from dra_conformance.control_plane.embedded.core import Core
+from dra_conformance.control_plane.embedded.decode import decode_body
+from dra_conformance.control_plane.embedded.reader import Reader
+from dra_conformance.control_plane.embedded.request import Request, RequestInfo
+from dra_conformance.control_plane.embedded.resources import ResourceType
+from dra_conformance.control_plane.embedded.status import StatusError, bad_request, too_many_requests
+from dra_conformance.control_plane.embedded.store import Record
+from dra_conformance.control_plane.embedded.writer import WriteOptions, Writer, with_warnings
+
+if TYPE_CHECKING:
+    from dra_conformance.control_plane.embedded.reviews import Reviews
+
+Obj = dict[str, Any]
+
+
+class PodDoors:
+    """Serves POST on create-only subresources."""
+
+    def __init__(self, core: Core, reader: Reader, writer: Writer) -> None:
+        self._core = core
+        self._reader = reader
+        self._writer = writer
+
+    def subresource(self, resource: ResourceType, request: Request, info: RequestInfo, reviews: Reviews) -> Response:
+        """Dispatch by subresource."""
+        if info.verb != "create":
+            raise StatusError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
+            )
+        if info.subresource == "binding":
+            return self._bind(resource, request, info)
+        if info.subresource == "eviction":
+            return self._evict(resource, request, info)
+        return reviews.token(request, info)
+
+    def legacy_binding(self, request: Request, info: RequestInfo) -> Response:
+        """POST to the old /bindings collection: the pod's name is the binding's."""
+        resource = self._core.resources.find("", "pods")
+        assert resource is not None
+        body = _object(request, "Binding")
+        name = (body.get("metadata") or {}).get("name", "")
+        into = RequestInfo("create", info.path, "", "v1", info.namespace, "pods", name, "binding")
+        return self._bind(resource, request, into)
+
+    def _bind(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
+        binding = _object(request, "Binding")
+        name = (binding.get("metadata") or {}).get("name")
+        if name and name != info.name:
+            raise bad_request("name in URL does not match name in Binding object")
+        options = WriteOptions.of(request)
+        ctx = self._core.context(request, info, dry_run=options.dry_run)
+        now = timestamp(self._core.clock.now())
+
+        def produce(old: Record) -> Obj:
+            return pods.bind(old.copy(), binding, now=now)
+
+        self._writer.update_object(resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
+        return with_warnings(_created(), ctx)
+
+    def _evict(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
+        eviction = _object(request, "Eviction")
+        name = (eviction.get("metadata") or {}).get("name")
+        if name and name != info.name:
+            raise bad_request("name in URL does not match name in Eviction object")
+        options: Obj = dict(eviction.get("deleteOptions") or {})
+        if request.params("dryRun"):
+            options["dryRun"] = request.params("dryRun")
+        ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
+        record = self._core.store.get(resource.storage_key, (info.namespace, info.name))
+        if record is not None:
+            self._check_budgets(record.obj, info)
+        self._writer.delete_object(resource, info, ctx, options)
+        return with_warnings(_created(), ctx)
+
+    def _check_budgets(self, pod: Obj, info: RequestInfo) -> None:
+        from dra_conformance.control_plane.embedded.selectors import structured_selector
+
+        labels = pod["metadata"].get("labels") or {}
+        for budget in self._core.store.snapshot(("policy", "poddisruptionbudgets"), info.namespace)[0]:
+            selector = (budget.obj.get("spec") or {}).get("selector")
+            if selector is None or not structured_selector(selector)(labels):
+                continue
+            status = budget.obj.get("status") or {}
+            if int(status.get("disruptionsAllowed", 0)) > 0:
+                continue
+            refusal = too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+            refusal.details["causes"] = [
+                {
+                    "reason": "DisruptionBudget",
+                    "message": f"The disruption budget {budget.obj['metadata']['name']} needs "
+                    f"{status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)} "
+                    "currently",
+                }
+            ]
+            raise refusal
+
+
+def _object(request: Request, kind: str) -> Obj:
+    if not request.body:
+        raise bad_request("the body of the request was empty")
+    found = decode_body(request.body, request.headers.get("content-type", "")).obj
+    if found.get("kind") not in (None, "", kind):
+        raise bad_request(f"the request wants an object of kind {kind}, not {found.get('kind')}")
+    return found
+
+
+def _created() -> Response:
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Response(201, {"content-type": "application/json"}, orjson.dumps(body))

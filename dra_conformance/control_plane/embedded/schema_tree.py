@@ -1,0 +1,225 @@
+"""What the type of an object says about its fields: one lazily built tree for built-in kinds and custom resources.
+
+Built from published OpenAPI definitions (`definitions_tree`) or from a CRD's structural schema (`crd_tree`). Patches,
+field ownership, defaulting, pruning and decoding all walk this tree. Nodes are immutable once built and shared; they
+live as long as the server.
+
+Source of the extensions: x-kubernetes-list-type, -list-map-keys, -map-type, -patch-merge-key, -patch-strategy,
+-int-or-string, -preserve-unknown-fields, -embedded-resource of the Kubernetes OpenAPI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+Obj = dict[str, Any]
+
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_FREE = frozenset(
+    {
+        "io.k8s.apimachinery.pkg.runtime.RawExtension",
+        "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+    }
+)
+_ANY = frozenset(
+    {
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray",
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool",
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray",
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
+    }
+)
+# Associative-list keys that the API defaults; structured-merge-diff takes them from the schema's `default`.
+_KEY_DEFAULTS = {"protocol": "TCP"}
+
+
+class Node:
+    """One field's type. Attributes are computed on first use, so recursive types cost nothing."""
+
+    def __init__(self, schema: Mapping[str, Any], definitions: Mapping[str, Any], site: Mapping[str, Any]) -> None:
+        self.schema = schema
+        self._definitions = definitions
+        self._site = site  # the property schema that held the $ref: its extensions win
+
+    def _resolve(self, schema: Any) -> Node:
+        return _node(schema if isinstance(schema, dict) else {}, self._definitions)
+
+    def _extension(self, name: str) -> Any:
+        found = self._site.get(name)
+        return found if found is not None else self.schema.get(name)
+
+    @cached_property
+    def name(self) -> str:
+        """The definition's name, or an empty string for an inline type."""
+        ref = self._site.get("$ref", "")
+        return str(ref).rsplit("/", 1)[-1]
+
+    @cached_property
+    def type(self) -> str:
+        """JSON type: object, array, string, integer, number, boolean; `int-or-string`, `quantity`, or "" (any)."""
+        if self.name == _QUANTITY:
+            return "quantity"
+        if self.name == _INT_OR_STRING or self.schema.get("x-kubernetes-int-or-string"):
+            return "int-or-string"
+        if self.name in _ANY:
+            return ""
+        if self.name in _FREE:
+            return "object"
+        found = self.schema.get("type")
+        if isinstance(found, list):
+            found = next((t for t in found if t != "null"), "")
+        if found:
+            return str(found)
+        if "properties" in self.schema or "additionalProperties" in self.schema:
+            return "object"
+        return ""
+
+    @cached_property
+    def format(self) -> str:
+        """The OpenAPI format (int32, int64, byte, date-time …)."""
+        return str(self.schema.get("format") or "")
+
+    @cached_property
+    def properties(self) -> dict[str, Node]:
+        """Named fields."""
+        found = self.schema.get("properties") or {}
+        return {name: self._resolve(sub) for name, sub in found.items()}
+
+    @cached_property
+    def additional(self) -> Node | None:
+        """The value type of a free-keyed map."""
+        found = self.schema.get("additionalProperties")
+        if found is None or found is False:
+            return None
+        return self._resolve(found if isinstance(found, dict) else {})
+
+    @cached_property
+    def items(self) -> Node | None:
+        """The element type of a list."""
+        found = self.schema.get("items")
+        return self._resolve(found) if isinstance(found, dict) else None
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """Names of required fields."""
+        return frozenset(self.schema.get("required") or ())
+
+    @cached_property
+    def free_form(self) -> bool:
+        """True where unknown fields are kept as they are."""
+        if self.schema.get("x-kubernetes-preserve-unknown-fields"):
+            return True
+        return self.type in ("object", "") and not self.properties and self.additional is None
+
+    @cached_property
+    def list_type(self) -> str:
+        """`atomic`, `set` or `map`."""
+        return str(self._extension("x-kubernetes-list-type") or "atomic")
+
+    @cached_property
+    def map_keys(self) -> tuple[str, ...]:
+        """Keys of an associative list."""
+        return tuple(self._extension("x-kubernetes-list-map-keys") or ())
+
+    @cached_property
+    def key_defaults(self) -> dict[str, Any]:
+        """Defaults of associative keys that a client may leave out."""
+        if self.items is None:
+            return {}
+        found: dict[str, Any] = {}
+        for key in self.map_keys:
+            node = self.items.properties.get(key)
+            if node is not None and "default" in node.schema:
+                found[key] = node.schema["default"]
+            elif key in _KEY_DEFAULTS and not self.schema.get("x-dra-custom"):
+                found[key] = _KEY_DEFAULTS[key]
+        return found
+
+    @cached_property
+    def atomic(self) -> bool:
+        """True for maps and structs that have one owner as a whole."""
+        return self._extension("x-kubernetes-map-type") == "atomic"
+
+    @cached_property
+    def merge_key(self) -> str:
+        """The strategic-merge key of a list, or an empty string."""
+        return str(self._extension("x-kubernetes-patch-merge-key") or "")
+
+    @cached_property
+    def patch_strategies(self) -> frozenset[str]:
+        """Strategic-merge strategies: merge, replace, retainKeys."""
+        text = self._extension("x-kubernetes-patch-strategy") or ""
+        return frozenset(part for part in str(text).split(",") if part)
+
+    @cached_property
+    def embedded(self) -> bool:
+        """True for x-kubernetes-embedded-resource."""
+        return bool(self.schema.get("x-kubernetes-embedded-resource"))
+
+    def child(self, name: str) -> Node | None:
+        """The type of a field or of a map's value; None where the schema knows nothing."""
+        return self.properties.get(name) or self.additional
+
+
+def _node(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Node:
+    site = schema
+    seen = 0
+    # `allOf: [{$ref}]` is how OpenAPI v3 writes a reference with siblings.
+    while True:
+        if "$ref" not in schema and len(schema.get("allOf") or ()) == 1 and "$ref" in schema["allOf"][0]:
+            site = {**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}}
+            schema = site
+        ref = schema.get("$ref")
+        if ref is None:
+            return Node(schema, definitions, site)
+        schema = definitions.get(str(ref).rsplit("/", 1)[-1], {})
+        seen += 1
+        if seen > 8:
+            return Node({}, definitions, site)
+
+
+class SchemaIndex:
+    """Root types of built-in kinds by (group, version, kind)."""
+
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self.definitions = definitions
+        self._names: dict[tuple[str, str, str], str] = {}
+        for name, schema in definitions.items():
+            for gvk in schema.get("x-kubernetes-group-version-kind") or ():
+                self._names.setdefault((gvk["group"], gvk["version"], gvk["kind"]), name)
+        self._roots: dict[tuple[str, str, str], Node] = {}
+
+    def name(self, group: str, version: str, kind: str) -> str:
+        """The definition's name, or an empty string."""
+        return self._names.get((group, version, kind), "")
+
+    def root(self, group: str, version: str, kind: str) -> Node | None:
+        """The type of a kind; None where the definitions lack it."""
+        key = (group, version, kind)
+        found = self._roots.get(key)
+        if found is None and key in self._names:
+            found = self._roots[key] = _node({"$ref": f"#/{self._names[key]}"}, self.definitions)
+        return found
+
+    def definition(self, name: str) -> Node:
+        """The type of one definition."""
+        return _node({"$ref": f"#/{name}"}, self.definitions)
+
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def crd_tree(schema: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Node:
+    """The root type of a custom resource: its structural schema with the real ObjectMeta."""
+    root = dict(schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    properties = dict(root.get("properties") or {})
+    properties["apiVersion"] = {"type": "string"}
+    properties["kind"] = {"type": "string"}
+    properties["metadata"] = {"$ref": f"#/{OBJECT_META}"} if OBJECT_META in definitions else {"type": "object"}
+    root["properties"] = properties
+    root["type"] = "object"
+    return _node(root, definitions)

@@ -1,0 +1,373 @@
+"""The store: every object in memory, one resource version counter, bounded history, watchers.
+
+Fed by the write pipeline only (`writer.py`, `housekeeping.py`); emptied when the server object goes away. A stored
+object is never mutated: each write makes a new `Record`, so readers need no lock after they took one. Reads and
+commits take one lock for microseconds; nothing that blocks (admission webhooks, watchers' sockets) runs under it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+Obj = dict[str, Any]
+TypeKey = tuple[str, str]
+"""(group, plural)."""
+Key = tuple[str, str]
+"""(namespace, name); the namespace of a cluster-scoped object is empty."""
+
+HISTORY = 20_000
+"""Events kept per resource type; a watch from before that gets 410, as after etcd's compaction."""
+
+
+def clone(obj: Obj) -> Obj:
+    """A private deep copy."""
+    copied: Obj = orjson.loads(orjson.dumps(obj))
+    return copied
+
+
+class Record:
+    """One stored version of an object: the dict (shared, read-only), its JSON, its resource version."""
+
+    __slots__ = ("_encoded", "obj", "raw", "rv")
+
+    def __init__(self, obj: Obj, raw: bytes, rv: int) -> None:
+        self.obj = obj
+        self.raw = raw
+        self.rv = rv
+        self._encoded: dict[str, bytes] | None = None
+
+    def copy(self) -> Obj:
+        """A private copy of the object."""
+        copied: Obj = orjson.loads(self.raw)
+        return copied
+
+    def encoded(self, version: str, convert: Callable[[Obj], Obj] | None) -> bytes:
+        """The JSON in a served version; `convert` None means the storage version. Cached."""
+        if convert is None:
+            return self.raw
+        cache = self._encoded
+        if cache is None:
+            cache = self._encoded = {}
+        found = cache.get(version)
+        if found is None:
+            found = cache[version] = orjson.dumps(convert(self.copy()))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One change. `record` is the new state (for DELETED: the last one, with the deletion's resource version)."""
+
+    type: str
+    key: Key
+    record: Record
+    old: Record | None
+    rv: int
+
+
+class StaleWriteError(Exception):
+    """The object changed between read and commit."""
+
+
+class ExistsError(Exception):
+    """The key is taken."""
+
+
+class CompactedError(Exception):
+    """History no longer reaches back to the resource version asked for."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+        self.asked = asked
+        self.oldest = oldest
+
+
+@dataclass(slots=True)
+class Collection:
+    """All objects of one resource type, with their recent history and their watchers."""
+
+    records: dict[Key, Record] = field(default_factory=dict)
+    order: list[Key] | None = None
+    events: deque[Event] = field(default_factory=deque)
+    compacted: int = 0
+    watchers: tuple[Watcher, ...] = ()
+
+
+class Watcher:
+    """One watch: a queue of matching events, filled by writers, drained by one consumer.
+
+    `match` tells whether an object is in the watched set; a change that moves an object into or out of the set
+    becomes ADDED or DELETED. `waker` is called (on the writer's thread, under the store lock) when the queue was
+    empty; it must only signal.
+    """
+
+    __slots__ = ("_collection_key", "_match", "_namespace", "_store", "closed", "condition", "queue", "waker")
+
+    def __init__(
+        self,
+        store: Store,
+        key: TypeKey,
+        namespace: str,
+        match: Callable[[Obj], bool] | None,
+    ) -> None:
+        self._store = store
+        self._collection_key = key
+        self._namespace = namespace
+        self._match = match
+        self.queue: deque[tuple[str, Record, int]] = deque()
+        self.condition = threading.Condition(threading.Lock())
+        self.waker: Callable[[], None] | None = None
+        self.closed = False
+
+    def offer(self, event: Event) -> None:
+        """Queue the event if it concerns this watch."""
+        if self._namespace and event.key[0] != self._namespace:
+            return
+        kind, record = event.type, event.record
+        match = self._match
+        if match is not None:
+            now = kind != "DELETED" and match(record.obj)
+            before = event.old is not None and match(event.old.obj)
+            if now:
+                kind = "MODIFIED" if before else "ADDED"
+            elif before:
+                if kind != "DELETED":
+                    record = _departed(event)
+                kind = "DELETED"
+            else:
+                return
+        self.push(kind, record, event.rv)
+
+    def push(self, kind: str, record: Record, rv: int) -> None:
+        """Queue one item and wake the consumer."""
+        with self.condition:
+            self.queue.append((kind, record, rv))
+            self.condition.notify()
+        if self.waker is not None:
+            self.waker()
+
+    def close(self) -> None:
+        """End the watch from any thread; the consumer drains what is queued and ends."""
+        self._store.forget(self._collection_key, self)
+        with self.condition:
+            self.closed = True
+            self.condition.notify_all()
+        if self.waker is not None:
+            self.waker()
+
+
+def _departed(event: Event) -> Record:
+    """The old state with the new resource version: what a watch sees when an object leaves its selector."""
+    assert event.old is not None
+    obj = event.old.copy()
+    obj["metadata"]["resourceVersion"] = str(event.rv)
+    return Record(obj, orjson.dumps(obj), event.rv)
+
+
+Listener = Callable[[TypeKey, Event], None]
+
+
+class Store:
+    """Objects of all types under one resource version counter."""
+
+    def __init__(self, *, history: int = HISTORY) -> None:
+        self.lock = threading.RLock()
+        self._history = history
+        self._rv = 1
+        self._collections: dict[TypeKey, Collection] = {}
+        self._listeners: tuple[Listener, ...] = ()
+        self._dependents: dict[str, set[tuple[TypeKey, Key]]] = {}
+
+    @property
+    def revision(self) -> int:
+        """The resource version of the last write."""
+        return self._rv
+
+    def on_commit(self, listener: Listener) -> None:
+        """Call `listener(type key, event)` under the lock, in order of commit; it must not block."""
+        self._listeners = (*self._listeners, listener)
+
+    def _collection(self, key: TypeKey) -> Collection:
+        found = self._collections.get(key)
+        if found is None:
+            with self.lock:
+                found = self._collections.setdefault(key, Collection(compacted=0))
+        return found
+
+    # --- reads -------------------------------------------------------------------------------------------------
+
+    def get(self, kind: TypeKey, key: Key) -> Record | None:
+        """The current record of one object."""
+        return self._collection(kind).records.get(key)
+
+    def snapshot(self, kind: TypeKey, namespace: str = "", *, at: int | None = None) -> tuple[list[Record], int]:
+        """All records in key order and the revision they belong to; `at` reads the past from history.
+
+        Raises CompactedError when history does not reach back to `at`.
+        """
+        with self.lock:
+            found = self._collection(kind)
+            if at is not None and at < self._rv:
+                return self._past(found, namespace, at), at
+            if found.order is None:
+                found.order = sorted(found.records)
+            records = found.records
+            if namespace:
+                return [records[k] for k in found.order if k[0] == namespace], self._rv
+            return [records[k] for k in found.order], self._rv
+
+    def _past(self, found: Collection, namespace: str, at: int) -> list[Record]:
+        if at < found.compacted:
+            raise CompactedError(at, found.compacted)
+        records: dict[Key, Record] = dict(found.records)
+        for event in reversed(found.events):
+            if event.rv <= at:
+                break
+            if event.old is None:
+                records.pop(event.key, None)
+            else:
+                records[event.key] = event.old
+        return [records[k] for k in sorted(records) if not namespace or k[0] == namespace]
+
+    def kinds(self) -> list[TypeKey]:
+        """Types that have or had objects."""
+        with self.lock:
+            return list(self._collections)
+
+    def dependents(self, uid: str) -> list[tuple[TypeKey, Key]]:
+        """Objects with an owner reference to `uid`."""
+        with self.lock:
+            return sorted(self._dependents.get(uid, ()))
+
+    # --- writes ------------------------------------------------------------------------------------------------
+
+    def create(self, kind: TypeKey, key: Key, obj: Obj) -> Record:
+        """Store a new object; takes ownership of `obj`. Raises ExistsError."""
+        with self.lock:
+            if key in self._collection(kind).records:
+                raise ExistsError(key)
+            return self._commit(kind, "ADDED", key, obj, None)
+
+    def update(self, kind: TypeKey, key: Key, obj: Obj, expected: Record) -> Record:
+        """Replace `expected` by `obj`, of which it takes ownership. Raises StaleWriteError."""
+        with self.lock:
+            if self._collection(kind).records.get(key) is not expected:
+                raise StaleWriteError(key)
+            return self._commit(kind, "MODIFIED", key, obj, expected)
+
+    def delete(self, kind: TypeKey, key: Key, expected: Record, final: Obj | None = None) -> Record:
+        """Remove `expected`; `final` is the last state if it differs. Raises StaleWriteError."""
+        with self.lock:
+            if self._collection(kind).records.get(key) is not expected:
+                raise StaleWriteError(key)
+            return self._commit(kind, "DELETED", key, final or expected.copy(), expected)
+
+    def _commit(self, kind: TypeKey, change: str, key: Key, obj: Obj, old: Record | None) -> Record:
+        found = self._collection(kind)
+        rv = self._rv + 1
+        obj["metadata"]["resourceVersion"] = str(rv)
+        record = Record(obj, orjson.dumps(obj), rv)
+        self._rv = rv
+        if change == "DELETED":
+            del found.records[key]
+            found.order = None
+        else:
+            found.records[key] = record
+            if old is None:
+                found.order = None
+        self._index_owners(kind, key, obj if change != "DELETED" else None, old)
+        event = Event(change, key, record, old, rv)
+        found.events.append(event)
+        if len(found.events) > self._history:
+            found.compacted = found.events.popleft().rv
+        for watcher in found.watchers:
+            watcher.offer(event)
+        for listener in self._listeners:
+            listener(kind, event)
+        return record
+
+    def _index_owners(self, kind: TypeKey, key: Key, obj: Obj | None, old: Record | None) -> None:
+        new = obj["metadata"].get("ownerReferences") if obj else None
+        before = old.obj["metadata"].get("ownerReferences") if old else None
+        if new == before:
+            return
+        for reference in before or ():
+            held = self._dependents.get(reference.get("uid", ""))
+            if held is not None:
+                held.discard((kind, key))
+                if not held:
+                    del self._dependents[reference["uid"]]
+        for reference in new or ():
+            self._dependents.setdefault(reference.get("uid", ""), set()).add((kind, key))
+
+    def drop(self, kind: TypeKey) -> None:
+        """End all watches of a type that is no longer served; its objects must be gone."""
+        for watcher in self._collection(kind).watchers:
+            watcher.close()
+
+    def compact(self) -> int:
+        """Forget all history, as etcd's compaction does; running watches go on. Returns the revision."""
+        with self.lock:
+            for found in self._collections.values():
+                found.events.clear()
+                found.compacted = self._rv
+            return self._rv
+
+    # --- watches -----------------------------------------------------------------------------------------------
+
+    def watch(
+        self,
+        kind: TypeKey,
+        *,
+        namespace: str = "",
+        match: Callable[[Obj], bool] | None = None,
+        since: int | None = None,
+        initial: bool = False,
+    ) -> tuple[Watcher, int]:
+        """Open a watch and return it with the revision at which it starts.
+
+        `since` replays history after that revision; None starts now. `initial` queues the present objects as ADDED
+        first. Raises CompactedError.
+        """
+        watcher = Watcher(self, kind, namespace, match)
+        with self.lock:
+            found = self._collection(kind)
+            if initial:
+                for record in self.snapshot(kind, namespace)[0]:
+                    if match is None or match(record.obj):
+                        watcher.queue.append(("ADDED", record, record.rv))
+            elif since is not None and since < self._rv:
+                if since < found.compacted:
+                    raise CompactedError(since, found.compacted)
+                for event in self._after(found, since):
+                    watcher.offer(event)
+            found.watchers = (*found.watchers, watcher)
+            return watcher, self._rv
+
+    @staticmethod
+    def _after(found: Collection, since: int) -> Iterable[Event]:
+        newer: list[Event] = []
+        for event in reversed(found.events):
+            if event.rv <= since:
+                break
+            newer.append(event)
+        return reversed(newer)
+
+    def forget(self, kind: TypeKey, watcher: Watcher) -> None:
+        """Detach a watcher."""
+        with self.lock:
+            found = self._collection(kind)
+            found.watchers = tuple(w for w in found.watchers if w is not watcher)
+
+    def watchers(self, kind: TypeKey | None = None) -> Iterator[Watcher]:
+        """All open watches, or those of one type."""
+        with self.lock:
+            kinds = [kind] if kind is not None else list(self._collections)
+            open_watches = [w for k in kinds for w in self._collection(k).watchers]
+        return iter(open_watches)
