@@ -95,6 +95,43 @@ def create(root: Path, library: Path, state: State) -> None:
         + "\nBlock devices:\n",
         encoding="ascii",
     )
+    sync(root, state)
+
+
+def sync(root: Path, state: State) -> None:
+    """Make the capability files of MIG match the live instances of `state`, as the driver does.
+
+    Call it after GPU or compute instances came or went; files of instances that are gone are removed.
+    """
+    proc, dev = root / "proc" / "driver" / "nvidia" / "capabilities", root / "dev" / "nvidia-caps"
+    wanted: dict[Path, int] = {}
+    for index in range(state.gpu_count):
+        gpu = state.gpus[index]
+        minor = int(get_field(gpu, "minor_number")[0])
+        for gi, instance in enumerate(gpu.instances):
+            if not instance.used:
+                continue
+            folder = proc / f"gpu{minor}" / "mig" / f"gi{gi}"
+            wanted[folder / "access"] = gi_minor(minor, gi)
+            for ci, compute in enumerate(instance.compute):
+                if compute.used:
+                    wanted[folder / f"ci{ci}" / "access"] = gi_minor(minor, gi) + 1 + ci
+    for path in sorted(proc.glob("gpu*/mig/**/access"), reverse=True):
+        if path not in wanted:
+            path.unlink()
+    for folder in sorted(proc.glob("gpu*/**/"), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    for path, minor in wanted.items():
+        if not path.exists():
+            _capability(path, minor)
+    devices = {f"nvidia-cap{minor}" for minor in (CAP_MIG_CONFIG, CAP_MIG_MONITOR, *wanted.values())}
+    for file in dev.iterdir():
+        if file.name not in devices:
+            file.unlink()
+    for minor in wanted.values():
+        if not (dev / f"nvidia-cap{minor}").exists():
+            _device(dev / f"nvidia-cap{minor}", MAJOR_CAPS, minor)
 
 
 def _device(path: Path, major: int, minor: int) -> None:

@@ -405,7 +405,22 @@ class Node:
             for row in device.processes:
                 row.used = 0
 
+    def sync_driver_root(self) -> None:
+        """Make the MIG capability files under `driver_root` match the live instances.
+
+        Programs of the node create instances through NVML, in C; whoever reads the files afterwards calls this first.
+        """
+        driver_root.sync(self.driver_root, self.read())
+
     # ---- the end ----
+
+    def keep(self) -> None:
+        """Leave the node in place when this object is closed, for other processes."""
+        self._owned = False
+
+    def own(self) -> None:
+        """End the node when this object is closed."""
+        self._owned = True
 
     def close(self) -> None:
         """End the node: processes that use it get Driver Not Loaded, waiters wake, the folder goes. Idempotent."""
