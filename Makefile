@@ -1,0 +1,66 @@
+# `make run` and `make test` need Python 3.11 or newer and make, nothing else. Everything goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_READY := $(VENV)/.ready-run
+DEV_READY := $(VENV)/.ready-dev
+# No cache outside this folder: a clone that is deleted leaves nothing behind.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
+export PIP_NO_CACHE_DIR := 1
+
+.PHONY: run test lint unit suite mutants bench peers peers-check clean help
+
+help:       ## show these lines
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
+	@$(BIN)/dra-conformance run
+
+test: $(DEV_READY) lint unit suite mutants peers-check       ## everything that must hold before a change lands
+
+lint: $(DEV_READY)       ## style, types, layers
+	@echo "== lint"
+	@$(BIN)/ruff check -q .
+	@$(BIN)/ruff format -q --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log 2>&1 || (cat $(VENV)/imports.log; exit 1)
+
+unit: $(DEV_READY)       ## the tests of the parts
+	@echo "== unit"
+	@$(BIN)/python -m pytest -q -n auto tests
+
+suite: $(DEV_READY)       ## the executable specification, against the reference
+	@echo "== suite"
+	@$(BIN)/dra-conformance run --require conformant
+	@$(BIN)/dra-conformance verify
+
+mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of its rule
+	@echo "== mutants"
+	@$(BIN)/dra-conformance mutants
+
+bench: $(DEV_READY)       ## measure; prints, asserts nothing
+	@$(BIN)/python -m benchmarks
+
+peers: $(DEV_READY)       ## build the third-party programs that we test against (needs Go)
+	@$(BIN)/python -m peers build
+
+peers-check: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
+	@$(BIN)/python -m peers check
+
+clean:       ## remove everything that was made here
+	rm -rf $(VENV) dra-report peers/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf fake_nvml/lib
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dra-conformance needs Python 3.11 or newer")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*)
+	@echo "== setting up $(VENV)"
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(DEV_READY): $(RUN_READY)
+	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@

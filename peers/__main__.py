@@ -1,0 +1,109 @@
+"""`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them.
+
+What a peer is known to break stands in `peers/expected/*.yaml`, rule by rule, with the reason. `check` fails on any
+difference from that, better or worse: neither the peer nor the suite may change its verdict unseen.
+Where Go or a built peer is absent, one line says so; with CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+HERE = Path(__file__).resolve().parent
+BIN = HERE / "bin"
+
+
+def required() -> bool:
+    """Whether an absent peer is a failure."""
+    return os.environ.get("CI", "").lower() == "true"
+
+
+def absent(reason: str) -> int:
+    """Say in one line that a peer is missing; the exit code of that."""
+    print(f"peers: {reason}" + ("; CI requires it" if required() else "; its verdicts were not checked"))
+    return 1 if required() else 0
+
+
+def expectations() -> list[dict[str, Any]]:
+    """The peers, each with its module, command, options and known outcome."""
+    return [yaml.safe_load(path.read_text()) for path in sorted((HERE / "expected").glob("*.yaml"))]
+
+
+def build() -> int:
+    """Build every peer into peers/bin."""
+    go = shutil.which("go")
+    if go is None:
+        return absent("Go is not installed, so no peer can be built")
+    BIN.mkdir(exist_ok=True)
+    for peer in expectations():
+        target = BIN / peer["program"]
+        print(f"peers: building {peer['name']} {peer['version']}", flush=True)
+        command = [go, "build", "-trimpath", "-o", str(target), peer["package"]]
+        result = subprocess.run(command, cwd=HERE / peer["module"], check=False)
+        if result.returncode != 0:
+            print(f"peers: building {peer['name']} failed")
+            return 1
+    return 0
+
+
+def check() -> int:
+    """Run the suite against every peer and compare with what is known of it."""
+    worst = 0
+    for peer in expectations():
+        if not (BIN / peer["program"]).exists():
+            worst = max(worst, absent(f"{peer['name']} is not built (make peers)"))
+            continue
+        worst = max(worst, _check(peer))
+    return worst
+
+
+def _check(peer: dict[str, Any]) -> int:
+    with tempfile.TemporaryDirectory(prefix="dra-peer-") as folder:
+        out = Path(folder) / "report"
+        words = [word.replace("{bin}", str(BIN)) for word in peer["options"]]
+        command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        if not (out / "report.json").is_file():
+            print(f"peers: {peer['name']}: no report\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+            return 1
+        report = orjson.loads((out / "report.json").read_bytes())
+    known = {row["rule"]: row for row in peer.get("breaks") or ()}
+    broken = {
+        rule["id"]: rule for rule in report["rules"] if rule["status"] in ("failed", "error", "untestable", "flaky")
+    }
+    passed = sum(rule["status"] == "passed" for rule in report["rules"])
+    print(f"peers: {peer['name']} {peer['version']}: {passed} rules kept, {len(broken)} broken")
+    ok = True
+    for rule, row in broken.items():
+        if rule not in known:
+            ok = False
+            print(f"  new: {rule} {row['status']}: {row['reason']}")
+        elif row["status"] != known[rule].get("status", "failed"):
+            ok = False
+            print(f"  changed: {rule} is {row['status']}, known as {known[rule].get('status', 'failed')}")
+    for rule in known.keys() - broken.keys():
+        ok = False
+        print(f"  gone: {rule} is no longer broken ({known[rule]['reason']})")
+    return 0 if ok else 1
+
+
+def main() -> int:
+    """Run the sub-command; its exit code."""
+    commands = {"build": build, "check": check}
+    if len(sys.argv) != 2 or sys.argv[1] not in commands:
+        print("usage: python -m peers build|check", file=sys.stderr)
+        return 4
+    return commands[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
