@@ -72,7 +72,11 @@ def is_terminal(pod: Obj) -> bool:
 
 
 class ClusterView:
-    """The scheduler's picture of the cluster. All reading methods need `lock` held."""
+    """The scheduler's picture of the cluster. All reading methods need `lock` held.
+
+    `happenings` counts what may have helped a waiting pod: who decides on one state and begins to wait in the next
+    can tell that something was missed.
+    """
 
     def __init__(self, *, features: Features, seed: int | None, listener: Listener) -> None:
         self.lock = threading.RLock()
@@ -85,7 +89,8 @@ class ClusterView:
         self.ledger = ClaimLedger()
         self._features = features
         self._seed = seed
-        self._listener = listener
+        self._tell = listener
+        self.happenings = 0
         self._slices: dict[PoolId, dict[str, Slice]] = {}
         self._slice_pool: dict[str, PoolId] = {}
         self._rules: dict[str, TaintRule] = {}
@@ -98,6 +103,11 @@ class ClusterView:
         self._promises: dict[str, Promise] = {}
         self._requests_of_pod: dict[PodKey, set[str]] = {}
         self._needs: dict[str, dict[str, int]] = {}
+
+    def _notify(self, what: Happening, key: tuple[str, str]) -> None:
+        with self.lock:
+            self.happenings += what in ("room", "claim")
+        self._tell(what, key)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -165,7 +175,7 @@ class ClusterView:
             freed = self.ledger.drop_assumed(uid, set(claims))
             moved = self._place(pod)
         if freed or moved:
-            self._listener("room", pod)
+            self._notify("room", pod)
 
     # -- changes from the API server ---------------------------------------------------------------------------------
 
@@ -190,7 +200,7 @@ class ClusterView:
                 self._inventories.pop(name, None)
             if before is not None and _same_for_pods(before.node, change.object):
                 return
-        self._listener("room", ("", name))
+        self._notify("room", ("", name))
 
     def on_slice(self, change: Change) -> None:
         """A ResourceSlice changed."""
@@ -205,7 +215,7 @@ class ClusterView:
                 self._slice_pool[name] = piece.pool
                 self._slices.setdefault(piece.pool, {})[name] = piece
                 self._reindex(piece.pool)
-        self._listener("room", ("", name))
+        self._notify("room", ("", name))
 
     def on_taint_rule(self, change: Change) -> None:
         """A DeviceTaintRule changed."""
@@ -219,7 +229,7 @@ class ClusterView:
                 self._rules[rule.name] = rule
             self._tainted.clear()
             self._inventories.clear()
-        self._listener("room", ("", name_of(change.object)))
+        self._notify("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
         """A DeviceClass changed."""
@@ -228,7 +238,7 @@ class ClusterView:
                 self.classes.pop(name_of(change.object), None)
                 return
             self.classes[name_of(change.object)] = DeviceClass.decode(change.object)
-        self._listener("room", ("", name_of(change.object)))
+        self._notify("room", ("", name_of(change.object)))
 
     def on_claim(self, change: Change) -> None:
         """A ResourceClaim changed."""
@@ -240,9 +250,9 @@ class ClusterView:
             else:
                 self.claims[key] = change.object
                 freed = self.ledger.set_status(key, (change.object.get("status") or {}).get("allocation"))
-        self._listener("claim", key)
+        self._notify("claim", key)
         if freed:
-            self._listener("room", key)
+            self._notify("room", key)
 
     def on_pod(self, change: Change) -> None:
         """A Pod changed."""
@@ -259,9 +269,9 @@ class ClusterView:
             for uid in tuple(self._requests_of_pod.get(key, ())):
                 freed = self._hold(self.requests[uid]) or freed
         if change.type != "MODIFIED" or change.old is None or _matters(change.old, change.object):
-            self._listener("pod", key)
+            self._notify("pod", key)
         if freed:
-            self._listener("room", key)
+            self._notify("room", key)
 
     def on_bind_request(self, change: Change) -> None:
         """A BindRequest changed."""
@@ -277,9 +287,9 @@ class ClusterView:
                 self._requests_of_pod.setdefault(pod, set()).add(uid)
                 freed = self._hold(request)
             freed = self._place(pod) or freed
-        self._listener("bind-request", pod)
+        self._notify("bind-request", pod)
         if freed:
-            self._listener("room", pod)
+            self._notify("room", pod)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

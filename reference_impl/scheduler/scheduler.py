@@ -231,6 +231,7 @@ class Scheduler:
             self._queue.queue.add_after(key, rest)
             return
         with self.view.lock:
+            seen = self.view.happenings
             pod = self.view.pods.get(key)
             if pod is None or not self.is_ours(pod):
                 self._forget(key, pod)
@@ -259,6 +260,8 @@ class Scheduler:
             self._hand_over(key, outcome)
         elif outcome is not None:
             self._park(key, pod, outcome)
+            if self.view.happenings != seen:  # between the decision and the wait: nobody was there to be woken
+                self._queue.queue.add_after(key, self.backoff(key))
 
     def _node_is_gone(self, request: Obj) -> bool:
         """A BindRequest for a node that no longer exists is stale whatever its phase (KAI-073)."""

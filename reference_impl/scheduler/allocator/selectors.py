@@ -47,8 +47,10 @@ def verdict(expression: str | None, device: Device) -> bool | str:
     if known is None:
         try:
             known = evaluate(expression, device)
+        except cel.CelCompileError as error:
+            known = f"CEL compile error: {error}"
         except cel.CelError as error:
-            known = str(error)
+            known = f"CEL runtime error: {error}"
         device.verdicts[expression] = known
     return known
 
