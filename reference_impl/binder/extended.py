@@ -68,9 +68,9 @@ class ExtendedClaims:
             self._informer.assume(claim)
         self._writer.check(claim, pod, node, allocation, generated=True)
         self._writer.commit(claim, pod, node, allocation, generated=True)
-        self._record(
-            pod, {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
-        )
+        status = {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
+        if pod.get("status", {}).get("extendedResourceClaimStatus") != status:
+            self._record(pod, status)
 
     def roll_back(self, pod: Obj) -> None:
         """Remove the pod's claim and forget it in the pod's status (KAI-162)."""
@@ -128,7 +128,5 @@ class ExtendedClaims:
             return
 
     def _record(self, pod: Obj, status: Obj | None) -> None:
-        if (pod.get("status", {}).get("extendedResourceClaimStatus") or None) == status:
-            return
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}
         self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")

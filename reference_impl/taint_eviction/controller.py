@@ -116,6 +116,8 @@ class TaintEviction:
         self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
         self._lock = threading.Lock()
         self._pending: dict[str, Eviction] = {}
+        self._deleted: set[str] = set()  # pods that this process deleted and whose end it has not seen yet
+        self._announced: set[str] = set()  # rules whose first status was written (or tried)
         self._evicted: Counter[str] = Counter()
         self._status_written: dict[str, float] = {}
         self._first_seen: dict[tuple[object, ...], datetime] = {}
@@ -139,6 +141,7 @@ class TaintEviction:
     def _on_pod(self, change: Change) -> None:
         if change.type == "DELETED":
             with self._lock:
+                self._deleted.discard(uid_of(change.object))
                 pending = self._pending.pop(uid_of(change.object), None)
             for rule in pending.rules if pending else ():
                 self.loop.queue.add(Key("rule", name=rule))
@@ -159,6 +162,7 @@ class TaintEviction:
     def _on_rule(self, change: Change) -> None:
         if change.type == "DELETED":
             with self._lock:
+                self._announced.discard(uid_of(change.object))
                 self._evicted.pop(name_of(change.object), None)
                 self._status_written.pop(name_of(change.object), None)
             self.loop.queue.add(Key("all"))
@@ -177,10 +181,13 @@ class TaintEviction:
                 if (rule := self.rules.get(key.name)) is not None:
                     self.sync_rule(rule)
             case "new rule":
+                rule = self.rules.get(key.name)
                 try:
-                    if (rule := self.rules.get(key.name)) is not None:
+                    if rule is not None:
                         self.sync_rule(rule)
                 finally:
+                    with self._lock:
+                        self._announced.update([uid_of(rule)] if rule is not None else ())
                     self._add_consumers(self.claims.list())
             case "all":
                 self._add_consumers(self.claims.list())
@@ -196,6 +203,9 @@ class TaintEviction:
     def sync_pod(self, pod: Obj) -> None:
         """Evict the pod, plan to, or cancel the plan."""
         uid = uid_of(pod)
+        with self._lock:
+            if uid in self._deleted:
+                return
         plan = self.plan(pod)
         with self._lock:
             before = self._pending.get(uid)
@@ -214,7 +224,14 @@ class TaintEviction:
             if before is None or before.rules != plan.rules:
                 self._rules_changed(plan.rules)
             return
-        self.evict(pod)
+        with self._lock:
+            self._deleted.add(uid)
+        try:
+            self.evict(pod)
+        except Exception:
+            with self._lock:
+                self._deleted.discard(uid)
+            raise
         with self._lock:
             self._pending.pop(uid, None)
             self._evicted.update(plan.rules)
@@ -259,7 +276,9 @@ class TaintEviction:
     def taints_of(self, device: DeviceId) -> Iterator[FoundTaint]:
         """The NoExecute taints on a device: its slice's and those of matching rules."""
         yield from taints.slice_taints(self.slices.by_index("pool", f"{device.driver}/{device.pool}"), device)
-        yield from taints.rule_taints(self.rules.list(), device)
+        with self._lock:
+            announced = set(self._announced)
+        yield from taints.rule_taints((rule for rule in self.rules.list() if uid_of(rule) in announced), device)
 
     def eviction_time(self, found: FoundTaint, result: Obj) -> datetime | None:
         """When this taint makes users of this allocation result leave; None when it is tolerated."""
@@ -334,7 +353,7 @@ class TaintEviction:
         """What the rule touches now, as if its effect were NoExecute."""
         taint = {**(rule.get("spec", {}).get("taint") or {}), "effect": taints.NO_EXECUTE}
         found = FoundTaint(taint, name_of(rule))
-        pods: set[tuple[str, str]] = set()
+        using: dict[tuple[str, str], str] = {}
         allocated: set[DeviceId] = set()
         for claim in self.claims.list():
             results = [item for item in taints.results_of(claim) if taints.selects(rule, taints.device_of(item))]
@@ -343,10 +362,11 @@ class TaintEviction:
                 for name in _consumers(claim):
                     pod = self.pods.get(name, namespace_of(claim))
                     if pod is not None and pod_state.is_reserved_for(claim, pod) and self.can_be_evicted(pod):
-                        pods.add((namespace_of(pod), name))
+                        using[namespace_of(pod), name] = uid_of(pod)
         published = {device for device, _ in taints.devices_in(self._newest_slices()) if taints.selects(rule, device)}
         with self._lock:
             evicted = self._evicted[name_of(rule)]
+            pods = {key for key, uid in using.items() if uid not in self._deleted}
         return RuleFacts(effect, pods, evicted, len(published), len(allocated))
 
     def _newest_slices(self) -> Iterator[Obj]:

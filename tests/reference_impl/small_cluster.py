@@ -93,10 +93,10 @@ def dead_after(writes: int) -> Fault:
     left = [writes]
 
     def fault(method: str, path: str, send: Callable[[], Response]) -> Response:
-        if left[0] <= 0:
-            raise TransportError("connection refused (injected)")
         if method != "GET" and "/events" not in path:
             left[0] -= 1
+        if left[0] < 0:
+            raise TransportError("connection refused (injected)")
         return send()
 
     return fault
@@ -260,7 +260,6 @@ class Cluster:
             obj = informer.get(name, namespace)
             return obj is not None and bool(predicate(obj))
 
-        # A clock that a test advances would cut this wait short: give it as much more.
         assert informer.wait_for(holds, timeout), f"{resource} {name} is {informer.get(name, namespace)}"
         found = informer.get(name, namespace)
         assert found is not None
