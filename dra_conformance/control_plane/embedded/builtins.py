@@ -394,7 +394,7 @@ def register(table: ResourceTable) -> None:
         Column("Object", _event_object),
         Column("Message", _at("message")),
     )
-    workload = {
+    workload: dict[str, Any] = {
         "subresources": ("status",),
         "strategy": WorkloadStrategy(),
         "categories": ("all",),
@@ -473,28 +473,28 @@ def register(table: ResourceTable) -> None:
             short_names=("pv",),
             subresources=("status",),
             strategy=StatusStrategy(),
-        ),  # fmt: skip
+        ),
         _core(
             "persistentvolumeclaims",
             "PersistentVolumeClaim",
             short_names=("pvc",),
             subresources=("status",),
             strategy=StatusStrategy(),
-        ),  # fmt: skip
+        ),
         _core(
             "replicationcontrollers",
             "ReplicationController",
             short_names=("rc",),
             subresources=("status",),
             strategy=GenerationStrategy(),
-        ),  # fmt: skip
+        ),
         _core(
             "resourcequotas",
             "ResourceQuota",
             short_names=("quota",),
             subresources=("status",),
             strategy=StatusStrategy(),
-        ),  # fmt: skip
+        ),
         _core("limitranges", "LimitRange", short_names=("limits",)),
         _core("podtemplates", "PodTemplate"),
         ResourceType("apps", "deployments", "Deployment", ("v1",), "v1", short_names=("deploy",), **workload),
@@ -511,7 +511,7 @@ def register(table: ResourceTable) -> None:
             subresources=("status",),
             strategy=GenerationStrategy(),
             categories=("all",),
-        ),  # fmt: skip
+        ),
         ResourceType(
             "batch",
             "cronjobs",
@@ -522,7 +522,7 @@ def register(table: ResourceTable) -> None:
             subresources=("status",),
             strategy=GenerationStrategy(),
             categories=("all",),
-        ),  # fmt: skip
+        ),
         ResourceType(
             "policy",
             "poddisruptionbudgets",
@@ -532,7 +532,7 @@ def register(table: ResourceTable) -> None:
             short_names=("pdb",),
             subresources=("status",),
             strategy=GenerationStrategy(),
-        ),  # fmt: skip
+        ),
         ResourceType(
             "coordination.k8s.io",
             "leases",
@@ -541,7 +541,7 @@ def register(table: ResourceTable) -> None:
             "v1",
             strategy=LeaseStrategy(),
             columns=(Column("Holder", _at("spec", "holderIdentity")),),
-        ),  # fmt: skip
+        ),
         ResourceType(
             "events.k8s.io",
             "events",
@@ -555,15 +555,15 @@ def register(table: ResourceTable) -> None:
             fields=_event_fields,
             field_names=_EVENT_FIELD_NAMES,
             columns=event_columns,
-        ),  # fmt: skip
+        ),
         ResourceType("rbac.authorization.k8s.io", "roles", "Role", ("v1",), "v1"),
         ResourceType(
             "rbac.authorization.k8s.io", "rolebindings", "RoleBinding", ("v1",), "v1", strategy=RoleBindingStrategy()
-        ),  # fmt: skip
+        ),
         _cluster("rbac.authorization.k8s.io", "clusterroles", "ClusterRole"),
         _cluster(
             "rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding", strategy=RoleBindingStrategy()
-        ),  # fmt: skip
+        ),
         _cluster("scheduling.k8s.io", "priorityclasses", "PriorityClass", short_names=("pc",)),
         _cluster("storage.k8s.io", "storageclasses", "StorageClass", short_names=("sc",)),
         _cluster("storage.k8s.io", "csinodes", "CSINode"),
@@ -576,7 +576,7 @@ def register(table: ResourceTable) -> None:
             "validatingwebhookconfigurations",
             "ValidatingWebhookConfiguration",
             strategy=_WebhookStrategy(),
-        ),  # fmt: skip
+        ),
         _cluster("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
         ResourceType("networking.k8s.io", "networkpolicies", "NetworkPolicy", ("v1",), "v1", short_names=("netpol",)),
         ResourceType("discovery.k8s.io", "endpointslices", "EndpointSlice", ("v1",), "v1"),

@@ -81,7 +81,7 @@ def _with_library(folder: Path) -> Certificates:
                 decipher_only=False,
             ),
             critical=True,
-        )  # fmt: skip
+        )
         .sign(ca_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
@@ -151,12 +151,42 @@ def _with_openssl(folder: Path) -> Certificates:
     days = str(VALID.days)
     new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", str(config)]
     for arguments in (
-        ["req", "-x509", *new_key, "-keyout", str(ca_key), "-out", str(found.authority), "-days", days,
-         "-subj", "/CN=dra-conformance-ca", "-extensions", "ca"],
+        [
+            "req",
+            "-x509",
+            *new_key,
+            "-keyout",
+            str(ca_key),
+            "-out",
+            str(found.authority),
+            "-days",
+            days,
+            "-subj",
+            "/CN=dra-conformance-ca",
+            "-extensions",
+            "ca",
+        ],
         ["req", *new_key, "-keyout", str(found.key), "-out", str(request), "-subj", "/CN=kube-apiserver"],
-        ["x509", "-req", "-in", str(request), "-CA", str(found.authority), "-CAkey", str(ca_key), "-CAcreateserial",
-         "-out", str(found.certificate), "-days", days, "-extfile", str(config), "-extensions", "server"],
-    ):  # fmt: skip
+        [
+            "x509",
+            "-req",
+            "-in",
+            str(request),
+            "-CA",
+            str(found.authority),
+            "-CAkey",
+            str(ca_key),
+            "-CAcreateserial",
+            "-out",
+            str(found.certificate),
+            "-days",
+            days,
+            "-extfile",
+            str(config),
+            "-extensions",
+            "server",
+        ],
+    ):
         done = subprocess.run([program, *arguments], capture_output=True, check=False)
         if done.returncode != 0:
             raise CertificateError(f"openssl {arguments[0]} failed: {done.stderr.decode(errors='replace').strip()}")

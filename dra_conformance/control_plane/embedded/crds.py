@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_api.clock import timestamp
+from dra_conformance.control_plane.embedded.celrules import rule_errors
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.custom import CustomStrategy, read_path
 from dra_conformance.control_plane.embedded.housekeeping import CRD_FINALIZER, CRDS
@@ -25,6 +26,12 @@ from dra_conformance.control_plane.embedded.strategy import BaseStrategy, Reques
 Obj = dict[str, Any]
 
 _LABEL = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+
+_LABEL_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
 
 
 class CrdStrategy(BaseStrategy):
@@ -99,11 +106,7 @@ class CrdStrategy(BaseStrategy):
                 )
             )
         if names.get("plural") and not _LABEL.match(names["plural"]):
-            problems.append(
-                invalid("spec.names.plural", names["plural"], "a DNS-1035 label must consist of lower case alphanumeric "
-                        "characters or '-', start with an alphabetic character, and end with an alphanumeric character "
-                        "(e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')")
-            )  # fmt: skip
+            problems.append(invalid("spec.names.plural", names["plural"], _LABEL_TEXT))
         problems += self._version_errors(spec)
         return problems
 
@@ -165,8 +168,6 @@ class CrdStrategy(BaseStrategy):
 def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[FieldError]:
     """Whether a schema is structural: a type everywhere, no $ref."""
     problems: list[FieldError] = []
-    if not isinstance(schema, dict):
-        return [invalid(field, schema, "must be an object")]
     if "$ref" in schema:
         problems.append(FieldError("FieldValueForbidden", f"{field}.$ref", "$ref is not supported"))
     loose = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
@@ -182,6 +183,8 @@ def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[Fi
                 "additionalProperties and properties are mutual exclusive",
             )
         )
+    if "x-kubernetes-validations" in schema:
+        problems += rule_errors(schema, field)
     for name, sub in (schema.get("properties") or {}).items():
         problems += structural_errors(sub, f"{field}.properties[{name}]")
     items = schema.get("items")

@@ -9,12 +9,13 @@ Source: k8s.io/apiextensions-apiserver pkg/apiserver/{schema,validation}, go-ope
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
 import orjson
 
+from dra_conformance.control_plane.embedded.celrules import SchemaRules
 from dra_conformance.control_plane.embedded.gotext import go_quote
 from dra_conformance.control_plane.embedded.status import FieldError, invalid, required, too_many
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, RequestContext
@@ -175,9 +176,6 @@ def _translate(path: list[Any], error: Any, schema: Mapping[str, Any]) -> FieldE
     return invalid(field, _shown(value), f"{where} {error.message}")
 
 
-Rule = tuple[str, Callable[[Any, Any], "str | None"], bool]
-
-
 class CustomStrategy(BaseStrategy):
     """The rules of one kind of custom resource."""
 
@@ -193,11 +191,7 @@ class CustomStrategy(BaseStrategy):
         self._uniques = b"x-kubernetes-list-type" in orjson.dumps(schema)
         self._rules = b"x-kubernetes-validations" in orjson.dumps(schema)
         if self._rules:
-            from dra_conformance.control_plane.embedded.celrules import SchemaRules
-
-            self._cel: SchemaRules | None = SchemaRules(schema)
-        else:
-            self._cel = None
+            self._cel = SchemaRules(schema)
 
     def default(self, obj: Obj) -> None:
         """Structural defaults."""

@@ -349,7 +349,8 @@ class Housekeeper:
             obj = record.copy()
             obj["spec"] = {}
             resource = self._resource(NAMESPACES)
-            assert resource is not None
+            if resource is None:
+                return
             info = self._info(resource, ("", name), "update")
             request = Request("PUT", "", headers={"user-agent": NAMESPACE_AGENT}, user=NAMESPACE_USER)
             ctx = self._core.context(request, info)

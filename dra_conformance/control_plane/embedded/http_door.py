@@ -7,6 +7,7 @@ is a coroutine that sleeps until the store wakes it. `HttpDoor.stop` ends the lo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -29,6 +30,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
 STOP_TIMEOUT_S = 5.0
+HANG_UP_AFTER_S = 0.02  # time for the last lines of watches to leave
 WORKERS = 16
 
 
@@ -163,12 +165,14 @@ class HttpDoor:
         self._uvicorn: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
         self.url = ""
 
     def start(self) -> None:
         """Listen on a free port. Returns when connections are accepted."""
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # The protocol must be named: asyncio turns Nagle's algorithm off only for sockets that say TCP.
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((self._host, 0))
         sock.listen(512)
@@ -201,17 +205,32 @@ class HttpDoor:
             pause.wait(0.002)
 
     def _run(self) -> None:
-        assert self._uvicorn is not None
-        assert self._socket is not None
+        if self._uvicorn is None or self._socket is None:
+            return
         try:
-            asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
+            asyncio.run(self._serve(self._uvicorn, self._socket))
         except BaseException as error:
             self._failure = error
+
+    async def _serve(self, server: uvicorn.Server, sock: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        await server.serve(sockets=[sock])
+
+    def _hang_up(self) -> None:
+        """Abort what is still connected: an idle TLS peer would make an orderly close wait for its answer."""
+        if self._uvicorn is not None:
+            for connection in list(self._uvicorn.server_state.connections):
+                transport = getattr(connection, "transport", None)
+                if transport is not None:
+                    transport.abort()
 
     def stop(self) -> None:
         """Close all connections and end the thread. Idempotent."""
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
+        if self._loop is not None and not self._loop.is_closed():
+            with contextlib.suppress(RuntimeError):  # the loop may close between the question and the call
+                self._loop.call_soon_threadsafe(self._loop.call_later, HANG_UP_AFTER_S, self._hang_up)
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT_S)
             self._thread = None

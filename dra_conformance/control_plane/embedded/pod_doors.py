@@ -17,7 +17,7 @@ from dra_conformance.control_plane.embedded.decode import decode_body
 from dra_conformance.control_plane.embedded.reader import Reader
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
-from dra_conformance.control_plane.embedded.status import StatusError, bad_request, too_many_requests
+from dra_conformance.control_plane.embedded.status import StatusError, bad_request, not_found, too_many_requests
 from dra_conformance.control_plane.embedded.store import Record
 from dra_conformance.control_plane.embedded.writer import WriteOptions, Writer, with_warnings
 
@@ -50,7 +50,8 @@ class PodDoors:
     def legacy_binding(self, request: Request, info: RequestInfo) -> Response:
         """POST to the old /bindings collection: the pod's name is the binding's."""
         resource = self._core.resources.find("", "pods")
-        assert resource is not None
+        if resource is None:
+            raise not_found("", "pods", "")
         body = _object(request, "Binding")
         name = (body.get("metadata") or {}).get("name", "")
         into = RequestInfo("create", info.path, "", "v1", info.namespace, "pods", name, "binding")

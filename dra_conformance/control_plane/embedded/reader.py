@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -152,7 +152,7 @@ class Reader:
         self,
         resource: ResourceType,
         version: str,
-        records: list[Record],
+        records: Sequence[Record],
         meta: Obj,
         view: View,
         request: Request,

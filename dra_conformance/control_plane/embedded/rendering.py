@@ -7,7 +7,7 @@ Source: k8s.io/apiserver pkg/endpoints/handlers/response.go, KEP-555 (server-sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -123,7 +123,7 @@ NAME_COLUMN = Column(
 
 def table(
     resource: ResourceType,
-    records: list[Record],
+    records: Sequence[Record],
     *,
     now: datetime,
     include: str,

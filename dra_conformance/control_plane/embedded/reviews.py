@@ -12,7 +12,7 @@ import orjson
 
 from dra_api.clock import timestamp
 from dra_api.transport import Response
-from dra_conformance.control_plane.embedded.auth import Authenticator, RbacAuthorizer, service_account_user
+from dra_conformance.control_plane.embedded.auth import ANONYMOUS, Authenticator, RbacAuthorizer, service_account_user
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.decode import decode_body
 from dra_conformance.control_plane.embedded.discovery import REVIEWS
@@ -52,8 +52,7 @@ class Reviews:
             body = decode_body(request.body, request.headers.get("content-type", "")).obj
         if body.get("kind") not in (None, "", kind):
             raise bad_request(f"the request wants an object of kind {kind}, not {body.get('kind')}")
-        user = request.user
-        assert user is not None
+        user = request.user or ANONYMOUS
         spec = body.get("spec") or {}
         if kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
             if kind != "SelfSubjectAccessReview":
@@ -77,9 +76,9 @@ class Reviews:
         return Response(201, {"content-type": "application/json"}, orjson.dumps(answer))
 
     def _access(self, user: User, spec: Obj) -> Obj:
-        wanted = spec.get("resourceAttributes")
-        path = spec.get("nonResourceAttributes")
-        if (wanted is None) == (path is None):
+        wanted: Obj | None = spec.get("resourceAttributes")
+        path: Obj = spec.get("nonResourceAttributes") or {}
+        if (wanted is None) == ("nonResourceAttributes" not in spec):
             raise bad_request("exactly one of nonResourceAttributes or resourceAttributes must be specified")
         if wanted is not None:
             question = RequestInfo(
@@ -172,7 +171,7 @@ class Reviews:
                 f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The "
                 "object might have been deleted and then recreated",
             )
-        extra = {POD_NAME: (name,), POD_UID: (uid,)}
+        extra: dict[str, tuple[str, ...]] = {POD_NAME: (name,), POD_UID: (uid,)}
         node = (pod.obj.get("spec") or {}).get("nodeName")
         if node:
             extra[NODE_NAME] = (node,)

@@ -164,8 +164,7 @@ class Watcher:
 
 def _departed(event: Event) -> Record:
     """The old state with the new resource version: what a watch sees when an object leaves its selector."""
-    assert event.old is not None
-    obj = event.old.copy()
+    obj = (event.old or event.record).copy()
     obj["metadata"]["resourceVersion"] = str(event.rv)
     return Record(obj, orjson.dumps(obj), event.rv)
 

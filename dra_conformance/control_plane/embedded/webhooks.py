@@ -268,7 +268,7 @@ class ValidatingWebhooks:
         pool = self._pools.get(key)
         if pool is None:
             context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
-            extra = {"server_hostname": name, "assert_hostname": name} if name else {}
+            extra: dict[str, Any] = {"server_hostname": name, "assert_hostname": name} if name else {}
             pool = self._pools[key] = urllib3.PoolManager(ssl_context=context, maxsize=MAX_PARALLEL, **extra)
         return pool
 
@@ -302,16 +302,14 @@ def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: Reque
 
 def _denial(name: str, status: Obj) -> StatusError:
     denied = f'admission webhook "{name}" denied the request'
-    code = int(status.get("code") or 0)
-    message, reason = status.get("message", ""), status.get("reason", "")
+    message, reason = str(status.get("message") or ""), str(status.get("reason") or "")
     if message:
         text = f"{denied}: {message}"
     elif reason:
         text = f"{denied}: {reason}"
     else:
         text = f"{denied} without explanation"
-    if not code or code < 400:
-        code = 400 if not code else code
-    if not reason and not code:
-        reason = "Forbidden"
-    return StatusError(code if code >= 400 else 400, reason, text, details=status.get("details"))
+    code = int(status.get("code") or 0)
+    if code < 400:
+        code = 400
+    return StatusError(code, reason, text, details=status.get("details"))

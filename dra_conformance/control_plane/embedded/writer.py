@@ -241,16 +241,16 @@ class Writer:
             if errors:
                 raise invalid_object(resource.group, resource.kind, name, errors)
             self._admit(resource, "CREATE", info, ctx, obj, None)
-            key = (meta.get("namespace", ""), name)
+            place = (meta.get("namespace", ""), name)
             if ctx.dry_run:
-                if core.store.get(resource.storage_key, key) is not None:
+                if core.store.get(resource.storage_key, place) is not None:
                     raise already_exists(resource.group, resource.plural, name)
                 return Record(obj, orjson.dumps(obj), 0)
             try:
                 with core.store.lock:
                     if resource.namespaced:
                         self._check_namespace(resource, info, name)
-                    record = core.store.create(resource.storage_key, key, obj)
+                    record = core.store.create(resource.storage_key, place, obj)
                     core.observe("create", resource, record, ctx)
                 return record
             except ExistsError as error:
@@ -544,7 +544,7 @@ class Writer:
                         info.group,
                         info.resource,
                         info.name,
-                        "the object does not exist: a uid or resourceVersion was given",
+                        "the object to apply to does not exist",
                     )
                 managed_fields.apply_new(
                     obj, node, manager=options.manager, subresource=info.subresource, time=now, resource=resource
