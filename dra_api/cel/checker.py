@@ -7,9 +7,9 @@ maps are homogeneous, duration, timestamp and regex literals are tried at compil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from .ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct, children, qualified_name
 from .declarations import TYPE_NAMES, Overload
@@ -38,7 +38,9 @@ from .types import (
 )
 from .values import Uint
 
-__all__ = ["Checked", "Environment", "check"]
+__all__ = ["Checked", "Environment", "LiteralChecks", "check"]
+
+LiteralChecks = Mapping[str, tuple[int, Callable[[Any], object]]]
 
 _LITERAL_TYPES: Final[dict[type, Type]] = {
     type(None): NULL,
@@ -76,9 +78,7 @@ class Checked:
         return self.types[self.root.id]
 
 
-def check(
-    source: str, root: Expr, env: Environment, literal_checks: Mapping[str, tuple[int, Callable[[str], object]]]
-) -> Checked:
+def check(source: str, root: Expr, env: Environment, literal_checks: LiteralChecks) -> Checked:
     """Type check ``root``. ``literal_checks`` maps a function to (argument index, trial) for constant arguments.
 
     Raises CelCompileError with all issues.
@@ -138,13 +138,15 @@ class _Checker:
         return self.env.variables.get(name)
 
     def ident(self, expr: Ident) -> Type:
-        found = self.lookup(expr.name)
+        name = expr.name.removeprefix(".")
+        found = self.lookup(name)
         if found is not None:
+            expr.name = name
             return found
-        named = TYPE_NAMES.get(expr.name)
+        named = TYPE_NAMES.get(name)
         if named is not None:
             self.type_idents[expr.id] = named
-            return named if expr.name == "type" else type_of(named)
+            return type_of(named)
         return self.undeclared(expr, expr.name)
 
     def select(self, expr: Select) -> Type:
@@ -201,9 +203,10 @@ class _Checker:
                 expr.function, expr.target = f"{prefix}.{expr.function}", None
             else:
                 self.check(expr.target)
-        overloads = self.env.functions.get(expr.function)
+        overloads = self.env.functions.get(expr.function.removeprefix("."))
         if overloads is None:
             return self.undeclared(expr, expr.function)
+        expr.function = expr.function.removeprefix(".")
         return self.resolve(expr, overloads)
 
     def logical(self, expr: Call) -> Type:
@@ -255,8 +258,8 @@ class _Checker:
             return current
         if self.subst.unify(previous, current):
             return most_general(previous, current)
-        self.mismatch(expr, previous, current)
-        return ERROR
+        # Mixed literals are refused by validate(), once everything else is known to be right.
+        return DYN
 
     def unwrap(self, expr: Expr, type_: Type) -> Type:
         inner, wrapped = unwrap_optional(type_)
@@ -264,7 +267,7 @@ class _Checker:
             self.mismatch(expr, optional_of(inner), inner)
         return inner
 
-    def list(self, expr: ListExpr) -> Type:
+    def list_literal(self, expr: ListExpr) -> Type:
         element: Type | None = None
         for index, item in enumerate(expr.elements):
             type_ = self.check(item)
@@ -273,7 +276,7 @@ class _Checker:
             element = self.join(item, element, type_)
         return list_of(element if element is not None else self.subst.fresh())
 
-    def map(self, expr: MapExpr) -> Type:
+    def map_literal(self, expr: MapExpr) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in expr.entries:
@@ -287,12 +290,12 @@ class _Checker:
         return map_of(key, value)
 
     def struct(self, expr: Struct) -> Type:
-        for entry in expr.entries:
-            self.types[entry.key.id] = STRING
-            self.check(entry.value)
         named = TYPE_NAMES.get(expr.type_name)
         if named is None:
             return self.undeclared(expr, expr.type_name)
+        for entry in expr.entries:
+            self.types[entry.key.id] = STRING
+            self.check(entry.value)
         self.error(expr, f"'{named}' is not a message type")
         return ERROR
 
@@ -333,45 +336,43 @@ class _Checker:
 
     # --- validators, run on a well-typed tree
 
-    def validate(self, root: Expr, literal_checks: Mapping[str, tuple[int, Callable[[str], object]]]) -> None:
-        pending = [root]
+    def validate(self, root: Expr, literal_checks: LiteralChecks) -> None:
+        # The lists below a format() call may mix types (ext/strings.go, stringFormatValidator.Configure).
+        pending = [(root, False)]
         while pending:
-            expr = pending.pop()
-            pending += children(expr)
+            expr, exempt = pending.pop()
+            exempt = exempt or (isinstance(expr, Call) and expr.function == "format")
+            pending += [(child, exempt) for child in children(expr)]
             if isinstance(expr, Call):
                 self.try_literal(expr, literal_checks)
-            elif isinstance(expr, ListExpr):
-                self.same_types(
-                    [
-                        (item, self.element_type(item, index in expr.optional))
-                        for index, item in enumerate(expr.elements)
-                    ]
-                )
-            elif isinstance(expr, MapExpr):
-                self.same_types([(entry.key, self.types[entry.key.id]) for entry in expr.entries])
-                self.same_types([(e.value, self.element_type(e.value, e.optional)) for e in expr.entries])
+            elif isinstance(expr, ListExpr) and not exempt:
+                self.same_types([self.element(item, i in expr.optional) for i, item in enumerate(expr.elements)], 1)
+            elif isinstance(expr, MapExpr) and not exempt:
+                self.same_types([self.element(entry.key, False) for entry in expr.entries])
+                self.same_types([self.element(entry.value, entry.optional) for entry in expr.entries])
 
-    def try_literal(self, expr: Call, literal_checks: Mapping[str, tuple[int, Callable[[str], object]]]) -> None:
-        index, trial = literal_checks.get(expr.function, (0, None))
-        if trial is None or len(expr.args) <= index:
+    def try_literal(self, expr: Call, literal_checks: LiteralChecks) -> None:
+        if expr.function not in literal_checks:
+            return
+        index, trial = literal_checks[expr.function]
+        if len(expr.args) <= index:
             return
         arg = expr.args[index]
-        if not isinstance(arg, Literal) or not isinstance(arg.value, str):
+        if not isinstance(arg, Literal):
             return
         try:
             trial(arg.value)
         except CelRuntimeError:
             self.error(arg, f"invalid {expr.function} argument")
 
-    def element_type(self, expr: Expr, optional: bool) -> Type:
+    def element(self, expr: Expr, optional: bool) -> tuple[Expr, Type]:
         type_ = self.types[expr.id]
-        return unwrap_optional(type_)[0] if optional else type_
+        return expr, unwrap_optional(type_)[0] if optional else type_
 
-    def same_types(self, items: list[tuple[Expr, Type]]) -> None:
-        for expr, type_ in items[1:]:
-            if type_ != items[0][1]:
-                self.mismatch(expr, items[0][1], type_)
-                return
+    def same_types(self, items: Sequence[tuple[Expr, Type]], most: int | None = None) -> None:
+        odd = [(expr, type_) for expr, type_ in items[1:] if type_ != items[0][1]]
+        for expr, type_ in odd[:most]:
+            self.mismatch(expr, items[0][1], type_)
 
 
 _CHECKS: Final[dict[type, Callable[[_Checker, Expr], Type]]] = {
@@ -379,8 +380,8 @@ _CHECKS: Final[dict[type, Callable[[_Checker, Expr], Type]]] = {
     Ident: _Checker.ident,  # type: ignore[dict-item]
     Select: _Checker.select,  # type: ignore[dict-item]
     Call: _Checker.call,  # type: ignore[dict-item]
-    ListExpr: _Checker.list,  # type: ignore[dict-item]
-    MapExpr: _Checker.map,  # type: ignore[dict-item]
+    ListExpr: _Checker.list_literal,  # type: ignore[dict-item]
+    MapExpr: _Checker.map_literal,  # type: ignore[dict-item]
     Struct: _Checker.struct,  # type: ignore[dict-item]
     Comprehension: _Checker.fold,  # type: ignore[dict-item]
 }

@@ -46,9 +46,9 @@ def _traversal(value: Any) -> int:
     if value.__class__ is bytes:
         return int(len(value) * 0.1)
     if isinstance(value, (list, tuple)):
-        return sum(map(_traversal, value))
+        return int(sum(map(_traversal, value)))
     if isinstance(value, dict):
-        return sum(_traversal(key) + _traversal(item) for key, item in value.items())
+        return int(sum(_traversal(key) + _traversal(item) for key, item in value.items()))
     return 1
 
 
@@ -104,11 +104,35 @@ def _output(_: tuple[Any, ...], result: Any) -> int:
     return 11 + size_of(result)
 
 
-_UNIT_FUNCTIONS: Final = (
-    "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast "
-    "format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor "
-    "patch getScheme getHostname getHost getPort getEscapedPath getQuery"
-).split()
+_UNIT_FUNCTIONS: Final = [
+    "masked",
+    "prefixLength",
+    "family",
+    "isUnspecified",
+    "isLoopback",
+    "isLinkLocalMulticast",
+    "isLinkLocalUnicast",
+    "isGlobalUnicast",
+    "format.named",
+    "sign",
+    "asInteger",
+    "isInteger",
+    "asApproximateFloat",
+    "isGreaterThan",
+    "isLessThan",
+    "compareTo",
+    "add",
+    "sub",
+    "major",
+    "minor",
+    "patch",
+    "getScheme",
+    "getHostname",
+    "getHost",
+    "getPort",
+    "getEscapedPath",
+    "getQuery",
+]
 
 # By function name, as Kubernetes' own estimator decides first.
 _BY_FUNCTION: Final[dict[str, int | Charge]] = {
@@ -177,9 +201,18 @@ def _product(factor: int) -> Charge:
     return charge
 
 
-_COMPARABLE: Final = (
-    "int uint double bool google.protobuf.Duration google.protobuf.Timestamp string bytes duration timestamp".split()
-)
+_COMPARABLE: Final = [
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "string",
+    "bytes",
+    "duration",
+    "timestamp",
+]
 
 # Overloads whose charge wins over the function's name.
 _FIRST: Final[dict[str, int | Charge]] = {

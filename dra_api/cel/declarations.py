@@ -241,10 +241,21 @@ format-validate: Format.validate(string) -> optional(list(string))
 format-named: format.named(string) -> optional(Format)
 """
 
-FORMAT_NAMES: Final = (
-    "dns1123Label dns1123Subdomain dns1035Label qualifiedName dns1123LabelPrefix dns1123SubdomainPrefix "
-    "dns1035LabelPrefix labelValue uri uuid byte date datetime"
-).split()
+FORMAT_NAMES: Final = [
+    "dns1123Label",
+    "dns1123Subdomain",
+    "dns1035Label",
+    "qualifiedName",
+    "dns1123LabelPrefix",
+    "dns1123SubdomainPrefix",
+    "dns1035LabelPrefix",
+    "labelValue",
+    "uri",
+    "uuid",
+    "byte",
+    "date",
+    "datetime",
+]
 
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ORDERED: Final = ("int", "uint", "double", "string", "bytes", "timestamp", "duration", "bool")
@@ -276,7 +287,8 @@ def _generated() -> list[str]:
             lines.append(f"{word}_{_ID_NAMES.get(left, left)}: {function}({left}, {left}) -> bool")
             if left in _CROSS:
                 lines += [
-                    f"{word}_{_ID_NAMES.get(left, left)}_{_ID_NAMES.get(right, right)}: {function}({left}, {right}) -> bool"
+                    f"{word}_{_ID_NAMES.get(left, left)}_{_ID_NAMES.get(right, right)}:"
+                    f" {function}({left}, {right}) -> bool"
                     for right in _CROSS
                     if right != left
                 ]
@@ -338,7 +350,7 @@ BASE_FUNCTIONS: Final = _load([line for line in _TABLE.splitlines() if line] + _
 INCLUDES: Final = _load(["dra_includes_dyn_dyn: dyn.includes(dyn) -> bool"])
 
 TYPE_NAMES: Final[dict[str, Type]] = {
-    **{name: parse_type(name) for name in ("bool", "bytes", "double", "dyn", "int", "string", "uint")},
+    **{name: parse_type(name) for name in ("bool", "bytes", "double", "int", "string", "uint")},
     "google.protobuf.Duration": parse_type("duration"),
     "google.protobuf.Timestamp": parse_type("timestamp"),
     "list": list_of(type_param("A")),
@@ -347,5 +359,5 @@ TYPE_NAMES: Final[dict[str, Type]] = {
     "net.CIDR": opaque("net.CIDR"),
     "net.IP": opaque("net.IP"),
     "optional_type": optional_of(type_param("V")),
-    "type": Type(Kind.TYPE, "type", (type_param("A"),)),
+    "type": Type(Kind.TYPE, "type"),
 }

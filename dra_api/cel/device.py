@@ -15,12 +15,12 @@ from typing import Any, Final
 from ..quantity import Quantity, QuantityError
 from ..semver import SemVer, SemVerError
 from .ast import Expr
-from .checker import Checked, Environment, check
+from .checker import Checked, Environment, LiteralChecks, check
 from .declarations import BASE_FUNCTIONS, INCLUDES
 from .errors import CelCompileError, CelRuntimeError, Issue
 from .estimate import UNLIMITED, SizeEstimate, estimate
 from .functions import FUNCTIONS
-from .operators import parse_duration, parse_timestamp
+from .operators import CONVERSIONS
 from .parser import MAX_DEPTH, parse
 from .patterns import compile_pattern
 from .planner import Program, plan
@@ -36,9 +36,9 @@ COST_LIMIT: Final = 1_000_000
 MAX_LENGTH: Final = 10 * 1024
 """Longest selector in bytes (DRA-017)."""
 
-LITERAL_CHECKS: Final = {
-    "duration": (0, parse_duration),
-    "timestamp": (0, parse_timestamp),
+LITERAL_CHECKS: Final[LiteralChecks] = {
+    "duration": (0, CONVERSIONS["duration"]),
+    "timestamp": (0, CONVERSIONS["timestamp"]),
     "matches": (0, compile_pattern),
 }
 

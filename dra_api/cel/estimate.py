@@ -151,7 +151,7 @@ class _Estimator:
         self.paths[expr.id] = (*self.path(expr.operand), expr.field)
         return total
 
-    def list(self, expr: ListExpr) -> CostEstimate:
+    def list_literal(self, expr: ListExpr) -> CostEstimate:
         total, item = _ZERO, SizeEstimate(UNLIMITED, 0)
         if not expr.elements:
             item = _ZERO
@@ -161,7 +161,7 @@ class _Estimator:
         self.entries[expr.id] = _EntrySize(True, _ONE, item)
         return total.plus(_fixed(10))
 
-    def map(self, expr: MapExpr) -> CostEstimate:
+    def map_literal(self, expr: MapExpr) -> CostEstimate:
         total = _ZERO
         key = value = SizeEstimate(UNLIMITED, 0) if expr.entries else _ZERO
         for entry in expr.entries:
@@ -375,9 +375,7 @@ class _Estimator:
             self.entries[to.id] = entries
 
 
-_UNIT_KINDS: Final = frozenset(
-    {Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.NULL, Kind.DURATION, Kind.TIMESTAMP, Kind.TYPE}
-)
+_UNIT_KINDS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.NULL, Kind.DURATION, Kind.TIMESTAMP})
 
 
 def _literal_size(expr: Expr) -> SizeEstimate | None:
@@ -595,8 +593,8 @@ def _allocating(factor: float, size: SizeEstimate) -> _CallEstimate:
 
 
 def _integer(node: _Node, default: int) -> int:
-    if isinstance(node.expr, Literal) and node.expr.value.__class__ is int and node.expr.value >= 0:
-        return int(node.expr.value)
+    if isinstance(node.expr, Literal) and node.expr.value.__class__ is int:
+        return max(int(node.expr.value), 0)
     return default
 
 
@@ -675,11 +673,35 @@ _RULES: Final[dict[str, _Rule]] = {
     "sets.intersects": _sets_rule(1.0),
     "sets.equivalent": _sets_rule(2.0),
     **dict.fromkeys(
-        (
-            "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast"
-            " isGlobalUnicast format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan"
-            " compareTo add sub major minor patch getScheme getHostname getHost getPort getEscapedPath getQuery"
-        ).split(),
+        [
+            "masked",
+            "prefixLength",
+            "family",
+            "isUnspecified",
+            "isLoopback",
+            "isLinkLocalMulticast",
+            "isLinkLocalUnicast",
+            "isGlobalUnicast",
+            "format.named",
+            "sign",
+            "asInteger",
+            "isInteger",
+            "asApproximateFloat",
+            "isGreaterThan",
+            "isLessThan",
+            "compareTo",
+            "add",
+            "sub",
+            "major",
+            "minor",
+            "patch",
+            "getScheme",
+            "getHostname",
+            "getHost",
+            "getPort",
+            "getEscapedPath",
+            "getQuery",
+        ],
         _unit,
     ),
 }
@@ -690,8 +712,8 @@ _COSTS: Final[dict[type, Callable[[_Estimator, Expr], CostEstimate]]] = {
     Ident: _Estimator.ident,  # type: ignore[dict-item]
     Select: _Estimator.select,  # type: ignore[dict-item]
     Call: _Estimator.call,  # type: ignore[dict-item]
-    ListExpr: _Estimator.list,  # type: ignore[dict-item]
-    MapExpr: _Estimator.map,  # type: ignore[dict-item]
+    ListExpr: _Estimator.list_literal,  # type: ignore[dict-item]
+    MapExpr: _Estimator.map_literal,  # type: ignore[dict-item]
     Struct: _Estimator.struct,  # type: ignore[dict-item]
     Comprehension: _Estimator.fold,  # type: ignore[dict-item]
 }

@@ -23,7 +23,9 @@ from .patterns import compile_pattern
 from .qualify import key_text
 from .values import (
     NONE,
+    Cidr,
     Duration,
+    Ip,
     NamedFormat,
     Optional,
     QuantitySum,
@@ -64,7 +66,7 @@ def _items(value: Any) -> Any:
 def size(value: Any) -> int:
     if value.__class__ in (str, bytes) or isinstance(value, (list, dict, tuple)):
         return len(value)
-    if value.__class__ is network.Ip or value.__class__ is network.Cidr:
+    if value.__class__ is Ip or value.__class__ is Cidr:
         return network.byte_size(value)
     raise no_overload()
 
@@ -165,7 +167,10 @@ def substring(value: Any, start: Any, end: Any = None) -> str:
 
 
 # unicode.IsSpace of Go; Python's own strip() would also take the file and group separators.
-_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 def trim(value: Any) -> str:

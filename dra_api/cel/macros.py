@@ -38,27 +38,35 @@ class Maker:
         self._pos = pos
 
     def literal(self, value: Any) -> Expr:
+        """A constant."""
         return Literal(self._next_id(), self._pos, value)
 
     def ident(self, name: str) -> Expr:
+        """A name."""
         return Ident(self._next_id(), self._pos, name)
 
     def accu(self) -> Expr:
+        """The loop accumulator."""
         return self.ident(ACCUMULATOR)
 
     def call(self, function: str, *args: Expr) -> Expr:
+        """A function or operator call."""
         return Call(self._next_id(), self._pos, function, None, list(args))
 
     def method(self, function: str, target: Expr, *args: Expr) -> Expr:
+        """A method call."""
         return Call(self._next_id(), self._pos, function, target, list(args))
 
-    def list(self, *elements: Expr) -> Expr:
+    def list_of(self, *elements: Expr) -> Expr:
+        """A list literal."""
         return ListExpr(self._next_id(), self._pos, list(elements))
 
-    def map(self) -> Expr:
+    def empty_map(self) -> Expr:
+        """``{}``."""
         return MapExpr(self._next_id(), self._pos, [])
 
     def has(self, operand: Expr, field: str) -> Expr:
+        """A presence test."""
         return Select(self._next_id(), self._pos, operand, field, True)
 
     def fold(
@@ -71,11 +79,12 @@ class Maker:
         step: Expr,
         result: Expr,
     ) -> Expr:
+        """A loop."""
         return Comprehension(self._next_id(), self._pos, iter_range, *iter_vars, accu, init, condition, step, result)
 
     def bind(self, name: str, value: Expr, body: Expr) -> Expr:
         """A loop that never runs, whose accumulator is the bound name."""
-        return self.fold(self.list(), (UNUSED, None), name, value, self.literal(False), self.ident(name), body)
+        return self.fold(self.list_of(), (UNUSED, None), name, value, self.literal(False), self.ident(name), body)
 
     def copy(self, expr: Expr) -> Expr:
         """A deep copy with fresh ids."""
@@ -197,8 +206,8 @@ def _map(count: int) -> Expander:
         names, rest = _vars(args, count, text)
         assert target is not None  # noqa: S101
         guard = rest[0] if len(rest) == 2 else None
-        step = make.call("_+_", make.accu(), make.list(rest[-1]))
-        return _collect(make, target, names, guard, make.list(), step)
+        step = make.call("_+_", make.accu(), make.list_of(rest[-1]))
+        return _collect(make, target, names, guard, make.list_of(), step)
 
     return expand
 
@@ -206,8 +215,8 @@ def _map(count: int) -> Expander:
 def _filter(make: Maker, target: Expr | None, args: list[Expr]) -> Expr:
     name = _loop_name(args[0], "argument is not an identifier")
     assert target is not None  # noqa: S101
-    step = make.call("_+_", make.accu(), make.list(args[0]))
-    return _collect(make, target, (name, None), args[1], make.list(), step)
+    step = make.call("_+_", make.accu(), make.list_of(args[0]))
+    return _collect(make, target, (name, None), args[1], make.list_of(), step)
 
 
 def _transform_map(entries: bool) -> Expander:
@@ -219,7 +228,7 @@ def _transform_map(entries: bool) -> Expander:
             step = make.call("cel.@mapInsert", make.accu(), rest[-1])
         else:
             step = make.call("cel.@mapInsert", make.accu(), make.ident(names[0]), rest[-1])
-        return _collect(make, target, names, guard, make.map(), step)
+        return _collect(make, target, names, guard, make.empty_map(), step)
 
     return expand
 

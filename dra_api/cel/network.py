@@ -86,7 +86,7 @@ def is_ip(value: Any) -> bool:
 
 
 def is_canonical(value: Any) -> bool:
-    return str(_parse_ip(_text(value)).address) == value
+    return bool(str(_parse_ip(_text(value)).address) == value)
 
 
 def _ip(value: Any) -> Ip:

@@ -224,9 +224,9 @@ def parse_duration(text: str) -> Duration:
             total += int(found[2][:20]) * unit // 10 ** len(found[2][:20])
         pos = found.end()
     if not body or pos != len(body) or len(body) > 200:
-        raise CelRuntimeError(f'time: invalid duration "{text}"')
+        raise _convert_error(text, "google.protobuf.Duration")
     if total > INT_MAX + text.startswith("-"):
-        raise CelRuntimeError(f'time: invalid duration "{text}"')
+        raise _convert_error(text, "google.protobuf.Duration")
     return Duration(-total if text.startswith("-") else total)
 
 
@@ -234,17 +234,17 @@ def parse_timestamp(text: str) -> Timestamp:
     """Read RFC 3339 with any number of fraction digits; nanoseconds are kept."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise _bad_time(text)
+        raise _convert_error(text, "google.protobuf.Timestamp")
     try:
         moment = datetime(*(int(found[i]) for i in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
     except ValueError:
-        raise _bad_time(text) from None
+        raise _convert_error(text, "google.protobuf.Timestamp") from None
     seconds = int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     zone = found[8]
     if zone != "Z":
         hours, minutes = int(zone[1:3]), int(zone[4:6])
         if hours > 24 or minutes > 60:
-            raise _bad_time(text)
+            raise _convert_error(text, "google.protobuf.Timestamp")
         seconds -= (hours * 3600 + minutes * 60) * (1 if zone[0] == "+" else -1)
     nanos = seconds * 10**9 + int((found[7] or "0")[:9].ljust(9, "0"))
     if not MIN_TIMESTAMP <= nanos <= MAX_TIMESTAMP:
@@ -252,16 +252,8 @@ def parse_timestamp(text: str) -> Timestamp:
     return Timestamp(nanos)
 
 
-def _bad_time(text: str) -> CelRuntimeError:
-    return CelRuntimeError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
-
-
 def _convert_error(value: Any, target: str) -> CelRuntimeError:
     return CelRuntimeError(f"type conversion error from '{type_value(value).name}' to '{target}'")
-
-
-def _range_error(text: str, function: str) -> CelRuntimeError:
-    return CelRuntimeError(f'strconv.{function}: parsing "{text}": value out of range')
 
 
 def to_int(value: Any) -> int:
@@ -280,9 +272,9 @@ def to_int(value: Any) -> int:
         return int(value.nanos // 10**9)
     if kind is str:
         if not _DECIMAL.fullmatch(value):
-            raise CelRuntimeError(f'strconv.ParseInt: parsing "{value}": invalid syntax')
+            raise _convert_error(value, "int")
         if len(value.lstrip("+-0")) > 19 or not INT_MIN <= int(value) <= INT_MAX:
-            raise _range_error(value, "ParseInt")
+            raise _convert_error(value, "int")
         return int(value)
     raise no_overload()
 
@@ -299,9 +291,9 @@ def to_uint(value: Any) -> Uint:
         return Uint(int(value))
     if kind is str:
         if not (value.isascii() and value.isdigit()):
-            raise CelRuntimeError(f'strconv.ParseUint: parsing "{value}": invalid syntax')
+            raise _convert_error(value, "uint")
         if len(value.lstrip("0")) > 20 or int(value) > UINT_MAX:
-            raise _range_error(value, "ParseUint")
+            raise _convert_error(value, "uint")
         return Uint(int(value))
     raise no_overload()
 
@@ -312,10 +304,10 @@ def to_double(value: Any) -> float:
         return float(value)
     if kind is str:
         if not _FLOAT.fullmatch(value) or "_" in value:
-            raise CelRuntimeError(f'strconv.ParseFloat: parsing "{value}": invalid syntax')
+            raise _convert_error(value, "double")
         result = float(value)
         if math.isinf(result) and "n" not in value.lower():
-            raise _range_error(value, "ParseFloat")
+            raise _convert_error(value, "double")
         return result
     raise no_overload()
 

@@ -35,7 +35,26 @@ _BINARY: Final = {
 }
 _LOGICAL: Final = {"||": (1, "_||_"), "&&": (2, "_&&_")}
 _RESERVED: Final = frozenset(
-    "as break const continue else for function if import in let loop package namespace return var void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 _START: Final = (
     "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
@@ -71,7 +90,7 @@ def parse(source: str, *, macros: frozenset[str]) -> Expr:
     raise CelCompileError(render_issues(source, parser.issues), tuple(parser.issues))
 
 
-class _SyntaxStop(Exception):  # noqa: N818 - control flow, never seen outside
+class _SyntaxStop(Exception):
     """Ends the parse after its issue was recorded."""
 
 
@@ -89,7 +108,8 @@ class _Parser:
         expr = self._expr()
         token = self._peek()
         if token.kind != "EOF":
-            word = "mismatched" if token.kind in ("?", ":") else "extraneous"
+            # ANTLR calls one superfluous token extraneous, more of them mismatched.
+            word = "extraneous" if self.tokens[self.index + 1].kind == "EOF" else "mismatched"
             self._stop(token, f"Syntax error: {word} input '{token.text}' expecting <EOF>")
         if self.issues:
             raise _SyntaxStop
@@ -115,9 +135,15 @@ class _Parser:
     def _expect(self, kind: str, expecting: str) -> Token:
         token = self._peek()
         if token.kind != kind:
-            if kind == ")" and expecting == "')'" and token.kind == "EOF":
+            if kind == ")" and token.kind == "EOF":
                 self._stop(token, "Syntax error: missing ')' at '<EOF>'")
-            self._stop(token, f"Syntax error: mismatched input '{token.text}' expecting {expecting}")
+            word = (
+                "extraneous"
+                if self.tokens[self.index + 1 : self.index + 2]
+                and (self.tokens[self.index + 1].kind == kind and not expecting.startswith("{"))
+                else "mismatched"
+            )
+            self._stop(token, f"Syntax error: {word} input '{token.text}' expecting {expecting}")
         return self._next()
 
     def _issue(self, pos: int, text: str) -> Issue:
@@ -233,7 +259,7 @@ class _Parser:
         token = self._next()
         if token.kind == "ESC_IDENTIFIER":
             self._error(token.pos, "unsupported syntax: '`'")
-            return operand
+            return Select(self._id(), dot.pos, operand, token.text)
         if token.kind != "IDENTIFIER":
             text = "" if token.kind == "EOF" else token.text
             if optional:
@@ -257,14 +283,13 @@ class _Parser:
         args: list[Expr] = []
         if self._take(")"):
             return args
-        if self._peek().kind == "EOF":
-            expected = _START.replace("'(', ", "'(', ')', ")
-            self._stop(self._peek(), f"Syntax error: mismatched input '<EOF>' expecting {{{expected}}}")
+        if not self._starts(self._peek()):
+            self._bad_start(self._next(), _START.replace("'(', ", "'(', ')', "))
         while True:
             args.append(self._expr())
             if not self._take(","):
                 break
-        self._expect(")", "')'" if len(args) == 0 else "{')', ','}")
+        self._expect(")", "')'")
         return args
 
     def _call(self, call_id: int, pos: int, name: str, target: Expr | None, args: list[Expr]) -> Expr:
@@ -285,11 +310,16 @@ class _Parser:
     def _primary(self) -> Expr:
         token = self._next()
         handler = _PRIMARIES.get(token.kind)
-        if handler is not None:
-            return handler(self, token)
-        if token.kind == "EOF" or token.kind in (")", "]", "}", ",", ":", "?", "ESC_IDENTIFIER", "in"):
-            self._stop(token, f"Syntax error: mismatched input '{token.text}' expecting {{{_START}}}")
-        self._stop(token, f"Syntax error: extraneous input '{token.text}' expecting {{{_START}}}")
+        if handler is None:
+            self._bad_start(token, _START)
+        return handler(self, token)
+
+    def _starts(self, token: Token) -> bool:
+        return token.kind in _PRIMARIES or token.kind == "!"
+
+    def _bad_start(self, token: Token, expected: str) -> NoReturn:
+        word = "extraneous" if token.kind != "EOF" and self._starts(self._peek()) else "mismatched"
+        self._stop(token, f"Syntax error: {word} input '{token.text}' expecting {{{expected}}}")
 
     def _paren(self, _: Token) -> Expr:
         inner = self._expr()
@@ -297,16 +327,17 @@ class _Parser:
         return inner
 
     def _name(self, token: Token) -> Expr:
+        dot = ""
         if token.kind == ".":
-            token = self._expect("IDENTIFIER", "IDENTIFIER")
+            token, dot = self._expect("IDENTIFIER", "IDENTIFIER"), "."
         if token.text in _RESERVED:
             self._error(token.pos, f"reserved identifier: {token.text}")
         opening = self._peek()
         if opening.kind == "(":
             self._next()
             call_id = self._id()
-            return self._call(call_id, opening.pos, token.text, None, self._args())
-        return Ident(self._id(), token.pos, token.text)
+            return self._call(call_id, opening.pos, dot + token.text, None, self._args())
+        return Ident(self._id(), token.pos, dot + token.text)
 
     def _list(self, token: Token) -> Expr:
         list_id = self._id()
@@ -348,7 +379,11 @@ class _Parser:
             if self._peek().kind == "}":
                 break
             optional = self._take("?")
-            key = self._expect("IDENTIFIER", "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")
+            if self._peek().kind == "ESC_IDENTIFIER":
+                key = self._next()
+                self._error(key.pos, "unsupported syntax: '`'")
+            else:
+                key = self._expect("IDENTIFIER", "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")
             field = Literal(self._id(), key.pos, key.text)
             self._expect(":", "':'")
             entries.append(Entry(field, self._expr(), optional))

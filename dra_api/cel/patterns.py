@@ -42,7 +42,7 @@ _UNICODE: Final = {
 _MAX_REPEAT: Final = 1000
 
 
-class _Refused(Exception):  # noqa: N818 - becomes a CelRuntimeError at once
+class _Refused(Exception):
     """The pattern is not RE2."""
 
 

@@ -164,7 +164,7 @@ class _Planner:
 
     # --- aggregates
 
-    def list(self, expr: ListExpr) -> _Plan:
+    def list_literal(self, expr: ListExpr) -> _Plan:
         items = [self.plan(item) for item in expr.elements]
         if all(item.constant for item in items) and not expr.optional:
             return _constant([item.value for item in items])
@@ -177,11 +177,10 @@ class _Planner:
             return _Plan(lambda frame: [only(frame)], cost)
         return _Plan(lambda frame: [run(frame) for run in runs], cost)
 
-    def map(self, expr: MapExpr) -> _Plan:
+    def map_literal(self, expr: MapExpr) -> _Plan:
         pairs = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in expr.entries]
-        if all(key.constant and value.constant for key, value, _ in pairs):
-            if all(_valid_key(key.value) for key, _, _ in pairs) and not any(opt for *_, opt in pairs):
-                return _constant({to_key(key.value): value.value for key, value, _ in pairs})
+        if all(key.constant and value.constant and _valid_key(key.value) and not opt for key, value, opt in pairs):
+            return _constant({to_key(key.value): value.value for key, value, _ in pairs})
         cost = _MAP_COST + sum(key.cost + value.cost for key, value, _ in pairs)
         return _Plan(_map_of([(key.run, value.run, optional) for key, value, optional in pairs]), cost)
 
@@ -575,7 +574,11 @@ def _call(
 
         def metered(frame: Frame) -> Any:
             values = tuple([run(frame) for run in runs])
-            result = implementation(*values)
+            try:
+                result = implementation(*values)
+            except CelRuntimeError:
+                frame[_COST] += charge(values, None)
+                raise
             frame[_COST] += charge(values, result)
             # Checked here too: concatenation can double a string with every call.
             if frame[_COST] > frame[_LIMIT]:
@@ -607,7 +610,11 @@ def _equality(left: _Plan, right: _Plan, *, negate: bool) -> _Plan:
     assert not isinstance(charge, int)  # noqa: S101 - the size of the operands decides
 
     def same(frame: Frame) -> bool:
-        a, b = first(frame), second(frame)
+        try:
+            a, b = first(frame), second(frame)
+        except CelRuntimeError:
+            frame[_COST] += 1
+            raise
         if a.__class__ in _SCALARS:
             frame[_COST] += 1
         else:
@@ -624,7 +631,11 @@ def _equals_text(run: Run, text: str, *, swapped: bool, negate: bool) -> Run:
     assert not isinstance(charge, int)  # noqa: S101
 
     def same(frame: Frame) -> bool:
-        value = run(frame)
+        try:
+            value = run(frame)
+        except CelRuntimeError:
+            frame[_COST] += 1
+            raise
         if value.__class__ is str:
             size = len(value)
             frame[_COST] += ((size if size < length else length) + 9) // 10
@@ -642,23 +653,26 @@ def _logical(terms: list[_Plan], *, stop: bool) -> _Plan:
     if len(terms) == 2:
         first, second, second_cost = terms[0].run, terms[1].run, terms[1].cost
 
-        def both(frame: Frame) -> bool:
+        def both(frame: Frame) -> Any:
+            failure: CelRuntimeError | None = None
             try:
                 value = first(frame)
-            except CelRuntimeError as err:
-                frame[_COST] += second_cost
-                if second(frame) is stop:
+                if value is stop:
                     return stop
-                raise err
+                if value is not other:
+                    failure = no_overload()
+            except CelRuntimeError as err:
+                failure = err
+            frame[_COST] += second_cost
+            try:
+                value = second(frame)
+            except CelRuntimeError as err:
+                raise failure or err from None
             if value is stop:
                 return stop
-            frame[_COST] += second_cost
-            last = second(frame)
-            if last is stop:
-                return stop
-            if value is other and last is other:
+            if failure is None and value is other:
                 return other
-            raise no_overload()
+            raise failure or no_overload()
 
         return _Plan(both, terms[0].cost)
     runs = [(term.run, term.cost if index else 0) for index, term in enumerate(terms)]
@@ -806,7 +820,7 @@ def _fold(
 
 
 def _go_name(value: Any) -> str:
-    return _GO_NAMES.get(value.__class__, value.__class__.__name__)
+    return str(_GO_NAMES.get(value.__class__, value.__class__.__name__))
 
 
 _PLANS: Final[dict[type, Callable[[_Planner, Expr], _Plan]]] = {
@@ -814,8 +828,8 @@ _PLANS: Final[dict[type, Callable[[_Planner, Expr], _Plan]]] = {
     Ident: _Planner.ident,  # type: ignore[dict-item]
     Select: _Planner.select,  # type: ignore[dict-item]
     Call: _Planner.call,  # type: ignore[dict-item]
-    ListExpr: _Planner.list,  # type: ignore[dict-item]
-    MapExpr: _Planner.map,  # type: ignore[dict-item]
+    ListExpr: _Planner.list_literal,  # type: ignore[dict-item]
+    MapExpr: _Planner.map_literal,  # type: ignore[dict-item]
     Comprehension: _Planner.fold,  # type: ignore[dict-item]
 }
 _SPECIAL: Final[dict[str, Callable[[_Planner, Call], _Plan]]] = {

@@ -67,7 +67,7 @@ def _clause(template: str, start: int, arg: Any) -> tuple[str, int]:
         raise CelRuntimeError(f"error during formatting: {err.message}") from None
 
 
-class _WrongType(Exception):  # noqa: N818 - becomes a CelRuntimeError at once
+class _WrongType(Exception):
     """The clause does not take this type."""
 
 
@@ -85,7 +85,8 @@ def _string(value: Any, _: int) -> str:
     if value.__class__ in (int, Uint, float, bool, str, bytes, Duration, Timestamp, TypeValue):
         return to_string(value)
     raise _WrongType(
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
+        " and timestamps"
     )
 
 

@@ -285,7 +285,7 @@ def compare(left: Any, right: Any) -> int:
             raise CelRuntimeError("NaN values cannot be ordered")
     elif kind is not other or kind not in _ORDERED:
         raise no_overload()
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def contains(items: Iterable[Any], value: Any) -> bool:
