@@ -121,9 +121,10 @@ class ClaimWriter:
         self._clock = clock
         self._stopping = stopping
 
-    def find(self, name: str, namespace: str) -> Obj:
-        """The claim of that name. Raises BindFailure when there is none (KAI-152)."""
-        found = self._informer.get(name, namespace) or self._client.find(self.resource, name, namespace)
+    def find(self, name: str, namespace: str, *, live: bool = False) -> Obj:
+        """The claim of that name, `live` from the server. Raises BindFailure when there is none (KAI-152)."""
+        found = None if live else self._informer.get(name, namespace)
+        found = found or self._client.find(self.resource, name, namespace)
         if found is None:
             raise BindFailure(f"ResourceClaim {namespace}/{name} does not exist")
         return found

@@ -145,9 +145,11 @@ class Binder:
     # -- which requests are worked on, and when ----------------------------------------------------------------------
 
     def _on_bind_request(self, change: Change) -> None:
+        gone = change.object if change.type == "DELETED" else change.old
+        if gone is not None and (change.type == "DELETED" or uid_of(gone) != uid_of(change.object)):
+            self._memory.pop(uid_of(gone), None)
+            self._unwritten.pop(uid_of(gone), None)
         if change.type == "DELETED":
-            self._memory.pop(uid_of(change.object), None)
-            self._unwritten.pop(uid_of(change.object), None)
             return
         self.loop.queue.add((namespace_of(change.object), str(_spec(change.object).get("podName") or "")))
 
@@ -357,13 +359,23 @@ class Binder:
             return None
         if entry is None and self.options.uncovered_claims == "bind":
             return None
-        claim = self.claim_writer.find(name, namespace_of(pod))
         allocation = entry["allocation"] if entry else None
         generated = not wanted.get("resourceClaimName")
-        if entry is None:
-            self.check_uncovered(wanted, claim)
-        self.claim_writer.check(claim, pod, node, allocation, generated=generated)
+        claim = self.claim_writer.find(name, namespace_of(pod))
+        try:
+            self.check_claim(claim, pod, node, wanted, allocation)
+        except BindFailure:
+            # Judged on the informer's copy, which may be behind; only the server's own counts against the pod.
+            claim = self.claim_writer.find(name, namespace_of(pod), live=True)
+            self.check_claim(claim, pod, node, wanted, allocation)
         return PlannedClaim(claim, allocation, generated)
+
+    def check_claim(self, claim: Obj, pod: Obj, node: Obj, wanted: Obj, allocation: Obj | None) -> None:
+        """Refuse a claim that cannot work, before anything is written. Raises BindFailure."""
+        if allocation is None:
+            self.check_uncovered(wanted, claim)
+        generated = not wanted.get("resourceClaimName")
+        self.claim_writer.check(claim, pod, node, allocation, generated=generated)
 
     def check_uncovered(self, wanted: Obj, claim: Obj) -> None:
         """A claim without an entry must be allocated already: nobody allocates after binding (DRA-119)."""
