@@ -129,7 +129,7 @@ def execute(options: RunOptions, *, workers: int | None = None) -> int:
         with os.fdopen(handle, "wb") as file:
             file.write(to_json(options))
         # pytest's own terminal, cache and configuration stay out: this is our command, not the user's test run.
-        own = ["-p", "no:terminal", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tempfile.gettempdir()]
+        own = ["-p", "dra_conformance.suite.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tempfile.gettempdir()]
         spread = ["-n", str(workers)] if workers else []
         return exit_code_of(pytest.main(["--pyargs", SUITE, f"--dra-options={name}", *own, *spread]))
     except SuiteError:

@@ -51,11 +51,11 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
     verdict = _paint(report.verdict.value.upper(), _COLORS[report.verdict], color)
     note = "  (rehearsal on a simulated control plane, not evidence)" if report.evidence_class == "rehearsal" else ""
     interrupted = "  interrupted" if report.interrupted else ""
-    yield f"verdict  {verdict}  for {profiles}{interrupted}{note}"
+    yield f"verdict    {verdict}  for {profiles}{interrupted}{note}"
     if folder is not None:
-        yield f"report   {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
+        yield f"report     {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
     if report.exit_code:
-        yield f"exit     {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
+        yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
 
 
 def _rule(rule: RuleResult, color: bool) -> Iterator[str]:
@@ -85,4 +85,4 @@ def _scenario(scenario: ScenarioResult) -> Iterator[str]:
 
 def _counts(what: str, statistics: dict[str, int]) -> str:
     parts = [f"{statistics[s.value]} {s.value}" for s in Status if statistics[s.value] or s is Status.PASSED]
-    return f"{what:<9}{', '.join(parts)}"
+    return f"{what:<10} {', '.join(parts)}"

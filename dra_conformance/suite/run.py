@@ -177,6 +177,11 @@ class Run:
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
                 self._install_crds()
+            if not self._client.serves(RESOURCE_CLAIMS):
+                raise TargetUnreachable(
+                    "the control plane does not serve resource.k8s.io/v1",
+                    hint="Kubernetes serves it since 1.34; `kubectl api-versions` shows what is there.",
+                )
             served = [resource for resource in _OBSERVED_IF_SERVED if self._client.serves(resource)]
             self.observed = (*_OBSERVED, *served)
             self._observer = Observer(
@@ -266,10 +271,13 @@ class Run:
             from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 
             return KubeconfigControlPlane(spec.argument)
-        from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+        from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 
-        return EmbeddedControlPlane(
-            kubernetes_version=self.options.kubernetes_version, directory=self.work / "api", clock=self.clock
+        return RehearsalControlPlane(
+            kubernetes_version=self.options.kubernetes_version,
+            directory=self.work / "api",
+            clock=self.clock,
+            seed=self.seed,
         )
 
     def _install_crds(self) -> None:

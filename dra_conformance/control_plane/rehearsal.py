@@ -1,0 +1,55 @@
+"""The embedded control plane as the run sees it: ours to start, stop and break, and a rehearsal only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dra_api.clock import Clock
+from dra_api.transport import Transport
+from dra_conformance.control_plane.embedded.certificates import CertificateError
+from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
+from dra_conformance.errors import TargetUnreachable
+
+
+class RehearsalControlPlane:
+    """The emulation, with its files in `directory`."""
+
+    name = "embedded emulation"
+    own = True
+    evidence = "rehearsal"
+
+    def __init__(self, *, kubernetes_version: str, directory: Path, clock: Clock, seed: int) -> None:
+        self._version = kubernetes_version
+        self.embedded = EmbeddedControlPlane(
+            kubernetes_version=kubernetes_version, directory=directory, clock=clock, seed=seed
+        )
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin kubeconfig of the HTTPS door."""
+        return self.embedded.kubeconfig
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates that the emulation runs with."""
+        return self.embedded.server.feature_gates
+
+    def start(self) -> None:
+        """Open the doors. Raises TargetUnreachable when there is no way to make a certificate."""
+        try:
+            self.embedded.start()
+        except (CertificateError, OSError) as error:
+            raise TargetUnreachable(f"the embedded control plane does not start: {error}") from error
+
+    def stop(self) -> None:
+        """Close the doors."""
+        self.embedded.stop()
+
+    def transport(self) -> Transport:
+        """The in-process door, as the admin."""
+        return self.embedded.transport()
+
+    def version(self) -> str:
+        """The version that it emulates."""
+        return f"v{self._version}"
