@@ -109,6 +109,8 @@ class SocketChannel:
             f"/{service}/{method}", request_serializer=_as_is, response_deserializer=_as_is
         )
         done = threading.Event()
+        # Counted from before the call is sent, so that time let pass while it is on its way counts too.
+        deadline = None if timeout is None else self._clock.monotonic() + timeout
         try:
             with self._lock:
                 if self._closed:
@@ -118,7 +120,7 @@ class SocketChannel:
         except ValueError as closed:  # grpc's way to say that the channel was closed
             raise RpcError(method, "CANCELLED", str(closed), str(self.socket)) from None
         future.add_done_callback(lambda _: done.set())
-        ended = self._clock.wait(done, timeout)
+        ended = self._clock.wait(done, None if deadline is None else max(deadline - self._clock.monotonic(), 0.0))
         self._forget(future)
         if not ended:
             future.cancel()  # type: ignore[no-untyped-call]

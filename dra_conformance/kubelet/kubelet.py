@@ -177,6 +177,10 @@ class Kubelet:
         """Why a pod does not run or does not end; empty when nothing is wrong with it."""
         return self._alive().pods.error(namespace, pod)
 
+    def reconcile(self) -> None:
+        """Run a round of the 60 s reconcile loop now, in the caller's thread (rule DRA-277)."""
+        self._alive().pods.reconcile()
+
     def claims(self) -> list[ClaimRecord]:
         """The kubelet's records of claims, as they are in its checkpoint."""
         return self._alive().cache.all()

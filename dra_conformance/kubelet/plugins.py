@@ -179,18 +179,23 @@ class PluginManager:
             return known.error if known else ""
 
     def wait_registered(self, driver: str, timeout: float, *, instances: int = 1) -> PluginHandle:
-        """Wait until `instances` endpoints of `driver` are registered, at most `timeout` seconds.
+        """Wait until `instances` endpoints of `driver` are registered and told so, at most `timeout` seconds.
 
         Raises DriverNotRegistered, telling what is in the registration folder instead.
         """
         deadline = self._clock.monotonic() + timeout
         with self.changed:
-            while len(self._instances.get(driver) or ()) < instances:
+            while self._settled(driver) < instances:
                 remaining = deadline - self._clock.monotonic()
                 if remaining <= 0 or self._stopped:
                     raise DriverNotRegistered(self._explain(driver, timeout))
                 self._clock.condition_wait(self.changed, remaining)
         return self.handle(driver)
+
+    def _settled(self, driver: str) -> int:
+        """How many instances have their handshake behind them."""
+        settled = [known.instance for known in self._sockets.values() if known.instance is not None]
+        return sum(1 for instance in settled if instance.driver == driver)
 
     def wait_unregistered(self, driver: str, timeout: float) -> bool:
         """Wait until no instance of `driver` is registered, at most `timeout` seconds."""

@@ -225,6 +225,15 @@ class PodWorkers:
             with self.changed:
                 self._clock.condition_wait(self.changed, min(remaining, 0.1))
 
+    def reconcile(self) -> None:
+        """One round of the reconcile loop: release the claims of pods that are gone (rule DRA-277)."""
+        with self._lock:
+            present = set(self._pods)
+        orphans = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids if uid not in present}
+        for uid in sorted(orphans):
+            self._record("pod", step="reconcile", uid=uid)
+            self._unprepare_orphan(uid)
+
     def resync(self, driver: str, devices: Iterable[DeviceKey] | None, after: float) -> None:
         """Look again, in `after` seconds, at the pods that use devices of a driver (None: any of them)."""
         wanted = None if devices is None else set(devices)
@@ -280,12 +289,7 @@ class PodWorkers:
 
     def _reconcile(self) -> None:
         while not self._stopping.is_set():
-            with self._lock:
-                present = set(self._pods)
-            orphans = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids if uid not in present}
-            for uid in sorted(orphans):
-                self._record("pod", step="reconcile", uid=uid)
-                self._unprepare_orphan(uid)
+            self.reconcile()
             # On a fixed schedule: time that is let pass during a round counts for the next.
             self._round += self._timing.reconcile
             self._clock.wait(self._stopping, max(self._round - self._clock.monotonic(), 0.0))

@@ -313,9 +313,22 @@ def test_a_pod_deleted_while_the_kubelet_is_down_is_unprepared_from_the_checkpoi
     node.kubelet.start()
     node.kubelet.wait_registered(DRIVER)
     # The loop's first round may come before the driver is registered; then the next is 60 s later.
+    node.log.wait(lambda: node.log.of("problem", about="unprepare") or not node.kubelet.claims())
     node.clock.advance(61)
     node.log.wait(lambda: not node.kubelet.claims())
     assert len(driver.unprepared) == 1
+
+
+def test_a_round_of_the_reconcile_loop_can_be_asked_for(node: World) -> None:
+    driver = node.driver()
+    node.claim("c", "p")
+    running(node, "p", "c")
+    driver.unprepare_error["c"] = "busy"
+    node.api.force_delete("pods", "p")
+    node.log.wait(lambda: node.log.of("problem", about="unprepare"))
+    driver.unprepare_error.clear()
+    node.kubelet.reconcile()
+    assert node.kubelet.claims() == []
 
 
 def test_faults_bend_calls(node: World) -> None:
