@@ -117,7 +117,7 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """The amount as an integer, fractions rounded away from zero (Go's ``Value()``)."""
+        """The amount as an integer, fractions rounded away from zero (Go's ``Value()`` for what is not negative)."""
         return self.scaled_value(0)
 
     @property
@@ -389,7 +389,8 @@ def _parse(text: str) -> Quantity:
             else:
                 keep = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
             return Quantity(result if positive else -result, scale=scale, format=format_, text=text if keep else None)
-    if len(digits) > _MAX_RESCALE:
+    # Only this path minds a number without any digit: ".Ki" is zero, ".Pi" is refused.
+    if len(digits) > _MAX_RESCALE or _DIGITS.isdisjoint(text[: len(text) - len(suffix)]):
         raise QuantityError(_NUMERIC)
     return _parse_big(positive, digits, len(fraction), base, exponent, format_)
 

@@ -74,7 +74,7 @@ def _contains_cidr_text(args: tuple[Any, ...], result: Any) -> int:
 
 
 def _validate(args: tuple[Any, ...], _: Any) -> int:
-    return math.ceil((1.0 + size_of(args[1])) * 0.1) * math.ceil(args[0].regex_size * 0.25)
+    return int(math.ceil((1.0 + size_of(args[1])) * 0.1) * math.ceil(args[0].regex_size * 0.25))
 
 
 def _smaller(args: tuple[Any, ...], _: Any) -> int:

@@ -677,7 +677,7 @@ def _logical(terms: list[_Plan], *, stop: bool) -> _Plan:
         return _Plan(both, terms[0].cost)
     runs = [(term.run, term.cost if index else 0) for index, term in enumerate(terms)]
 
-    def every(frame: Frame) -> bool:
+    def every(frame: Frame) -> Any:
         failure: CelRuntimeError | None = None
         for run, cost in runs:
             frame[_COST] += cost
