@@ -181,6 +181,17 @@ def rule_condition(obj: Obj) -> tuple[str, str, str]:
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
 
+def sees_running(cluster: Cluster, part: TaintEviction, pods: int) -> None:
+    """Wait until the controller knows the pods, their claims and a slice: a rule's first words are about what it sees."""
+
+    def seen() -> bool:
+        running = [pod for pod in part.pods.list() if pod["status"].get("phase") == "Running"]
+        reserved = [claim for claim in part.claims.list() if claim.get("status", {}).get("reservedFor")]
+        return len(running) == len(reserved) == pods and bool(part.slices.list())
+
+    assert cluster.eventually(seen)
+
+
 def has_condition(cluster: Cluster, name: str) -> Obj:
     return cluster.wait(DEVICE_TAINT_RULES, name, lambda obj: rule_condition(obj)[1])
 
@@ -203,10 +214,12 @@ def test_a_rule_taints_the_device_that_it_names(cluster: Cluster) -> None:
 
 
 def test_a_rule_says_that_evictions_are_pending(cluster: Cluster) -> None:
-    cluster.run(eviction(cluster, period=30.0))
+    part = eviction(cluster, period=30.0)
+    cluster.run(part)
     cluster.slice("d0")
     for name in ("p", "q"):
         user(cluster, name)
+    sees_running(cluster, part, 2)
     rule(cluster, "r", {"device": "d0"})
     found = has_condition(cluster, "r")
     leaves(cluster, "p")
@@ -219,10 +232,12 @@ def test_a_rule_says_that_evictions_are_pending(cluster: Cluster) -> None:
 
 
 def test_rules_without_effect_only_report(cluster: Cluster) -> None:
-    cluster.run(eviction(cluster))
+    part = eviction(cluster)
+    cluster.run(part)
     cluster.slice("d0", "d1")
     user(cluster, "p", "d0")
     user(cluster, "q", "d1")
+    sees_running(cluster, part, 2)  # what it says of a rule without effect, it says once
     rule(cluster, "sim", {"driver": DRIVER}, effect="None")
     status, reason, message = rule_condition(has_condition(cluster, "sim"))
     assert (status, reason) == ("False", "NoEffect")
