@@ -32,9 +32,8 @@ class BoundLibrary(Protocol):
         """The node's state file."""
         ...
 
-    @property
-    def private_library(self) -> Path:
-        """A copy of the library that only this process loads."""
+    def copy_library(self) -> Path:
+        """A new copy of the library, for one load."""
         ...
 
 
@@ -49,7 +48,11 @@ def load_pynvml(node: BoundLibrary | None) -> Any:
     """
     if node is None:
         return importlib.import_module("pynvml")
-    library = ctypes.CDLL(str(node.private_library))
+    copy = node.copy_library()
+    try:
+        library = ctypes.CDLL(str(copy))
+    finally:
+        copy.unlink(missing_ok=True)  # what is mapped stays
     if library.fnvml_use_state(str(node.state_path).encode()) != 0:
         raise FakeNvmlError(f"the path of the node state is too long: {node.state_path}")
     module = _fresh_copy()

@@ -101,7 +101,6 @@ class Node:
         self._state = state
         self._owned = owned
         self._mutex = threading.Lock()
-        self._copies = 0
         self._closed = False
 
     @classmethod
@@ -152,24 +151,22 @@ class Node:
         """
         return self.directory / "driver"
 
-    @property
-    def private_library(self) -> Path:
-        """A fresh copy of the library for this process to load beside others (see `binding`).
+    def copy_library(self) -> Path:
+        """A new copy of the library for this process to load beside others (see `binding`).
 
-        Its SONAME differs, so that loading it never stands in for the machine's own `libnvidia-ml.so.1`.
+        Its SONAME differs, so that loading it never stands in for the machine's own `libnvidia-ml.so.1`. The caller
+        may delete the file once it is loaded.
         """
-        with self._mutex:
-            self._copies += 1
-            folder = self.directory / "loaded"
-            folder.mkdir(mode=0o700, exist_ok=True)
-            target = folder / f"libnvidia-ml.{os.getpid()}.{self._copies}.so"
-            data = library_path().read_bytes()
-            changed = data.replace(b"libnvidia-ml.so.1\0", b"libnvidia-fn.so.1\0")
-            if changed == data:
-                raise FakeNvmlError(f"{library_path()} has no SONAME libnvidia-ml.so.1: build it again")
-            target.write_bytes(changed)
-            target.chmod(0o700)
-            return target
+        folder = self.directory / "loaded"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        data = library_path().read_bytes()
+        changed = data.replace(b"libnvidia-ml.so.1\0", b"libnvidia-fn.so.1\0")
+        if changed == data:
+            raise FakeNvmlError(f"{library_path()} has no SONAME libnvidia-ml.so.1: build it again")
+        fd, name = tempfile.mkstemp(prefix="libnvidia-ml.", suffix=".so", dir=folder)
+        with os.fdopen(fd, "wb") as file:
+            file.write(changed)
+        return Path(name)
 
     def env(self) -> dict[str, str]:
         """Environment for a process of this node: finds the fake first, and this node's state."""

@@ -44,7 +44,7 @@ def table(nvml: Any) -> str:
     heavy = "|" + "=" * 41 + "+" + "=" * 24 + "+" + "=" * 22 + "|"
     lines = [
         "+" + "-" * 89 + "+",
-        f"| fake_nvml{'':<24}Driver Version: {driver:<21}CUDA Version: {version:<4} |",
+        f"| fake_nvml{'':<24}Driver Version: {driver:<21}CUDA Version: {version:<4}|",
         rule,
         *(f"| {left:<39} | {middle:>22} | {right:>20} |" for left, middle, right in _HEADINGS),
         heavy,
@@ -55,10 +55,11 @@ def table(nvml: Any) -> str:
             continue
         memory = nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2)
         persistence = "On" if nvml.nvmlDeviceGetPersistenceMode(handle) else "Off"
-        watts = f"{nvml.nvmlDeviceGetPowerUsage(handle) // 1000}W / {nvml.nvmlDeviceGetEnforcedPowerLimit(handle) // 1000:>4}W"
+        usage, limit = nvml.nvmlDeviceGetPowerUsage(handle), nvml.nvmlDeviceGetEnforcedPowerLimit(handle)
+        watts = f"{usage // 1000}W / {limit // 1000:>4}W"
         used = f"{memory.used >> 20}MiB / {memory.total >> 20:>6}MiB"
         ecc = _or_na(nvml, lambda device=handle: nvml.nvmlDeviceGetTotalEccErrors(device, 1, 0))
-        mig = _or_na(nvml, lambda device=handle: ("Disabled", "Enabled")[nvml.nvmlDeviceGetMigMode(device)[0]])
+        mig = _or_na(nvml, lambda device=handle: "Enabled" if nvml.nvmlDeviceGetMigMode(device)[0] else "Disabled")
         modes = ("Default", "E. Thread", "Prohibited", "E. Process")
         mode = modes[nvml.nvmlDeviceGetComputeMode(handle) % 4]
         status = f"N/A  {nvml.nvmlDeviceGetTemperature(handle, 0):>3}C    P{nvml.nvmlDeviceGetPerformanceState(handle)}"

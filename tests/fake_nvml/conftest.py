@@ -47,23 +47,41 @@ def nvml() -> Iterator[Callable[[fake_nvml.Node], Any]]:
         module.nvmlShutdown()
 
 
-def start_python(node: fake_nvml.Node, code: str, **options: Any) -> subprocess.Popen[str]:
-    """Another process of the node, with the plain installed pynvml."""
-    environment = {**os.environ, **node.env(), "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+Start = Callable[[fake_nvml.Node, str], "subprocess.Popen[str]"]
 
 
-def run_python(node: fake_nvml.Node, code: str) -> str:
-    """Output of another process of the node, which must succeed."""
-    process = start_python(node, code)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    return out
+@pytest.fixture
+def start_python() -> Iterator[Start]:
+    """Starts another process of a node, with the plain installed pynvml; what still runs at the end is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(node: fake_nvml.Node, code: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, **node.env(), "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def run_python(start_python: Start) -> Callable[[fake_nvml.Node, str], str]:
+    """Output of another process of a node, which must succeed."""
+
+    def run(node: fake_nvml.Node, code: str) -> str:
+        process = start_python(node, code)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        return out
+
+    return run

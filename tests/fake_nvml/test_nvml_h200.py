@@ -83,7 +83,7 @@ def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, 
 
 
 def cases() -> list[tuple[str, str]]:
-    rows = []
+    rows: list[tuple[str, str]] = []
     for name, result in sorted(RECORDED["getters"].items()):
         if not isinstance(result, dict) or name in NOT_YET or name in CRASHED:
             continue

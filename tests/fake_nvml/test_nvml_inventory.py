@@ -1,0 +1,140 @@
+"""Inventories and the command: what is refused, where, and with what advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import fake_nvml
+from fake_nvml.cli import main
+
+Make = Callable[..., fake_nvml.Node]
+
+HEAD = 'driver_version: "580.105.08"\ncuda_version: "13.0"\ngpus:\n'
+GPU = '  - {board: h100-sxm5-80gb, bus: "00000000:53:00.0"%s}\n'
+SAME = "GPU-00000000-0000-0000-0000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + GPU % ", colour: red", r"bad\.yaml:4: gpus\[0\]\.colour: unknown key"),
+        (HEAD + GPU % ", seriel: x", r"Did you mean 'serial'"),
+        (HEAD + GPU % ", values: {temprature_gpu: 3}", r"Did you mean 'temperature_gpu'"),
+        (HEAD + GPU % ", values: {memory_total: -1}", r"bad\.yaml:4: gpus\[0\]\.values\.memory_total: must be a whole"),
+        (HEAD + GPU % ", values: {memory_total: 80GiB}", r"must be a whole number, not negative \(bytes\)"),
+        (HEAD + GPU % ", values: {memory_used: 99999999999999}", r"99999999999999 bytes of a GPU that has"),
+        (HEAD + GPU % "" + GPU % "", r"bad\.yaml:5: gpus\[1\]\.bus: the same as GPU 0"),
+        (
+            HEAD + GPU % f", uuid: {SAME}" + (GPU % f", uuid: {SAME}").replace(":53:", ":54:"),
+            r"bad\.yaml:5: gpus\[1\]\.uuid: the same as GPU 0",
+        ),
+        (HEAD + GPU % ", uuid: gpu-1", r"must be `auto` or GPU- and a lower-case UUID"),
+        (HEAD + (GPU % "").replace("53:00.0", "53"), r"must be a PCI address"),
+        (HEAD + (GPU % "").replace("h100-sxm5-80gb", "h100-sxm5-80g"), r"Did you mean 'h100-sxm5-80gb'"),
+        (HEAD + GPU % ", mig: [3g.20gb]", r"has no MIG profile '3g.20gb'\. Did you mean '\dg\.[24]0gb'"),
+        (HEAD + GPU % ", mig: [{profile: 3g.40gb, start: 2}]", r"3g.40gb can start at \[0, 4\], not at 2"),
+        (HEAD + GPU % ", mig: [7g.80gb, 1g.10gb]", r"mig\[1\]: 1g.10gb cannot be placed: its memory slices are taken"),
+        (
+            HEAD + GPU % ", mig: [{profile: 3g.40gb, start: 0}, {profile: 4g.40gb}]",
+            r"mig\[1\]: 4g.40gb cannot be placed",
+        ),
+        (HEAD + GPU % ', cpus: "0-5000"', r"CPU 5000 is beyond"),
+        (HEAD + GPU % ", cluster_uuid: abc", r"must be a UUID"),
+        ("driver_version: 580\n", r"driver_version: must be a text"),
+        ("gpus: []\ngpus: []\n", r"bad\.yaml:2: gpus: written twice"),
+        ("a: [\n", r"bad\.yaml:2: not valid YAML"),
+        ("- 1\n", r"must be a mapping of names to values, not a list"),
+    ],
+)
+def test_refused(tmp_path: Path, text: str, message: str) -> None:
+    """NVML-052, 079."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(fake_nvml.InventoryError, match=message):
+        fake_nvml.Inventory.load(path)
+
+
+def test_unknown_inventory() -> None:
+    with pytest.raises(fake_nvml.InventoryError, match="Did you mean 'dgx-h100'"):
+        fake_nvml.Inventory.load("dgx-h10")
+
+
+def test_a_user_s_inventory_of_more_than_eight_gpus(make_node: Make, tmp_path: Path) -> None:
+    """NVML-080."""
+    path = tmp_path / "many.yaml"
+    rows = [f'  - {{board: h100-sxm5-80gb, bus: "0000{index:04x}:53:00.0"}}\n' for index in range(64)]
+    path.write_text(HEAD + "".join(rows))
+    node = make_node(path)
+    lib = fake_nvml.load_pynvml(node)
+    lib.nvmlInit()
+    assert lib.nvmlDeviceGetCount() == 64
+    assert lib.nvmlDeviceGetPciInfo(lib.nvmlDeviceGetHandleByIndex(63)).busId == "0000003F:53:00.0"
+    lib.nvmlShutdown()
+
+
+def test_nodes_of_one_inventory_differ_and_repeat(tmp_path: Path) -> None:
+    uuids = []
+    for folder, name in (("a", "one"), ("b", "two"), ("c", "one")):
+        with fake_nvml.Node.create("h200", tmp_path / folder, name=name) as node:
+            uuids.append(node.gpus[0].uuid)
+    assert uuids[0] == uuids[2] != uuids[1]
+
+
+def test_control_errors_teach(make_node: Make) -> None:
+    node = make_node()
+    for call, message in (
+        (lambda: node.set(9, "brand", 1), "has GPUs 0 to 7"),
+        (lambda: node.set("GPU-x", "brand", 1), "no GPU of node"),
+        (lambda: node.set(0, "brnd", 1), "Did you mean 'brand'"),
+        (lambda: node.set(0, "brand", "x"), "must be a whole number"),
+        (lambda: node.inject_fault("nvmlInit", error="GPU_LOST"), "Did you mean 'GPU_IS_LOST'"),
+        (lambda: node.inject_fault("malloc", error="MEMORY"), "is no NVML function"),
+        (lambda: node.inject_fault("nvmlInit"), "needs an error"),
+        (lambda: fake_nvml.Node.create("h200", node.directory), "is not empty"),
+    ):
+        with pytest.raises(fake_nvml.FakeNvmlError, match=message):
+            call()
+
+
+def test_command(tmp_path: Path) -> None:
+    folder = str(tmp_path / "node")
+
+    def run(*arguments: str, status: int = 0) -> str:
+        result = CliRunner().invoke(main, list(arguments), env={"FAKE_NVML_NODE": folder})
+        assert result.exit_code == status, result.output
+        return result.output
+
+    assert "dgx-h100-mig\n" in run("list", "--inventories")
+    assert "temperature_gpu" in run("list", "--fields")
+    assert run("path").strip() == str(fake_nvml.library_path())
+    assert "Did you mean 'h200'" in run("create", folder, "-i", "h20", status=2)
+    assert f"export FAKE_NVML_STATE={folder}/state" in run("create", folder, "-i", "dgx-h100-mig", "--name", "n")
+    listed = run("list")
+    assert listed.count("NVIDIA H100 80GB HBM3") == 8
+    assert "0 GPU-" in listed
+    assert run("smi", "-L").count("MIG 3g.40gb     Device  0: (UUID: MIG-") == 1
+    assert "|   0  MIG 1g.10gb           19       13           6:1  |" in run("smi", "mig", "-lgi")
+    assert "MIG 7g.80gb" in run("smi", "mig", "-lgip")
+    run("set", "3", "temperature_gpu", "88")
+    run("xid", "1", "79")
+    table = run("smi")
+    assert "88C" in table
+    assert "GPU is lost" in table
+    assert "LOST" in run("list")
+    run("reset", "1", "--recover")
+    assert "LOST" not in run("list")
+    assert run("fault", "nvmlDeviceGetName", "--error", "UNKNOWN", "--times", "1").strip() == "0"
+    assert "nvmlDeviceGetName returns 999 hits 0" in run("fault")
+    assert "NVML: Unknown Error" in run("smi", "-L", status=1)
+    run("fault", "--clear")
+    assert run("fault") == ""
+    run("reset", "0")
+    assert "No GPU instances found" in run("smi", "mig", "-lgi")
+    assert "Did you mean 'temperature_gpu'" in run("set", "0", "temperatur_gpu", "1", status=2)
+    run("remove", folder)
+    assert not Path(folder).exists()
+    assert "does not exist" in run("list", status=2)
