@@ -182,7 +182,7 @@ def rule_condition(obj: Obj) -> tuple[str, str, str]:
 
 
 def sees_running(cluster: Cluster, part: TaintEviction, pods: int) -> None:
-    """Wait until the controller knows the pods, their claims and a slice: a rule's first words are about what it sees."""
+    """Wait until the controller knows pods, claims and a slice: a rule's first words are about what it sees."""
 
     def seen() -> bool:
         running = [pod for pod in part.pods.list() if pod["status"].get("phase") == "Running"]
