@@ -1,0 +1,78 @@
+"""Feature gates of DRA with their defaults and locks for Kubernetes 1.34 to 1.37.
+
+Source: pkg/features/kube_features.go of the releases. Pure data and functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate in one release."""
+
+    default: bool
+    locked: bool = False
+
+
+_OFF, _ON, _LOCKED = Gate(False), Gate(True), Gate(True, locked=True)
+_MINORS = (34, 35, 36, 37)
+_ABSENT = None
+
+_TABLE: dict[str, tuple[Gate | None, Gate | None, Gate | None, Gate | None]] = {
+    "DynamicResourceAllocation": (_ON, _LOCKED, _LOCKED, _LOCKED),
+    "DRAAdminAccess": (_ON, _ON, _LOCKED, _LOCKED),
+    "DRAPrioritizedList": (_ON, _ON, _ON, _LOCKED),
+    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON),
+    "DRADeviceTaintRules": (_ABSENT, _OFF, _OFF, _ON),
+    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON),
+    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON),
+    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON),
+    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _LOCKED),
+    "DRAResourceClaimGranularStatusAuthorization": (_ABSENT, _ABSENT, _ON, _ON),
+    "DRAExtendedResource": (_OFF, _OFF, _ON, _LOCKED),
+    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON),
+    "DRAListTypeAttributes": (_ABSENT, _ABSENT, _OFF, _OFF),
+    "DRANodeAllocatableResources": (_ABSENT, _ABSENT, _OFF, _OFF),
+    "DRAResourcePoolStatus": (_ABSENT, _ABSENT, _OFF, _OFF),
+    "DRAWorkloadResourceClaims": (_ABSENT, _ABSENT, _OFF, _ON),
+    "DRADeviceCompatibilityGroups": (_ABSENT, _ABSENT, _ABSENT, _OFF),
+    "DRADerivedAttributes": (_ABSENT, _ABSENT, _ABSENT, _OFF),
+    "DRAFractionalCapacityRange": (_ABSENT, _ABSENT, _ABSENT, _ON),
+    "DRAOptionalNodeOperations": (_ABSENT, _ABSENT, _ABSENT, _OFF),
+    "ResourceHealthStatus": (_OFF, _OFF, _ON, _ON),
+}
+
+
+class FeatureGateError(ValueError):
+    """A gate that a release does not have, or that is locked to the other value."""
+
+
+def known_gates(kubernetes_version: str) -> dict[str, Gate]:
+    """The DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
+    minor = int(kubernetes_version.removeprefix("v").split(".")[1])
+    if minor not in _MINORS:
+        raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have 1.34 to 1.37")
+    column = _MINORS.index(minor)
+    return {name: gate for name, row in _TABLE.items() if (gate := row[column]) is not None}
+
+
+def feature_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
+    """The gates of a server: the release's defaults with overrides, which may hold gates of other features too.
+
+    Raises FeatureGateError for a DRA gate that the release lacks, or that it locks to the other value.
+    """
+    known = known_gates(kubernetes_version)
+    found = {name: gate.default for name, gate in known.items()}
+    for name, value in (overrides or {}).items():
+        if name in _TABLE and name not in known:
+            raise FeatureGateError(f"unrecognized feature gate: {name} (Kubernetes {kubernetes_version})")
+        if name in known and known[name].locked and value != known[name].default:
+            default = str(known[name].default).lower()
+            raise FeatureGateError(
+                f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {default}"
+            )
+        found[name] = value
+    return found
