@@ -65,7 +65,7 @@ class Kubelet:
         host_root: Path | None = None,
         node_labels: Mapping[str, str] | None = None,
         host_ip: str = "127.0.0.1",
-        workers: int = 8,
+        workers: int = 4,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -196,7 +196,12 @@ class Kubelet:
     def _ensure_node(self) -> None:
         node = self._client.find(NODES, self.node_name)
         if node is None:
-            labels = {"kubernetes.io/hostname": self.node_name, "kubernetes.io/os": "linux", **self._labels}
+            labels = {
+                "kubernetes.io/hostname": self.node_name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                **self._labels,
+            }
             fresh: Obj = {
                 "apiVersion": "v1",
                 "kind": "Node",
@@ -289,6 +294,7 @@ class _Life:
 
     def stop(self) -> None:
         """Close the connections first, so that nothing waits for a driver."""
+        self.pods.quit()
         self.plugins.stop()
         self.health.stop()
         self.pods.stop()

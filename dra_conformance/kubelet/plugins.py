@@ -239,7 +239,12 @@ class PluginManager:
             if self._stopped:
                 return
             known = set(self._sockets)
-        for path in known | set(self.folder.iterdir()):
+        try:
+            found = set(self.folder.iterdir())
+        except FileNotFoundError:
+            self._record("problem", about="registration", message=f"the registration folder {self.folder} is gone")
+            found = set()
+        for path in known | found:
             if not path.name.startswith("."):
                 self._queue.add(path)
 

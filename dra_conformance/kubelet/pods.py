@@ -165,6 +165,10 @@ class PodWorkers:
             thread.start()
             self._threads.append(thread)
 
+    def quit(self) -> None:
+        """Write nothing from now on: what fails because the kubelet dies is no fault of a driver."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """End all work at once; pods stay as they are. Close driver connections before, so that no call waits."""
         self._stopping.set()
@@ -438,7 +442,7 @@ class PodWorkers:
     # -- what others see -------------------------------------------------------------------------------------------
 
     def _write(self, pod: Obj, state: _PodState, status: Obj) -> None:
-        if _without_times(status) == _without_times(state.status):
+        if self._stopping.is_set() or _without_times(status) == _without_times(state.status):
             return
         patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
         try:
@@ -454,7 +458,7 @@ class PodWorkers:
         self._record("pod", step="status", pod=_where(pod), uid=uid_of(pod), phase=status["phase"])
 
     def _tell(self, pod: Obj, state: _PodState, reason: str, message: str) -> None:
-        if state.event == message:
+        if self._stopping.is_set() or state.event == message:
             return
         self._record("problem", about="pod", pod=_where(pod), uid=uid_of(pod), reason=reason, message=message)
         now = self._now()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import dra_api.rpc
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import (
     HEALTH_V1ALPHA1,
@@ -238,3 +241,22 @@ def test_an_unknown_version_is_named(tmp_path: Path, driver: Driver) -> None:
         DRAPluginClient(tmp_path / "s", "v9.DRAPlugin")
     with pytest.raises(ValueError, match=r"v9\.DRAPlugin"):
         PluginServer(driver, "d", tmp_path / "s", tmp_path / "r", versions=["v9.DRAPlugin"])
+
+
+@pytest.mark.parametrize("name", ["dra_v1", "dra_v1beta1", "health_v1alpha1", "registration_v1"])
+def test_generated_messages_are_those_of_the_proto(name: str) -> None:
+    package = importlib.import_module(f"dra_api.rpc._generated.{name}.api_pb2")
+    text = (Path(dra_api.rpc.__file__).parent / "proto" / f"{name}.proto").read_text()
+    assert re.search(r"^package (.+);", text, re.M).group(1) == package.DESCRIPTOR.package  # type: ignore[union-attr]
+    written = {
+        (message, field, int(number))
+        for message, body in re.findall(r"^message (\w+) \{(.*?)\}", text, re.M | re.S)
+        for field, number in re.findall(r"(\w+) = (\d+);", body)
+    }
+    generated = {
+        (message.name, field.name, field.number)
+        for message in package.DESCRIPTOR.message_types_by_name.values()
+        for field in message.fields
+    }
+    assert generated == written
+    assert written

@@ -319,6 +319,20 @@ def test_a_pod_deleted_while_the_kubelet_is_down_is_unprepared_from_the_checkpoi
     assert len(driver.unprepared) == 1
 
 
+def test_a_restart_in_the_middle_of_a_call_prepares_again_and_blames_nobody(node: World) -> None:
+    driver = node.driver()
+    driver.hold = threading.Event()
+    node.claim("c", "p")
+    node.pod("p", "c")
+    assert driver.entered.wait(5)
+    node.kubelet.stop()
+    assert node.api.all("events") == []
+    driver.hold.set()
+    node.kubelet.start()
+    node.wait_phase("p", "Running")
+    assert len(driver.prepared) >= 2
+
+
 def test_a_round_of_the_reconcile_loop_can_be_asked_for(node: World) -> None:
     driver = node.driver()
     node.claim("c", "p")
