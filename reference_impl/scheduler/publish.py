@@ -9,6 +9,7 @@ PostFilter (v1.36); rules DRA-128, DRA-129, DRA-131, DRA-139, KAI-010 to KAI-027
 from __future__ import annotations
 
 import copy
+import logging
 import random
 from collections.abc import Callable
 from typing import Protocol
@@ -16,9 +17,12 @@ from typing import Protocol
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import BIND_REQUESTS, Obj, Resource, meta, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
 from reference_impl.scheduler import bind_requests, pod_resources
 from reference_impl.scheduler.cycle import Decision
 from reference_impl.scheduler.options import Revision
+
+log = logging.getLogger(__name__)
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 _CONFLICT_TRIES = 10
@@ -85,7 +89,7 @@ class DirectPublisher:
                 self._reserve(entry.claim, allocation, decision.pod)
                 reserved.append(entry.claim)
             self._client.bind(decision.pod, decision.node)
-        except (ApiError, PublishError, OSError):
+        except (ApiError, TransportError, PublishError, OSError):
             for claim in reserved:
                 self.unreserve(claim, decision.pod)
             raise
@@ -146,6 +150,9 @@ class DirectPublisher:
             )
         except (NotFound, Conflict):
             return
+        except (ApiError, TransportError, OSError) as error:
+            # The claim controller removes what is left once the pod is gone; the first error is the one to report.
+            log.info("the reservation of pod %s stays in claim %s: %s", name_of(pod), name_of(claim), error)
 
     def deallocate(self, claim: Obj, pod: Obj) -> bool:
         """Give up an allocation that no node of the pod can use, unless others use it; True when done (DRA-131)."""

@@ -350,27 +350,28 @@ class Scheduler:
     def _write(self, key: PodKey) -> None:
         with self._lock:
             work = self._decisions.pop(key, None)
-        try:
-            if isinstance(work, Decision):
-                self._publish(key, work)
-            elif work is not None:
+        if isinstance(work, Decision):
+            self._publish(key, work)
+        elif work is not None:
+            try:
                 self.write_condition(work.pod, work.reason, work.message)
-        except (ApiError, TransportError, OSError):
-            if isinstance(work, _Condition):
+            except (ApiError, TransportError, OSError):
                 with self._lock:
                     self._decisions.setdefault(key, work)
-            raise
+                raise
 
     def _publish(self, key: PodKey, decision: Decision) -> None:
         pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
         try:
             self._publisher.publish(decision)
-        except (ApiError, TransportError, PublishError, OSError) as error:
-            log.info("pod %s/%s: %s", *key, error)
+        except Exception as error:  # whatever it was, the decision must not stay assumed
             self.view.settle(key)
+            self._retry_later(key, decision.pod)
+            if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
+                raise
+            log.info("pod %s/%s: %s", *key, error)
             message = f"binding rejected: {error}"
             self._recorder.event(pod, "Warning", "FailedBinding", message)
-            self._retry_later(key, decision.pod)
             self.write_condition(decision.pod, "BindingError", message)
             return
         self._told.pop(uid_of(pod), None)
