@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
@@ -63,7 +64,7 @@ class AdvanceableClock:
     def __init__(self) -> None:
         self._offset = 0.0
         self._lock = threading.Lock()
-        self._waiting: set[threading.Condition] = set()
+        self._waiting: Counter[threading.Condition] = Counter()  # several threads may wait on one condition
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, jumps included."""
@@ -108,7 +109,7 @@ class AdvanceableClock:
 
     def _wait_registered(self, condition: threading.Condition, deadline: float) -> None:
         with self._lock:
-            self._waiting.add(condition)
+            self._waiting[condition] += 1
         try:
             # An advance between the caller's check and here cannot be lost: it needs the condition's lock to notify,
             # and the remaining time is read again after registration.
@@ -117,7 +118,9 @@ class AdvanceableClock:
                 condition.wait(remaining)
         finally:
             with self._lock:
-                self._waiting.discard(condition)
+                self._waiting[condition] -= 1
+                if not self._waiting[condition]:
+                    del self._waiting[condition]
 
 
 def timestamp(moment: datetime) -> str:

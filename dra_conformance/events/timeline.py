@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from dra_conformance.events.log import Event
@@ -11,8 +12,9 @@ LIMIT = 120
 
 
 def lines(events: Iterable[Event]) -> Iterator[str]:
-    """One line an event, times relative to the first; the middle of a long history is left out and counted."""
-    told = [(event, text) for event in events if (text := tell(event))]
+    """One line an event up to the scenario's clean-up; the middle of a long history is left out and counted."""
+    story = takewhile(lambda event: event.kind != "teardown", events)
+    told = [(event, text) for event in story if (text := tell(event))]
     if not told:
         return
     began = told[0][0].time
@@ -42,6 +44,8 @@ def tell(event: Event) -> str:
             return f"API    {data['agent']}: {data['method']} {data['path']} -> {code}{reason}"
         case "object":
             return f"WATCH  {data['type']} {data['resource']} {data['name']}{_brief(data.get('summary') or {})}"
+        case "traceback":
+            return "ERROR  " + data["text"].strip().rsplit("\n", 1)[-1]
         case "scenario-started":
             return f"BEGIN  {data['name']}"
         case "scenario-finished":

@@ -220,7 +220,7 @@ class NodeSeat:
         return path.parent
 
     def _start_reference(self) -> None:
-        from reference_impl.kubelet_plugin import KubeletPlugin
+        from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 
         plugin = KubeletPlugin(
             KubeClient(self.world.run.part_transport()),
@@ -232,7 +232,7 @@ class NodeSeat:
         self._parts[self.driver_name] = plugin
 
     def _plugin_options(self, driver: str) -> Any:
-        from reference_impl.kubelet_plugin import KubeletPluginOptions
+        from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 
         return KubeletPluginOptions(
             node_name=self.name,

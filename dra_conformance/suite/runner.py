@@ -379,10 +379,10 @@ def _merge(run: Run) -> list[str]:
     return leftovers
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_internalerror(excrepr: Any) -> None:
-    """With pytest's terminal off, an internal error would be silent."""
+def pytest_internalerror(excrepr: Any) -> bool:
+    """Tell an internal error once; with pytest's terminal off it would be silent, by default it is told twice."""
     print(f"harness error:\n{excrepr}", file=sys.stderr)
+    return True
 
 
 def exit_code_of(result: int | pytest.ExitCode) -> int:

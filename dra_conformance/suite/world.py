@@ -253,6 +253,7 @@ class World:
 
     def end(self) -> None:
         """Empty the seats and delete what the scenario made."""
+        self.log.emit("teardown")
         self.cleanup.close()
 
     def save_evidence(self, folder: Path) -> None:
