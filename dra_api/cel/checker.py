@@ -14,6 +14,7 @@ from typing import Any, Final
 from .ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct, children, qualified_name
 from .declarations import TYPE_NAMES, Overload
 from .errors import CelCompileError, CelRuntimeError, Issue, render_issues
+from .text_format import check_format
 from .types import (
     BOOL,
     BYTES,
@@ -345,6 +346,7 @@ class _Checker:
             pending += [(child, exempt) for child in children(expr)]
             if isinstance(expr, Call):
                 self.try_literal(expr, literal_checks)
+                self.try_format(expr)
             elif isinstance(expr, ListExpr) and not exempt:
                 self.same_types([self.element(item, i in expr.optional) for i, item in enumerate(expr.elements)], 1)
             elif isinstance(expr, MapExpr) and not exempt:
@@ -364,6 +366,19 @@ class _Checker:
             trial(arg.value)
         except CelRuntimeError:
             self.error(arg, f"invalid {expr.function} argument")
+
+    def try_format(self, expr: Call) -> None:
+        """A constant template with a list literal of arguments (ext/formatting.go stringFormatValidator)."""
+        template = expr.target
+        if expr.function != "format" or not isinstance(template, Literal) or not isinstance(template.value, str):
+            return
+        if len(expr.args) != 1 or not isinstance(expr.args[0], ListExpr):
+            return
+        items = expr.args[0].elements
+        problem = check_format(template.value, [self.types[item.id] for item in items])
+        if problem is not None:
+            index, text = problem
+            self.error(expr if index is None else items[index], text)
 
     def element(self, expr: Expr, optional: bool) -> tuple[Expr, Type]:
         type_ = self.types[expr.id]

@@ -14,7 +14,7 @@ from typing import Final
 
 from .ast import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
 from .checker import Checked
-from .types import Kind, Type
+from .types import Kind, Type, unwrap_optional
 
 __all__ = ["UNLIMITED", "CostEstimate", "SizeEstimate", "estimate"]
 
@@ -337,7 +337,7 @@ class _Estimator:
         if declared is not None:
             self.sizes[expr.id] = declared
             return declared
-        if self.type_of(expr).kind in _UNIT_KINDS:
+        if _is_scalar(self.type_of(expr)):
             return _ONE
         if isinstance(expr, Ident):
             local = self.local(expr.name)
@@ -375,7 +375,12 @@ class _Estimator:
             self.entries[to.id] = entries
 
 
-_UNIT_KINDS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.NULL, Kind.DURATION, Kind.TIMESTAMP})
+_SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.INT, Kind.UINT, Kind.DURATION, Kind.TIMESTAMP})
+
+
+def _is_scalar(type_: Type) -> bool:
+    inner, _ = unwrap_optional(type_)
+    return inner.kind in _SCALARS
 
 
 def _literal_size(expr: Expr) -> SizeEstimate | None:

@@ -181,8 +181,7 @@ def trim(value: Any) -> str:
 def join(value: Any, separator: Any = "") -> str:
     _text(separator)
     for item in _items(value):
-        if item.__class__ is not str:
-            raise CelRuntimeError(f"join: invalid input: {key_text(item)}")
+        _text(item)
     return str(separator.join(value))
 
 
@@ -307,7 +306,7 @@ def distinct(value: Any) -> list[Any]:
 
 def is_sorted(value: Any) -> bool:
     items = _items(value)
-    return all(compare(items[i], items[i + 1]) <= 0 for i in range(len(items) - 1))
+    return all(_compare_or_none(items[i], items[i + 1]) != 1 for i in range(len(items) - 1))
 
 
 def total(value: Any) -> Any:
@@ -336,9 +335,17 @@ def _extreme(value: Any, name: str, wanted: int) -> Any:
     if best.__class__ not in _ORDERED:
         raise no_overload()
     for item in items[1:]:
-        if compare(item, best) == wanted:
+        if _compare_or_none(item, best) == wanted:
             best = item
     return best
+
+
+def _compare_or_none(left: Any, right: Any) -> int | None:
+    """Elements without an order between them are passed over, as library/lists.go does."""
+    try:
+        return compare(left, right)
+    except CelRuntimeError:
+        return None
 
 
 def sets_contains(first: Any, second: Any) -> bool:

@@ -275,7 +275,6 @@ MACROS: Final[dict[MacroKey, Expander]] = {
     ("all", 2, True): _all(1),
     ("exists", 2, True): _exists(1),
     ("exists_one", 2, True): _exists_one(1),
-    ("existsOne", 2, True): _exists_one(1),
     ("map", 2, True): _map(1),
     ("map", 3, True): _map(1),
     ("filter", 2, True): _filter,

@@ -33,9 +33,8 @@ def _parse_ip(text: str) -> Ip:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        quoted = _quote(text)
         raise CelRuntimeError(
-            f"IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP"
+            f"IP Address {_quote(text)} parse error during conversion from string: {_parse_problem(text)}"
         ) from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None:
@@ -45,16 +44,52 @@ def _parse_ip(text: str) -> Ip:
     return Ip(address)
 
 
+def _parse_problem(text: str) -> str:
+    """Why net/netip does not read ``text``; IPv6 faults are not told apart."""
+    head = f"ParseAddr({_quote(text)}): "
+    dot, colon = text.find("."), text.find(":")
+    if dot < 0 or 0 <= colon < dot:
+        return head + "unable to parse IP"
+    fields = text.split(".")
+    for index, field in enumerate(fields):
+        if index == 4:
+            return head + "IPv4 address too long"
+        if not field:
+            rest = ".".join(fields[index:])
+            return f"{head}IPv4 field must have at least one digit (at {_quote('.' + rest)})"
+        if not (field.isascii() and field.isdigit()):
+            bad = next(i for i, ch in enumerate(field) if not (ch.isascii() and ch.isdigit()))
+            rest = ".".join([field[bad:], *fields[index + 1 :]])
+            return f"{head}unexpected character (at {_quote(rest)})"
+        if len(field) > 1 and field[0] == "0":
+            return head + "IPv4 field has octet with leading zero"
+        if int(field[:4]) > 255:
+            return head + "IPv4 field has value >255"
+    return head + ("IPv4 address too short" if len(fields) < 4 else "unable to parse IP")
+
+
 def _parse_cidr(text: str) -> Cidr:
+    # The first words are there twice in Kubernetes too: parseCIDR and stringToCIDR both add them.
     prefix = "network address parse error during conversion from string: "
     address, slash, bits = text.rpartition("/")
-    try:
-        if not slash or not re.fullmatch("0|[1-9][0-9]{0,2}", bits) or "%" in address:
-            raise ValueError(text)
-        interface = ipaddress.ip_interface(f"{ipaddress.ip_address(address)}/{bits}")
-    except ValueError:
-        # The prefix is there twice in Kubernetes too: parseCIDR and stringToCIDR both add it.
-        raise CelRuntimeError(f"{prefix}{prefix}netip.ParsePrefix({_quote(text)}): no '/'") from None
+    problem = ""
+    if not slash:
+        problem = "no '/'"
+    elif not re.fullmatch("0|[1-9][0-9]{0,2}", bits):
+        problem = f"bad bits after slash: {_quote(bits)}"
+    elif "%" in address:
+        problem = "IPv6 zones cannot be present in a prefix"
+    else:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            problem = _parse_problem(address)
+        else:
+            if int(bits) > (128 if ":" in address else 32):
+                problem = "prefix length out of range"
+    if problem:
+        raise CelRuntimeError(f"{prefix}{prefix}netip.ParsePrefix({_quote(text)}): {problem}")
+    interface = ipaddress.ip_interface(text)
     if isinstance(interface, ipaddress.IPv6Interface) and interface.ip.ipv4_mapped is not None:
         raise CelRuntimeError(f"{prefix}IPv4-mapped IPv6 address {_quote(text)} is not allowed")
     return Cidr(interface)
@@ -151,7 +186,11 @@ def is_cidr(value: Any) -> bool:
 
 def contains_ip(prefix: Any, address: Any) -> bool:
     network = _cidr(prefix).interface.network
-    inner = _parse_ip(address) if address.__class__ is str else _ip(address)
+    try:
+        inner = _parse_ip(address) if address.__class__ is str else _ip(address)
+    except CelRuntimeError:
+        # Kubernetes passes the parse error on as if it were the address (cidr.go cidrContainsIPString).
+        raise no_overload() from None
     return inner.address.version == network.version and inner.address in network
 
 

@@ -33,7 +33,7 @@ from .values import (
     type_value,
 )
 
-__all__ = ["CONVERSIONS", "OPERATORS", "parse_duration", "parse_timestamp"]
+__all__ = ["CONVERSIONS", "OPERATORS", "explain", "parse_duration", "parse_timestamp"]
 
 # Longest list that is built; cel-go shares list storage and needs no such bound.
 MAX_LIST: Final = 10_000_000
@@ -186,6 +186,39 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "@in": member_of,
 }
 
+# The left operands for which an operator exists at all; with any other, the error names the operator.
+_TRAITS: Final[dict[str, frozenset[type]]] = {
+    "_+_": frozenset({bytes, float, Duration, int, list, str, Timestamp, Uint}),
+    "_-_": frozenset({float, Duration, int, Timestamp, Uint}),
+    "_*_": frozenset({float, int, Uint}),
+    "_/_": frozenset({float, int, Uint}),
+    "_%_": frozenset({int, Uint}),
+    "-_": frozenset({bool, float, Duration, int}),
+    "size": frozenset({str, bytes, list, dict}),
+    **dict.fromkeys(
+        ("_<_", "_<=_", "_>_", "_>=_"), frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
+    ),
+    "sort": frozenset(),
+}
+
+
+_RECEIVERS: Final = frozenset({str, Timestamp, Duration})
+
+
+def explain(error: CelRuntimeError, function: str, args: tuple[Any, ...]) -> CelRuntimeError:
+    """A bare ``no such overload`` in the words cel-go has for this function and these arguments."""
+    if error.message != "no such overload":
+        return error
+    traits = _TRAITS.get(function)
+    if traits is not None:
+        known = args[0].__class__ in traits or args[0].__class__ in _RECEIVERS
+        return error if known else CelRuntimeError(f"no such overload: {function}")
+    if function in OPERATORS or function in ("contains", "endsWith", "startsWith", "matches"):
+        return error
+    names = ", ".join(type_value(arg).name for arg in args)
+    return CelRuntimeError(f"no such overload: {function}({names})")
+
+
 # --- conversions
 
 _DURATION: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
@@ -330,7 +363,7 @@ def format_double(value: float) -> str:
     digits = digits.rstrip("0") or "0"
     exponent = point - 1
     sign = "-" if negative else ""
-    if exponent < -4 or exponent >= 21:
+    if exponent < -4 or exponent >= 6:
         tail = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if point <= 0:

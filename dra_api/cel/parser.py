@@ -426,14 +426,14 @@ class _Parser:
     def _string(self, token: Token) -> Expr:
         value = _unquote(token.text)
         if value is None:
-            self._error(token.pos, "invalid unicode code point")
+            self._error(token.pos, "unable to unescape string")
             value = ""
         return Literal(self._id(), token.pos, value)
 
     def _bytes(self, token: Token) -> Expr:
         value = _unquote_bytes(token.text[1:])
         if value is None:
-            self._error(token.pos, "invalid bytes literal")
+            self._error(token.pos, "unable to unescape string")
             value = b""
         return Literal(self._id(), token.pos, value)
 
@@ -527,8 +527,7 @@ def _unquote_bytes(text: str) -> bytes | None:
             out += piece.encode()
         elif piece[0] in "ox":
             out.append(piece[1])
-        elif piece[1] > 0x10FFFF or 0xD800 <= piece[1] <= 0xDFFF:
-            return None
         else:
-            out += chr(piece[1]).encode()
+            # Unicode escapes have no place in bytes.
+            return None
     return bytes(out)

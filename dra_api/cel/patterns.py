@@ -1,53 +1,83 @@
 """RE2 patterns on top of Python's re.
 
-Kubernetes uses Go's regexp, which is RE2: linear time, no back references, no look-around, no possessive or atomic
-groups. A pattern that needs those is refused with Go's words, the few spellings that differ are rewritten, and the
-rest means the same in both. Compiled patterns are kept in a bounded cache. Source: https://pkg.go.dev/regexp/syntax.
+Kubernetes uses Go's regexp, which is RE2: linear time, no back references, no look-around. A pattern that needs those
+is refused with Go's words; the rest is rewritten piece by piece so that Python's re gives the same matches (anchors,
+ASCII classes, POSIX classes, scoped flags). Matching time is Python's, not linear. Compiled patterns are kept in a
+bounded cache. Script names such as ``\\p{Greek}`` are refused. Source: https://pkg.go.dev/regexp/syntax.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 import warnings
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NoReturn
 
 from .errors import CelRuntimeError
 
 __all__ = ["compile_pattern"]
 
-_POSIX: Final = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7F",
-    "blank": r"\t ",
-    "cntrl": r"\x00-\x1F\x7F",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": r"0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-# Go's Perl classes are ASCII only, also inside a set.
-_PERL: Final = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
-_UNICODE: Final = {
-    "L": "[^\\W\\d_]",
-    "N": "\\d",
-    "Nd": "\\d",
-}
+Ranges = tuple[tuple[int, int], ...]
+
 _MAX_REPEAT: Final = 1000
+_LAST: Final = sys.maxunicode
+
+
+def _ranges(text: str) -> Ranges:
+    """Pairs of characters to ranges: ``azAZ`` is a-z and A-Z."""
+    return tuple((ord(text[i]), ord(text[i + 1])) for i in range(0, len(text), 2))
+
+
+_POSIX: Final[dict[str, Ranges]] = {
+    "alnum": _ranges("09AZaz"),
+    "alpha": _ranges("AZaz"),
+    "ascii": _ranges("\x00\x7f"),
+    "blank": _ranges("\t\t  "),
+    "cntrl": _ranges("\x00\x1f\x7f\x7f"),
+    "digit": _ranges("09"),
+    "graph": _ranges("!~"),
+    "lower": _ranges("az"),
+    "print": _ranges(" ~"),
+    "punct": _ranges("!/:@[`{~"),
+    "space": _ranges("\t\r  "),
+    "upper": _ranges("AZ"),
+    "word": _ranges("09AZaz__"),
+    "xdigit": _ranges("09AFaf"),
+}
+_PERL: Final[dict[str, Ranges]] = {
+    "d": _ranges("09"),
+    "s": _ranges("\t\n\f\r  "),
+    "w": _ranges("09AZaz__"),
+}
+_CONTROL: Final = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+_CATEGORIES: Final = frozenset(
+    [
+        *("C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn"),
+        *("N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps"),
+        *("S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
+    ]
+)
 
 
 class _Refused(Exception):
     """The pattern is not RE2."""
 
 
-def compile_pattern(pattern: str, *, prefix: str = "") -> re.Pattern[str]:
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    fold: bool = False
+    multiline: bool = False
+    dot_all: bool = False
+    ungreedy: bool = False
+
+
+def compile_pattern(pattern: object, *, prefix: str = "") -> re.Pattern[str]:
     """Compile an RE2 pattern; raises CelRuntimeError (message after ``prefix``) when Go would refuse it."""
+    if not isinstance(pattern, str):
+        raise CelRuntimeError("no such overload")
     try:
         return _compile(pattern)
     except _Refused as err:
@@ -56,224 +86,265 @@ def compile_pattern(pattern: str, *, prefix: str = "") -> re.Pattern[str]:
 
 @lru_cache(maxsize=512)
 def _compile(pattern: str) -> re.Pattern[str]:
-    translated = _Translator(pattern).run()
     try:
+        translated = _Translator(pattern).run()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return re.compile(translated)
-    except (re.error, OverflowError, RecursionError):
+    except RecursionError:
+        raise _Refused(f"expression nests too deeply: `{pattern}`") from None
+    except (re.error, OverflowError):
         raise _Refused(f"invalid regexp: `{pattern}`") from None
+
+
+@lru_cache(maxsize=64)
+def _category(name: str) -> Ranges:
+    """All code points of a Unicode general category, as ranges."""
+    out: list[tuple[int, int]] = []
+    for code in range(_LAST + 1):
+        if unicodedata.category(chr(code)).startswith(name):
+            if out and out[-1][1] == code - 1:
+                out[-1] = (out[-1][0], code)
+            else:
+                out.append((code, code))
+    return tuple(out)
+
+
+def _complement(ranges: Ranges) -> Ranges:
+    out, start = [], 0
+    for low, high in sorted(ranges):
+        if low > start:
+            out.append((start, low - 1))
+        start = max(start, high + 1)
+    if start <= _LAST:
+        out.append((start, _LAST))
+    return tuple(out)
+
+
+def _set(ranges: Ranges, *, negated: bool) -> str:
+    if not ranges:
+        return "(?s:.)" if negated else "(?!)"
+    body = "".join(f"{_code(low)}-{_code(high)}" if low != high else _code(low) for low, high in ranges)
+    return f"[{'^' if negated else ''}{body}]"
+
+
+def _code(code: int) -> str:
+    return f"\\U{code:08x}"
 
 
 class _Translator:
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.pos = 0
-        self.out: list[str] = []
-        self.dollar_multiline: list[bool] = [False]
 
     def run(self) -> str:
-        if self.text.startswith(("*", "+", "?")):
-            raise _Refused(f"missing argument to repetition operator: `{self.text[0]}`")
-        depth = 0
-        while self.pos < len(self.text):
+        out = self.alternatives(_Flags())
+        if self.pos < len(self.text):
+            self.refuse(f"unexpected ): `{self.text}`")
+        return out
+
+    def refuse(self, text: str) -> NoReturn:
+        raise _Refused(text)
+
+    def ahead(self, pattern: str) -> re.Match[str] | None:
+        return re.compile(pattern).match(self.text, self.pos)
+
+    def alternatives(self, flags: _Flags) -> str:
+        """Everything up to the end or the parenthesis that closes this group."""
+        out: list[str] = []
+        atom = False
+        while self.pos < len(self.text) and self.text[self.pos] != ")":
             ch = self.text[self.pos]
-            if ch == "\\":
-                self.escape()
-            elif ch == "[":
-                self.set()
-            elif ch == "(":
-                depth += 1
-                self.group()
-            elif ch == ")":
-                depth -= 1
-                if depth < 0:
-                    raise _Refused(f"unexpected ): `{self.text}`")
-                self.plain(ch)
-            elif ch == "$":
-                # Go's $ without (?m) is the very end of the text; Python's also matches before a last newline.
-                self.out.append(r"(?:$(?!\n))" if not self.multiline() else "$")
+            if ch == "|":
                 self.pos += 1
-            elif ch in "*+?":
-                self.repeat()
-            elif ch == "{":
-                self.counted()
-            else:
-                self.plain(ch)
-        if depth:
-            raise _Refused(f"missing closing ): `{self.text}`")
-        return "".join(self.out)
+                out.append("|")
+                atom = False
+                continue
+            if ch in "*+?" or (ch == "{" and self.ahead(r"\{[0-9]+(,[0-9]*)?\}")):
+                if not atom:
+                    self.refuse(f"missing argument to repetition operator: `{self.operator()}`")
+                out.append(self.repetition(flags))
+                continue
+            changed = self.flag_change(flags)
+            if changed is not None:
+                flags = changed
+                continue
+            out.append(self.atom(ch, flags))
+            atom = True
+        return "".join(out)
 
-    def multiline(self) -> bool:
-        return re.match(r"\(\?[a-zA-Z]*m[a-zA-Z]*[-):]", self.text) is not None
+    def operator(self) -> str:
+        found = self.ahead(r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??")
+        return found.group() if found else ""
 
-    def plain(self, ch: str) -> None:
-        self.out.append(ch)
-        self.pos += 1
-
-    def group(self) -> None:
-        rest = self.text[self.pos :]
-        if not rest.startswith("(?"):
-            self.plain("(")
-            return
-        named = re.match(r"\(\?P?<([A-Za-z0-9_]+)>", rest)
-        if named:
-            self.out.append(f"(?P<{named[1]}>" if named[1][0].isalpha() or named[1][0] == "_" else "(")
-            self.pos += named.end()
-            return
-        flags = re.match(r"\(\?([imsU]*)(-[imsU]+)?([):])", rest)
-        if flags is None:
-            found = re.match(r"\(\?(?:<?[=!]|P[=>]|.?)", rest)
-            shown = found.group() if found else "(?"
-            raise _Refused(f"invalid or unsupported Perl syntax: `{shown}`")
-        self.flags(flags)
-
-    def flags(self, found: re.Match[str]) -> None:
-        on, off, close = found[1], (found[2] or "").lstrip("-"), found[3]
-        if "U" in on + off:
-            raise _Refused("invalid or unsupported Perl syntax: `(?U`")
-        self.pos += found.end()
-        letters = on + (f"-{off}" if off else "")
-        if close == ":":
-            self.out.append(f"(?{letters}:")
-            return
-        # Flags for the rest of the group: Python allows them only as a scoped group.
+    def repetition(self, flags: _Flags) -> str:
         start = self.pos
-        depth, index = 0, start
-        while index < len(self.text):
-            ch = self.text[index]
-            if ch == "\\":
-                index += 1
-            elif ch == "(":
-                depth += 1
-            elif ch == ")":
-                if depth == 0:
-                    break
-                depth -= 1
-            index += 1
-        inner = _Translator(self.text[start:index])
-        multiline = "m" in on or self.multiline()
-        inner.multiline = lambda: multiline  # type: ignore[method-assign]
-        body = inner.run()
-        self.out.append(f"(?{letters}:{body})" if letters else body)
-        self.pos = index
+        whole = self.operator()
+        self.pos += len(whole)
+        bare = whole.rstrip("?") or "?"
+        lazy = whole != bare and len(whole) > 1
+        if bare.startswith("{"):
+            low, _, high = bare[1:-1].partition(",")
+            if int(low[:6]) > _MAX_REPEAT or int(high[:6] or 0) > _MAX_REPEAT or (high and int(high) < int(low)):
+                self.refuse(f"invalid repeat count: `{bare}`")
+        following = self.operator()
+        if following:
+            self.refuse(f"invalid nested repetition operator: `{self.text[start : self.pos + len(following)]}`")
+        return bare + ("?" if lazy != flags.ungreedy else "")
 
-    def repeat(self) -> None:
-        ch = self.text[self.pos]
-        follower = self.text[self.pos + 1 : self.pos + 2]
-        if follower in ("*", "+") or self.text[self.pos + 1 : self.pos + 3] == "??":
-            end = self.pos + 2
-            raise _Refused(f"invalid nested repetition operator: `{self.text[self.pos : end]}`")
-        self.plain(ch)
-        if follower == "?":
-            self.plain("?")
-
-    def counted(self) -> None:
-        found = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}").match(self.text, self.pos)
-        if found is None:
-            self.out.append(r"\{")
-            self.pos += 1
-            return
-        low, high = int(found[1][:6]), int((found[2] or "0")[:6])
-        if low > _MAX_REPEAT or high > _MAX_REPEAT or (found[2] and high < low):
-            raise _Refused(f"invalid repeat count: `{found.group()}`")
-        self.out.append(found.group())
+    def flag_change(self, flags: _Flags) -> _Flags | None:
+        found = self.ahead(r"\(\?([imsU]*)(-[imsU]+)?\)")
+        if found is None or found.group() == "(?)":
+            return None
         self.pos = found.end()
-        if self.text[self.pos : self.pos + 1] in ("*", "+", "{") and self.pos < len(self.text):
-            raise _Refused(f"invalid nested repetition operator: `{found.group()}{self.text[self.pos]}`")
+        return self.with_flags(flags, found[1], found[2])
 
-    def escape(self) -> None:
+    def with_flags(self, flags: _Flags, on: str, off: str | None) -> _Flags:
+        names = {"i": "fold", "m": "multiline", "s": "dot_all", "U": "ungreedy"}
+        for letters, value in ((on, True), (off or "", False)):
+            for letter in letters.lstrip("-"):
+                flags = replace(flags, **{names[letter]: value})
+        return flags
+
+    def atom(self, ch: str, flags: _Flags) -> str:
+        if ch == "(":
+            return self.group(flags)
+        if ch == "[":
+            return self.fold(self.bracket(), flags)
+        if ch == "\\":
+            return self.escape(flags)
+        self.pos += 1
+        if ch == ".":
+            return "(?s:.)" if flags.dot_all else r"[^\n]"
+        if ch == "^":
+            return "(?m:^)" if flags.multiline else r"\A"
+        if ch == "$":
+            return "(?m:$)" if flags.multiline else r"\Z"
+        return self.literal(ch, flags)
+
+    def literal(self, ch: str, flags: _Flags) -> str:
+        return self.fold(re.escape(ch), flags) if ch.lower() != ch.upper() else re.escape(ch)
+
+    def fold(self, piece: str, flags: _Flags) -> str:
+        return f"(?i:{piece})" if flags.fold else piece
+
+    def group(self, flags: _Flags) -> str:
+        opening = "("
+        named = self.ahead(r"\(\?P?<([A-Za-z0-9_]+)>")
+        scoped = self.ahead(r"\(\?([imsU]*)(-[imsU]+)?:")
+        if named:
+            self.pos = named.end()
+        elif scoped:
+            self.pos = scoped.end()
+            opening = "(?:"
+            flags = self.with_flags(flags, scoped[1], scoped[2])
+        elif self.ahead(r"\(\?"):
+            found = self.ahead(r"\(\?(?:<?[=!]|P[=>]|.?)")
+            self.refuse(f"invalid or unsupported Perl syntax: `{found.group() if found else '(?'}`")
+        else:
+            self.pos += 1
+        body = self.alternatives(flags)
+        if self.pos >= len(self.text):
+            self.refuse(f"missing closing ): `{self.text}`")
+        self.pos += 1
+        return f"{opening}{body})"
+
+    def escape(self, flags: _Flags) -> str:
         if self.pos + 1 >= len(self.text):
-            raise _Refused("trailing backslash at end of expression: ``")
+            self.refuse("trailing backslash at end of expression: ``")
+        ch = self.text[self.pos + 1]
+        special = {"A": r"\A", "z": r"\Z", "b": r"(?a:\b)", "B": r"(?a:\B)"}.get(ch)
+        if special is not None:
+            self.pos += 2
+            return special
+        if ch == "Q":
+            end = self.text.find("\\E", self.pos + 2)
+            literal = self.text[self.pos + 2 :] if end < 0 else self.text[self.pos + 2 : end]
+            self.pos = len(self.text) if end < 0 else end + 2
+            return "".join(self.literal(each, flags) for each in literal)
+        known = self.named_class()
+        if known is not None:
+            return self.fold(_set(known, negated=False), flags)
+        return self.literal(self.character(), flags)
+
+    def named_class(self) -> Ranges | None:
+        """``\\d``, ``\\W``, ``\\pL``, ``\\P{Lu}`` at the current place."""
+        perl = self.ahead(r"\\([dswDSW])")
+        if perl:
+            self.pos = perl.end()
+            ranges = _PERL[perl[1].lower()]
+            return ranges if perl[1].islower() else _complement(ranges)
+        found = self.ahead(r"\\([pP])(?:\{(\^?)([A-Za-z_]*)\}|(.))")
+        if found is None:
+            return None
+        name = found[3] or found[4] or ""
+        if name not in _CATEGORIES:
+            self.refuse(f"invalid character class range: `{found.group()}`")
+        self.pos = found.end()
+        negated = (found[1] == "P") != (found[2] == "^")
+        return _complement(_category(name)) if negated else _category(name)
+
+    def character(self) -> str:
+        """One escaped character."""
+        start = self.pos
         ch = self.text[self.pos + 1]
         self.pos += 2
-        if ch in _PERL:
-            self.out.append(f"[{_PERL[ch]}]")
-        elif ch.lower() in _PERL:
-            self.out.append(f"[^{_PERL[ch.lower()]}]")
-        elif ch == "b" or ch == "B":
-            self.out.append(f"(?a:\\{ch})")
-        elif ch == "A":
-            self.out.append(r"\A")
-        elif ch == "z":
-            self.out.append(r"\Z")
-        elif ch == "Q":
-            end = self.text.find("\\E", self.pos)
-            literal = self.text[self.pos :] if end < 0 else self.text[self.pos : end]
-            self.pos = len(self.text) if end < 0 else end + 2
-            self.out.append(re.escape(literal))
-        elif ch in "pP":
-            self.out.append(self.unicode_class(ch))
-        else:
-            self.out.append(self.character(ch))
-
-    def unicode_class(self, ch: str) -> str:
-        found = re.compile(r"\{\^?([A-Za-z_]+)\}|([A-Za-z])").match(self.text, self.pos)
-        name = (found[1] or found[2]) if found else ""
-        if found is None or name not in _UNICODE or ch == "P":
-            raise _Refused(f"invalid character class range: `\\{ch}{found.group() if found else ''}`")
-        self.pos = found.end()
-        return _UNICODE[name]
-
-    def character(self, ch: str) -> str:
-        """An escaped character, outside or inside a set."""
         if ch == "x":
-            found = re.compile(r"\{([0-9A-Fa-f]{1,8})\}|([0-9A-Fa-f]{2})").match(self.text, self.pos)
-            if found is None or int(found[1] or found[2], 16) > 0x10FFFF:
-                raise _Refused("invalid escape sequence: `\\x`")
+            found = self.ahead(r"\{([0-9A-Fa-f]{1,8})\}|([0-9A-Fa-f]{2})")
+            if found is None or int(found[1] or found[2], 16) > _LAST:
+                self.refuse(f"invalid escape sequence: `{self.text[start : self.pos]}`")
             self.pos = found.end()
-            return re.escape(chr(int(found[1] or found[2], 16)))
-        if ch == "0" or (ch in "1234567" and self.text[self.pos : self.pos + 1] in tuple("01234567")):
-            found = re.compile(r"[0-7]{0,2}").match(self.text, self.pos)
+            return chr(int(found[1] or found[2], 16))
+        if ch == "0" or (ch in "1234567" and self.ahead("[0-7]")):
+            found = self.ahead("[0-7]{0,2}")
             digits = ch + (found.group() if found else "")
-            self.pos += len(digits) - 1
-            return re.escape(chr(int(digits, 8)))
-        if ch in "aftnrv":
-            return "\\" + ch
-        if ord(ch) < 0x80 and not ch.isalnum():
-            return re.escape(ch)
-        raise _Refused(f"invalid escape sequence: `\\{ch}`")
+            self.pos = start + 1 + len(digits)
+            return chr(int(digits, 8))
+        if ch in _CONTROL:
+            return _CONTROL[ch]
+        if ord(ch) >= 0x80 or ch.isalnum():
+            self.refuse(f"invalid escape sequence: `\\{ch}`")
+        return ch
 
-    def set(self) -> None:
+    def bracket(self) -> str:
         start = self.pos
         self.pos += 1
-        out = ["["]
-        if self.text[self.pos : self.pos + 1] == "^":
-            out.append("^")
-            self.pos += 1
+        negated = self.text.startswith("^", self.pos)
+        self.pos += negated
+        ranges: list[tuple[int, int]] = []
         first = True
-        while True:
+        while first or not self.text.startswith("]", self.pos):
             if self.pos >= len(self.text):
-                raise _Refused(f"missing closing ]: `{self.text[start:]}`")
-            ch = self.text[self.pos]
-            if ch == "]" and not first:
-                self.pos += 1
-                break
+                self.refuse(f"missing closing ]: `{self.text[start:]}`")
             first = False
-            out.append(self.set_item(ch))
-        out.append("]")
-        self.out.append("".join(out))
+            ranges += self.bracket_item()
+        self.pos += 1
+        return _set(tuple(ranges), negated=negated)
 
-    def set_item(self, ch: str) -> str:
-        posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.text, self.pos)
+    def bracket_item(self) -> Ranges:
+        posix = self.ahead(r"\[:(\^?)(\w+):\]")
         if posix:
-            if posix[2] not in _POSIX or posix[1]:
-                raise _Refused(f"invalid character class range: `{posix.group()}`")
+            if posix[2] not in _POSIX:
+                self.refuse(f"invalid character class range: `{posix.group()}`")
             self.pos = posix.end()
-            return _POSIX[posix[2]]
-        if ch != "\\":
+            return _complement(_POSIX[posix[2]]) if posix[1] else _POSIX[posix[2]]
+        known = self.named_class() if self.text[self.pos] == "\\" else None
+        if known is not None:
+            return known
+        start = self.pos
+        low = self.bracket_character()
+        if not self.ahead(r"-[^\]]"):
+            return ((ord(low), ord(low)),)
+        self.pos += 1
+        high = self.bracket_character()
+        if high < low:
+            self.refuse(f"invalid character class range: `{self.text[start : self.pos]}`")
+        return ((ord(low), ord(high)),)
+
+    def bracket_character(self) -> str:
+        if self.text[self.pos] != "\\":
             self.pos += 1
-            # Python warns about, or gives meaning to, these doubled inside a set.
-            return "\\" + ch if ch in "[&~|" else ch
+            return self.text[self.pos - 1]
         if self.pos + 1 >= len(self.text):
-            raise _Refused("trailing backslash at end of expression: ``")
-        letter = self.text[self.pos + 1]
-        self.pos += 2
-        if letter in _PERL:
-            return _PERL[letter]
-        if letter.lower() in _PERL:
-            return "\\" + letter
-        if letter in "pP":
-            name = self.unicode_class(letter)
-            return "\\d" if name == "\\d" else "a-zA-Z\u00aa-\U000323af"
-        return self.character(letter)
+            self.refuse("trailing backslash at end of expression: ``")
+        return self.character()

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from .ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
 from .checker import Checked
-from .costs import call_cost
+from .costs import Charge, call_cost
 from .errors import CelCompileError, CelRuntimeError, CostExceeded
-from .operators import CONVERSIONS
+from .operators import CONVERSIONS, explain
+from .patterns import compile_pattern
 from .qualify import ABSENT, key_text, qualify, qualify_if_present
 from .values import NONE, Duration, Optional, Timestamp, TypeValue, Uint, equal, find_key, from_key, no_overload, to_key
 
@@ -205,14 +206,17 @@ class _Planner:
         implementation = self.implementations.get((expr.function, expr.target is not None))
         if implementation is None:
             raise CelCompileError(f"no such overload: {expr.function}")
-        return _call(implementation, args, call_cost(expr.function, overload))
+        if expr.function in _PATTERN_FUNCTIONS and len(args) >= 2 and args[1].constant:
+            _try_pattern(args[1].value)
+        return _call(expr.function, implementation, args, call_cost(expr.function, overload))
 
     def convert_constant(self, expr: Call, value: Any) -> _Plan:
         convert = self.implementations[(expr.function, False)]
         try:
             return _constant(convert(value))
         except CelRuntimeError as err:
-            raise CelCompileError(f"program instantiation failed: {err.message}") from None
+            reason = explain(err, expr.function, (value,)).message
+            raise CelCompileError(f"program instantiation failed: {reason}") from None
 
     def equals(self, expr: Call) -> _Plan:
         left, right = (self.plan(arg) for arg in expr.args)
@@ -291,6 +295,16 @@ class _Planner:
 
 
 # --- building blocks
+
+_PATTERN_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
+
+
+def _try_pattern(pattern: Any) -> None:
+    """A constant pattern is compiled when the program is made, and refused then."""
+    try:
+        compile_pattern(pattern)
+    except CelRuntimeError as err:
+        raise CelCompileError(f"program instantiation failed: {err.message}") from None
 
 
 def _never(_: Frame) -> Any:
@@ -564,36 +578,63 @@ def _membership(item: _Plan, items: list[Any]) -> _Plan | None:
 _SET_CLASSES: Final = frozenset({str, int, Uint, bool, float})
 
 
-def _call(
-    implementation: Callable[..., Any], args: list[_Plan], cost: int | Callable[[tuple[Any, ...], Any], int]
-) -> _Plan:
+def _call(name: str, implementation: Callable[..., Any], args: list[_Plan], cost: int | Charge) -> _Plan:
     known = sum(arg.cost for arg in args)
     runs = tuple(arg.run for arg in args)
     if not isinstance(cost, int):
-        charge = cost
-
-        def metered(frame: Frame) -> Any:
-            values = tuple([run(frame) for run in runs])
-            try:
-                result = implementation(*values)
-            except CelRuntimeError:
-                frame[_COST] += charge(values, None)
-                raise
-            frame[_COST] += charge(values, result)
-            # Checked here too: concatenation can double a string with every call.
-            if frame[_COST] > frame[_LIMIT]:
-                raise _too_costly()
-            return result
-
-        return _Plan(metered, known)
+        return _metered(name, implementation, args, cost)
     known += cost
     if len(runs) == 1:
         (only,) = runs
-        return _Plan(lambda frame: implementation(only(frame)), known)
+
+        def one(frame: Frame) -> Any:
+            value = only(frame)
+            try:
+                return implementation(value)
+            except CelRuntimeError as err:
+                raise explain(err, name, (value,)) from None
+
+        return _Plan(one, known)
     if len(runs) == 2:
         first, second = runs
-        return _Plan(lambda frame: implementation(first(frame), second(frame)), known)
-    return _Plan(lambda frame: implementation(*[run(frame) for run in runs]), known)
+
+        def two(frame: Frame) -> Any:
+            left, right = first(frame), second(frame)
+            try:
+                return implementation(left, right)
+            except CelRuntimeError as err:
+                raise explain(err, name, (left, right)) from None
+
+        return _Plan(two, known)
+
+    def many(frame: Frame) -> Any:
+        values = tuple([run(frame) for run in runs])
+        try:
+            return implementation(*values)
+        except CelRuntimeError as err:
+            raise explain(err, name, values) from None
+
+    return _Plan(many, known)
+
+
+def _metered(name: str, implementation: Callable[..., Any], args: list[_Plan], charge: Charge) -> _Plan:
+    """A call whose cost depends on its arguments or result."""
+    runs = tuple(arg.run for arg in args)
+
+    def run(frame: Frame) -> Any:
+        values = tuple([each(frame) for each in runs])
+        try:
+            result = implementation(*values)
+        except CelRuntimeError as err:
+            frame[_COST] += charge(values, None)
+            raise explain(err, name, values) from None
+        frame[_COST] += charge(values, result)
+        # Checked here too: concatenation can double a string with every call.
+        if frame[_COST] > frame[_LIMIT]:
+            raise _too_costly()
+        return result
+
+    return _Plan(run, sum(arg.cost for arg in args))
 
 
 _SCALARS: Final = frozenset({int, Uint, bool, float, type(None), Duration, Timestamp})
@@ -615,7 +656,7 @@ def _equality(left: _Plan, right: _Plan, *, negate: bool) -> _Plan:
         except CelRuntimeError:
             frame[_COST] += 1
             raise
-        if a.__class__ in _SCALARS:
+        if a.__class__ in _SCALARS and b.__class__ in _SCALARS:
             frame[_COST] += 1
         else:
             frame[_COST] += charge((a, b), None)

@@ -8,45 +8,98 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from .errors import CelRuntimeError
 from .operators import to_string
+from .types import Kind, Type
 from .values import Duration, Timestamp, TypeValue, Uint, from_key, type_value
 
-__all__ = ["format_text"]
+__all__ = ["check_format", "format_text"]
 
 _CLAUSE: Final = re.compile(r"(?:\.([0-9]*))?(.)", re.DOTALL)
 _DEFAULT_PRECISION: Final = 6
+_STRING_TEXT: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
+    " and timestamps"
+)
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Literal text, or one clause: its letter and precision."""
+
+    text: str
+    clause: str = ""
+    precision: int = _DEFAULT_PRECISION
 
 
 def format_text(template: str, args: list[Any]) -> str:
     """Fill ``template``; raises CelRuntimeError for a bad clause, a wrong type or a missing argument."""
     out: list[str] = []
-    used = pos = 0
-    while (mark := template.find("%", pos)) >= 0:
-        out.append(template[pos:mark])
-        if template[mark + 1 : mark + 2] == "%":
-            out.append("%")
-            pos = mark + 2
+    used = 0
+    for piece in _pieces(template, len(args)):
+        if not piece.clause:
+            out.append(piece.text)
             continue
-        if used >= len(args):
-            raise CelRuntimeError(f"index {used} out of range")
-        if mark + 1 >= len(template):
-            raise CelRuntimeError("unexpected end of string")
-        text, pos = _clause(template, mark + 1, args[used])
-        out.append(text)
+        arg = args[used]
         used += 1
-    out.append(template[pos:])
+        try:
+            out.append(_CLAUSES[piece.clause](arg, piece.precision))
+        except _WrongType as err:
+            raise CelRuntimeError(f"error during formatting: {err}, was given {type_value(arg).name}") from None
+        except CelRuntimeError as err:
+            raise CelRuntimeError(f"error during formatting: {err.message}") from None
     return "".join(out)
 
 
-def _clause(template: str, start: int, arg: Any) -> tuple[str, int]:
+def check_format(template: str, types: list[Type]) -> tuple[int | None, str] | None:
+    """Static check of a constant template against the types of its arguments.
+
+    Returns None, or the index of the argument that is wrong (None: the call as a whole) and the message.
+    """
+    used = 0
+    try:
+        for piece in _pieces(template, len(types)):
+            if not piece.clause:
+                continue
+            kind = types[used].kind
+            allowed = _STATIC[piece.clause]
+            if kind is not Kind.DYN and kind not in allowed[0]:
+                return used, f"error during formatting: {allowed[1]}, was given {types[used].name}"
+            used += 1
+    except CelRuntimeError as err:
+        return None, err.message
+    if len(types) > used:
+        return None, f"too many arguments supplied to string.format (expected {used}, got {len(types)})"
+    return None
+
+
+def _pieces(template: str, count: int) -> Iterator[_Piece]:
+    pos = used = 0
+    while (mark := template.find("%", pos)) >= 0:
+        yield _Piece(template[pos:mark])
+        if template[mark + 1 : mark + 2] == "%":
+            yield _Piece("%")
+            pos = mark + 2
+            continue
+        if mark + 1 >= len(template) and used < count:
+            raise CelRuntimeError("unexpected end of string")
+        if used >= count:
+            raise CelRuntimeError(f"index {used} out of range")
+        piece, pos = _clause(template, mark + 1)
+        yield piece
+        used += 1
+    yield _Piece(template[pos:])
+
+
+def _clause(template: str, start: int) -> tuple[_Piece, int]:
     found = _CLAUSE.match(template, start)
     problem = "could not parse formatting clause: "
-    if found is None:
+    if found is None or (found[1] is None and found[2] == "."):
         raise CelRuntimeError(f"{problem}error while parsing precision: could not find end of precision specifier")
     precision = _DEFAULT_PRECISION
     if found[1] is not None:
@@ -56,15 +109,9 @@ def _clause(template: str, start: int, arg: Any) -> tuple[str, int]:
                 f' strconv.Atoi: parsing "{found[1]}": invalid syntax'
             )
         precision = int(found[1])
-    clause = _CLAUSES.get(found[2])
-    if clause is None:
+    if found[2] not in _CLAUSES:
         raise CelRuntimeError(f'{problem}unrecognized formatting clause "{found[2]}"')
-    try:
-        return clause(arg, precision), found.end()
-    except _WrongType as err:
-        raise CelRuntimeError(f"error during formatting: {err}, was given {type_value(arg).name}") from None
-    except CelRuntimeError as err:
-        raise CelRuntimeError(f"error during formatting: {err.message}") from None
+    return _Piece("", found[2], precision), found.end()
 
 
 class _WrongType(Exception):
@@ -84,10 +131,7 @@ def _string(value: Any, _: int) -> str:
         return _map(value)
     if value.__class__ in (int, Uint, float, bool, str, bytes, Duration, Timestamp, TypeValue):
         return to_string(value)
-    raise _WrongType(
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
-        " and timestamps"
-    )
+    raise _WrongType(_STRING_TEXT)
 
 
 def _nested(value: Any) -> str:
@@ -152,9 +196,9 @@ def _scientific(value: Any, precision: int) -> str:
     special = _special(number)
     if special:
         return special
-    mantissa, _, exponent = f"{number:.{precision}e}".partition("e")
-    # golang.org/x/text prints the exponent as a power of ten.
-    return f"{mantissa}\u202f×\u202f10{f'{int(exponent):02d}'.translate(_SUPERSCRIPT)}"
+    # cel-go passes the precision as a width ("%6e"), and golang.org/x/text prints a power of ten.
+    mantissa, _, exponent = f"{number:.6e}".partition("e")
+    return f"{mantissa}×10{f'{int(exponent):+03d}'.lstrip('+').translate(_SUPERSCRIPT)}".rjust(precision)
 
 
 def _binary(value: Any, _: int) -> str:
@@ -189,6 +233,19 @@ def _octal(value: Any, _: int) -> str:
     return f"{int(value):o}"
 
 
+_INTEGERS: Final = frozenset({Kind.INT, Kind.UINT})
+_DOUBLES: Final = frozenset({Kind.DOUBLE, Kind.STRING})
+_HEX_TEXT: Final = "only integers, byte buffers, and strings can be formatted as hex"
+_STATIC: Final[dict[str, tuple[frozenset[Kind], str]]] = {
+    "s": (frozenset(Kind) - {Kind.ANY, Kind.STRUCT, Kind.OPAQUE, Kind.ERROR, Kind.PARAM}, _STRING_TEXT),
+    "d": (_INTEGERS, "decimal clause can only be used on integers"),
+    "f": (_DOUBLES, "fixed-point clause can only be used on doubles"),
+    "e": (_DOUBLES, "scientific clause can only be used on doubles"),
+    "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary"),
+    "x": (_INTEGERS | {Kind.STRING, Kind.BYTES}, _HEX_TEXT),
+    "X": (_INTEGERS | {Kind.STRING, Kind.BYTES}, _HEX_TEXT),
+    "o": (_INTEGERS, "octal clause can only be used on integers"),
+}
 _CLAUSES: Final[dict[str, Callable[[Any, int], str]]] = {
     "s": _string,
     "d": _decimal,

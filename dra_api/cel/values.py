@@ -259,9 +259,15 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _equal_lists(left: Any, right: Any) -> bool:
-    if len(left) != len(right):
-        return False
-    return all(map(equal, left, right))
+    return len(left) == len(right) and all(map(_not_unequal, left, right))
+
+
+def _not_unequal(left: Any, right: Any) -> bool:
+    """Elements that refuse to be compared do not make their containers differ (cel-go list.go, map.go Equal)."""
+    try:
+        return equal(left, right)
+    except CelRuntimeError:
+        return True
 
 
 def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
@@ -269,7 +275,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
         return False
     for key, value in left.items():
         found = right.get(key, _MISSING)
-        if found is _MISSING or not equal(value, found):
+        if found is _MISSING or not _not_unequal(value, found):
             return False
     return True
 
