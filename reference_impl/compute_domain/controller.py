@@ -47,6 +47,7 @@ from reference_impl.compute_domain.objects import (
     is_deleting,
     shown,
 )
+from reference_impl.runtime import PartError
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,10 @@ class ComputeDomainController:
         """Begin to watch and to reconcile; returns when the first lists are in."""
         if self._threads:
             return
-        self._templates = self._client.best(RESOURCE_CLAIM_TEMPLATES, accepted=("v1", "v1beta2"))
+        try:
+            self._templates = self._client.best(RESOURCE_CLAIM_TEMPLATES, accepted=("v1", "v1beta2"))
+        except LookupError as error:
+            raise PartError(f"claim templates cannot be made: {error}") from error
         self._has_daemon_sets = self._client.serves(DAEMON_SETS)
         if not self._has_daemon_sets:
             log.warning("%s: the API server has no DaemonSets; IMEX daemons must come from elsewhere", self.name)
@@ -155,6 +159,9 @@ class ComputeDomainController:
             except (ApiError, TransportError, OSError, NotDoneError) as error:
                 level = logging.DEBUG if isinstance(error, Conflict | NotDoneError) else logging.WARNING
                 log.log(level, "ComputeDomain %s/%s: %s; will try again", *key, error)
+                self._queue.add_rate_limited(key)
+            except Exception:  # one bad object must not end the work on all others
+                log.exception("ComputeDomain %s/%s: a bug", *key)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)

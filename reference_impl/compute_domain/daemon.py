@@ -127,6 +127,9 @@ class SimulatedImexDaemons:
                 level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
                 log.log(level, "%s: %s; will try again", self.name, error)
                 self._queue.add_rate_limited(key)
+            except Exception:  # one bad object must not end the work on all others
+                log.exception("%s: a bug", self.name)
+                self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)
 

@@ -8,6 +8,7 @@ Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046 and its return-code contract
 
 from __future__ import annotations
 
+import ctypes
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,6 +111,13 @@ class Nvml:
     def handles(self) -> list[Any]:
         """Handles of all physical GPUs, by NVML index."""
         return [self.module.nvmlDeviceGetHandleByIndex(i) for i in range(self.module.nvmlDeviceGetCount())]
+
+    def identity(self, handle: Any) -> int:
+        """A number that two handles of one GPU share, also when the GPU is lost and answers no question any more."""
+        try:
+            return ctypes.cast(handle, ctypes.c_void_p).value or 0
+        except ctypes.ArgumentError:  # a stand-in for the library need not deal in pointers
+            return id(handle)
 
     def discover(self, sysfs: Path) -> Found:
         """Read every GPU and MIG device. Raises DiscoveryError when NVML refuses something essential."""

@@ -74,9 +74,9 @@ class DriverRoot:
         gpu = full_gpu(device)
         nodes = [self.node(f"nvidia{gpu.minor}", major=_NVIDIA_MAJOR, minor=gpu.minor)]
         if isinstance(device, Mig):
-            instance = f"driver/nvidia/capabilities/gpu{gpu.minor}/mig/gi{device.gi_id}"
+            instance = f"gi{device.gi_id}"
             for access in (f"{instance}/access", f"{instance}/ci{device.ci_id}/access"):
-                nodes.append(self.capability_node(self.procfs / access))
+                nodes.append(self.mig_capability_node(gpu.minor, access))
         return nodes
 
     def control_nodes(self) -> list[Obj]:
@@ -87,6 +87,17 @@ class DriverRoot:
             if (self.dev / name).exists()
         ]
 
+    def mig_capability_node(self, gpu_minor: int, access: str) -> Obj:
+        """The capability node of a GPU or compute instance, from its access file or from the table of all minors."""
+        table = self.procfs / "driver/nvidia-caps/mig-minors"
+        file = self.procfs / f"driver/nvidia/capabilities/gpu{gpu_minor}/mig/{access}"
+        if file.exists() or not table.exists():
+            return self.capability_node(file)
+        match = re.search(rf"^gpu{gpu_minor}/{re.escape(access)}\s+(\d+)$", table.read_text(), re.MULTILINE)
+        if match is None:
+            raise DriverRootError(f"{table} has no line for gpu{gpu_minor}/{access}")
+        return self.numbered_capability(int(match.group(1)))
+
     def capability_node(self, access: Path) -> Obj:
         """The `/dev/nvidia-caps/nvidia-cap<n>` that a capability's access file names."""
         try:
@@ -95,19 +106,22 @@ class DriverRoot:
             raise DriverRootError(f"no capability file for the MIG device: {error}") from error
         if match is None:
             raise DriverRootError(f"{access} names no DeviceFileMinor")
-        minor = int(match.group(1))
+        return self.numbered_capability(int(match.group(1)))
+
+    def numbered_capability(self, minor: int) -> Obj:
+        """The device node of a capability's minor number."""
         return self.node(f"nvidia-caps/nvidia-cap{minor}", major=self.major("nvidia-caps"), minor=minor)
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
         """One CDI device node. A real node's own numbers win over `major` and `minor`."""
         host = self.dev / name
         node: Obj = {"path": f"/dev/{name}", "type": "c"}
-        if self.dev != Path("/dev"):
-            node["hostPath"] = str(host)
         try:
             found = host.stat()
         except FileNotFoundError:
             found = None
+        if found is not None and self.dev != Path("/dev"):
+            node["hostPath"] = str(host)
         if found is not None and stat.S_ISCHR(found.st_mode):
             major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
         if major is not None:

@@ -149,6 +149,7 @@ class HealthMonitor:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._events: Any = None
+        self._uuids: dict[int, str] = {}
 
     def start(self) -> None:
         """Register for events, send the first list, and begin to wait."""
@@ -197,6 +198,7 @@ class HealthMonitor:
             | module.nvmlEventTypeSingleBitEccError
         )
         for gpu, handle in zip(self._found.gpus, self._nvml.handles(), strict=True):
+            self._uuids[self._nvml.identity(handle)] = gpu.uuid
             try:
                 supported = module.nvmlDeviceGetSupportedEventTypes(handle)
                 module.nvmlDeviceRegisterEvents(handle, mask & supported, self._events)
@@ -225,17 +227,25 @@ class HealthMonitor:
         module = self._nvml.module
         if event.eventType != module.nvmlEventTypeXidCriticalError:
             return
-        try:
-            uuid = module.nvmlDeviceGetUUID(event.device)
-        except module.NVMLError:
+        uuid = self.gpu_of(event)
+        if uuid is None:
             self._book.lost()
-            return
-        self._book.xid(
-            uuid if isinstance(uuid, str) else uuid.decode(),
-            int(event.gpuInstanceId),
-            int(event.computeInstanceId),
-            int(event.eventData),
-        )
+        else:
+            self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
+
+    def gpu_of(self, event: Any) -> str | None:
+        """The uuid of an event's GPU; None where nothing tells which one it is.
+
+        Asking NVML comes second: a GPU that fell off the bus no longer says its uuid, but its handle is known.
+        """
+        known = self._uuids.get(self._nvml.identity(event.device))
+        if known is not None:
+            return known
+        try:
+            uuid = self._nvml.module.nvmlDeviceGetUUID(event.device)
+        except self._nvml.module.NVMLError:
+            return None
+        return uuid if isinstance(uuid, str) else str(uuid.decode())
 
     def _repeat(self) -> None:
         while not self._clock.wait(self._stopping, _REPEAT):

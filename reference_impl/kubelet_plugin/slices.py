@@ -22,6 +22,7 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, Resource, meta, name_of, owner_reference, uid_of
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from reference_impl.runtime import PartError
 
 log = logging.getLogger(__name__)
 
@@ -135,8 +136,11 @@ class SlicePublisher:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to watch and to write, in a thread."""
-        resource = self._resource = self._client.best(RESOURCE_SLICES)
+        """Begin to watch and to write, in a thread. Raises PartError when the server has no ResourceSlices."""
+        try:
+            resource = self._resource = self._client.best(RESOURCE_SLICES)
+        except LookupError as error:
+            raise PartError(f"slices cannot be published: {error}") from error
         self._informer = Informer(
             self._client,
             resource,
@@ -186,6 +190,9 @@ class SlicePublisher:
                     self._node_name,
                     error,
                 )
+                self._queue.add_rate_limited(key)
+            except Exception:  # one bad object must not end the work on all others
+                log.exception("slices of %s on %s: a bug", self._driver, self._node_name)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,7 +130,7 @@ def test_events_of_a_running_monitor_arrive(bench: Bench) -> None:
     bench.monitor.start()
     first = next(iter(bench.feed.watch_health()))
     assert [device.health for device in first] == [HealthStatus.HEALTHY] * 4
-    send: Callable[[object], None] = bench.module.events.put
+    send = bench.module.events.put
     send(
         SimpleNamespace(
             eventType=pynvml.nvmlEventTypeXidCriticalError,

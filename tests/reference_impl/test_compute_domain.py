@@ -1,0 +1,420 @@
+"""ComputeDomains from creation to the channel in a container, and back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from fabric_bench import Bench, bench
+
+import fake_nvml
+from dra_api.client import Invalid
+from dra_api.objects import (
+    COMPUTE_DOMAIN_CLIQUES,
+    COMPUTE_DOMAINS,
+    DAEMON_SETS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    Obj,
+    meta,
+    uid_of,
+)
+from dra_api.rpc import ClaimRef, PrepareResult
+from reference_impl.compute_domain.controller import ComputeDomainController
+from reference_impl.compute_domain.daemon import SimulatedImexDaemons
+from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, DRIVER, DRIVER_NAMESPACE, FINALIZER
+from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
+
+CLIQUE = "00000000-0000-0000-0000-000000000001.0"
+
+
+class Fabric:
+    """A bench with the fabric's CRDs and controller, and plugins on request."""
+
+    def __init__(self, lab: Bench) -> None:
+        self.lab = lab
+        self.client = lab.client
+        lab.crds()
+        lab.run(ComputeDomainController(lab.client, clock=lab.clock))
+
+    def daemons(self) -> None:
+        self.lab.run(SimulatedImexDaemons(self.client, clock=self.lab.clock))
+
+    def plugin(self, node: str = "n1", *, clique: str | None = CLIQUE) -> ComputeDomainPlugin:
+        options = ComputeDomainPluginOptions(
+            node=self.lab.options(node, driver_name=DRIVER), clique_id=clique, patience=30
+        )
+        nvml = fake_nvml.load_pynvml(self.lab.machines[node]) if clique is None else None
+        made = ComputeDomainPlugin(self.client, clock=self.lab.clock, nvml=nvml, options=options)
+        self.lab.run(made)
+        return made
+
+    def domain(self, name: str = "cd", *, nodes: int = 0, template: str = "channel", **channel: Any) -> Obj:
+        spec = {"numNodes": nodes, "channel": {"resourceClaimTemplate": {"name": template}, **channel}}
+        return self.client.create(COMPUTE_DOMAINS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+
+    def status(self, name: str = "cd") -> Obj:
+        found: Obj = self.client.get(COMPUTE_DOMAINS, name, "default").get("status") or {}
+        return found
+
+    def becomes(self, state: str, name: str = "cd") -> bool:
+        return self.lab.eventually(lambda: self.status(name).get("status") == state, COMPUTE_DOMAINS)
+
+    def channel(self, name: str, domain_uid: str, *, kind: str = "Channel", **fields: Any) -> ClaimRef:
+        parameters = {
+            "apiVersion": "resource.nvidia.com/v1beta1",
+            "kind": f"ComputeDomain{kind}Config",
+            "domainID": domain_uid,
+            **fields,
+        }
+        config = [{"source": "FromClaim", "requests": ["r"], "opaque": {"driver": DRIVER, "parameters": parameters}}]
+        return self.lab.claim(name, f"{kind.lower()}-0", driver=DRIVER, config=config)
+
+    def prepare(self, ref: ClaimRef) -> PrepareResult:
+        with self.lab.kubelet("n1", DRIVER) as kubelet:
+            return kubelet.prepare([ref])[ref.uid]
+
+    def unprepare(self, ref: ClaimRef) -> None:
+        with self.lab.kubelet("n1", DRIVER) as kubelet:
+            assert kubelet.unprepare([ref]) == {ref.uid: ""}
+
+    def label(self, node: str = "n1") -> str | None:
+        return (meta(self.client.get(NODES, node)).get("labels") or {}).get(DOMAIN_LABEL)
+
+    def spec(self, ref: ClaimRef) -> Obj:
+        parsed: Obj = yaml.safe_load(self.spec_path(ref).read_text())
+        return parsed
+
+    def spec_path(self, ref: ClaimRef) -> Path:
+        return self.lab.base / f"n1/cdi/k8s.compute-domain.nvidia.com-claim_{ref.uid}.yaml"
+
+    def checkpointed(self, ref: ClaimRef) -> Obj | None:
+        document = orjson.loads((self.lab.base / f"n1/p/{DRIVER}/checkpoint.json").read_bytes())
+        found: Obj | None = document["v2"]["preparedClaims"].get(ref.uid)
+        return found
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Iterator[Fabric]:
+    with bench(tmp_path) as lab:
+        lab.node("n1")
+        yield Fabric(lab)
+
+
+# -- the CRD -----------------------------------------------------------------------------------------------------------
+
+
+def test_defaults_and_refusals(fabric: Fabric) -> None:
+    made = fabric.domain()
+    assert made["spec"]["channel"]["allocationMode"] == "Single"
+    for spec in (
+        {"numNodes": 1},
+        {"numNodes": -1, "channel": {"resourceClaimTemplate": {"name": "x"}}},
+        {"channel": {"resourceClaimTemplate": {"name": "x"}, "allocationMode": "Some"}},
+        {"channel": {"resourceClaimTemplate": {}}},
+    ):
+        with pytest.raises(Invalid):
+            fabric.client.create(COMPUTE_DOMAINS, {"metadata": {"name": "bad", "namespace": "default"}, "spec": spec})
+
+
+def test_spec_is_immutable(fabric: Fabric) -> None:
+    fabric.domain()
+    with pytest.raises(Invalid, match=r"A computeDomain\.spec is immutable"):
+        fabric.client.patch(COMPUTE_DOMAINS, "cd", {"spec": {"numNodes": 3}}, "default")
+
+
+# -- the controller ----------------------------------------------------------------------------------------------------
+
+
+def test_domain_gets_its_objects(fabric: Fabric) -> None:
+    made = fabric.domain(allocationMode="All")
+    assert fabric.becomes("Ready")
+    uid = uid_of(made)
+    assert FINALIZER in fabric.client.get(COMPUTE_DOMAINS, "cd", "default")["metadata"]["finalizers"]
+    workload = fabric.client.get(RESOURCE_CLAIM_TEMPLATES, "channel", "default")
+    parameters = workload["spec"]["spec"]["devices"]["config"][0]["opaque"]["parameters"]
+    assert (parameters["domainID"], parameters["allocationMode"]) == (uid, "All")
+    for resource in (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS):
+        own = fabric.client.get(resource, f"computedomain-daemon-{uid}", DRIVER_NAMESPACE)
+        assert own["metadata"]["labels"][DOMAIN_LABEL] == uid
+        assert FINALIZER in own["metadata"]["finalizers"]
+
+
+def test_status_waits_for_nodes(fabric: Fabric) -> None:
+    made = fabric.domain(nodes=1)
+    assert fabric.becomes("NotReady")
+    fabric.daemons()
+    labels = {DOMAIN_LABEL: uid_of(made), "nvidia.com/gpu.clique": CLIQUE}
+    fabric.client.patch(NODES, "n1", {"metadata": {"labels": labels}})
+    assert fabric.becomes("Ready")
+    (node,) = fabric.status()["nodes"]
+    assert (node["name"], node["cliqueID"], node["index"], node["status"]) == ("n1", CLIQUE, 0, "Ready")
+    clique = fabric.client.get(COMPUTE_DOMAIN_CLIQUES, f"{uid_of(made)}.{CLIQUE}", DRIVER_NAMESPACE)
+    assert clique["metadata"]["labels"][CLIQUE_LABEL] == CLIQUE
+    assert clique["metadata"]["ownerReferences"][0]["kind"] == "Pod"
+
+
+def test_entry_of_a_node_without_daemon_is_removed(fabric: Fabric) -> None:
+    made = fabric.domain()
+    assert fabric.becomes("Ready")
+    name = f"{uid_of(made)}.{CLIQUE}"
+    entry = {"nodeName": "n1", "ipAddress": "192.0.2.1", "cliqueID": CLIQUE, "index": 0, "status": "Ready"}
+    fabric.client.create(
+        COMPUTE_DOMAIN_CLIQUES,
+        {
+            "metadata": {
+                "name": name,
+                "namespace": DRIVER_NAMESPACE,
+                "labels": {DOMAIN_LABEL: uid_of(made), CLIQUE_LABEL: CLIQUE},
+            },
+            "daemons": [entry],
+        },
+    )
+
+    def is_empty() -> bool:
+        return not fabric.client.get(COMPUTE_DOMAIN_CLIQUES, name, DRIVER_NAMESPACE).get("daemons")
+
+    assert fabric.lab.eventually(is_empty, COMPUTE_DOMAIN_CLIQUES)
+
+
+def test_deletion_takes_all_of_it(fabric: Fabric) -> None:
+    fabric.daemons()
+    made = fabric.domain()
+    assert fabric.becomes("Ready")
+    fabric.client.patch(NODES, "n1", {"metadata": {"labels": {DOMAIN_LABEL: uid_of(made)}}})
+    assert fabric.lab.eventually(lambda: fabric.status().get("nodes"), COMPUTE_DOMAINS)
+    fabric.client.delete(COMPUTE_DOMAINS, "cd", "default")
+    assert fabric.lab.eventually(lambda: fabric.client.find(COMPUTE_DOMAINS, "cd", "default") is None, COMPUTE_DOMAINS)
+    assert fabric.client.list(RESOURCE_CLAIM_TEMPLATES).items == []
+    assert fabric.client.list(DAEMON_SETS).items == []
+    assert fabric.label() is None
+    assert fabric.lab.eventually(lambda: fabric.client.list(PODS, DRIVER_NAMESPACE).items == [], PODS)
+
+
+def test_template_of_somebody_else_is_left_alone(fabric: Fabric) -> None:
+    other = {
+        "metadata": {"name": "channel", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "x"}}]}}},
+    }
+    fabric.client.create(RESOURCE_CLAIM_TEMPLATES, other)
+    fabric.domain()
+    name = "computedomain-daemon-" + uid_of(fabric.client.get(COMPUTE_DOMAINS, "cd", "default"))
+    assert fabric.lab.eventually(lambda: fabric.client.find(DAEMON_SETS, name, DRIVER_NAMESPACE), DAEMON_SETS)
+    assert "labels" not in fabric.client.get(RESOURCE_CLAIM_TEMPLATES, "channel", "default")["metadata"]
+    fabric.client.delete(RESOURCE_CLAIM_TEMPLATES, "channel", "default")
+    assert fabric.becomes("Ready")
+
+
+# -- the plugin --------------------------------------------------------------------------------------------------------
+
+
+def test_published_devices(fabric: Fabric) -> None:
+    fabric.plugin()
+    (found,) = fabric.lab.slices(DRIVER)
+    assert {d["name"]: d["attributes"] for d in found["spec"]["devices"]} == {
+        "channel-0": {"type": {"string": "channel"}, "id": {"int": 0}},
+        "daemon-0": {"type": {"string": "daemon"}, "id": {"int": 0}},
+    }
+    assert found["spec"]["pool"]["name"] == "n1"
+
+
+def test_channel_from_claim_to_device_node(fabric: Fabric) -> None:
+    fabric.daemons()
+    fabric.plugin()
+    made = fabric.domain(nodes=1)
+    ref = fabric.channel("c", uid_of(made))
+    answer = fabric.prepare(ref)
+    assert answer.error == ""
+    (device,) = answer.devices
+    assert device.cdi_device_ids == (f"k8s.compute-domain.nvidia.com/claim={ref.uid}-channel-0",)
+    assert fabric.label() == uid_of(made)
+    assert fabric.becomes("Ready")
+    (edits,) = [d["containerEdits"] for d in fabric.spec(ref)["devices"]]
+    (node,) = edits["deviceNodes"]
+    assert node["path"] == "/dev/nvidia-caps-imex-channels/channel0"
+    assert (node["type"], node["minor"], node["fileMode"]) == ("c", 0, 0o666)
+    assert Path(node["hostPath"]).exists()
+    assert fabric.prepare(ref) == answer
+    fabric.unprepare(ref)
+    assert not fabric.spec_path(ref).exists()
+    assert fabric.label() is None
+    assert fabric.checkpointed(ref) is None
+    assert fabric.lab.eventually(lambda: not fabric.status().get("nodes"), COMPUTE_DOMAINS)
+
+
+def test_mode_all_gives_every_channel(fabric: Fabric) -> None:
+    fabric.daemons()
+    fabric.plugin()
+    ref = fabric.channel("c", uid_of(fabric.domain()), allocationMode="All")
+    assert fabric.prepare(ref).error == ""
+    nodes = fabric.spec(ref)["devices"][0]["containerEdits"]["deviceNodes"]
+    assert (len(nodes), nodes[2047]["path"]) == (2048, "/dev/nvidia-caps-imex-channels/channel2047")
+
+
+def test_clique_comes_from_nvml(tmp_path: Path) -> None:
+    with bench(tmp_path) as lab:
+        lab.node("n1", "gb200-nvl72-node")
+        fabric = Fabric(lab)
+        fabric.daemons()
+        fabric.plugin(clique=None)
+        assert fabric.prepare(fabric.channel("c", uid_of(fabric.domain()))).error == ""
+        assert fabric.status()["nodes"][0]["cliqueID"] == "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2"
+
+
+def test_node_without_fabric_gets_no_edits(fabric: Fabric) -> None:
+    fabric.daemons()
+    fabric.plugin(clique=None)
+    ref = fabric.channel("c", uid_of(fabric.domain()))
+    (device,) = fabric.prepare(ref).devices
+    assert device.cdi_device_ids == ()
+    assert not fabric.spec_path(ref).exists()
+    assert fabric.lab.eventually(lambda: fabric.status().get("nodes"), COMPUTE_DOMAINS)
+    assert fabric.status()["nodes"][0]["index"] == -1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"domainID": "no-such-domain"}, "ComputeDomain not found"),
+        ({"color": "red"}, 'strict decoding error: unknown field "color"'),
+    ],
+)
+def test_hopeless_claims_fail_at_once(fabric: Fabric, fields: dict[str, str], message: str) -> None:
+    fabric.plugin()
+    made = fabric.domain()
+    assert message in fabric.prepare(fabric.channel("c", uid_of(made), **fields)).error
+    assert fabric.label() is None
+
+
+def test_domain_of_another_namespace(fabric: Fabric) -> None:
+    fabric.plugin()
+    fabric.client.create(NAMESPACES, {"metadata": {"name": "elsewhere"}})
+    made = fabric.client.create(
+        COMPUTE_DOMAINS,
+        {
+            "metadata": {"name": "cd", "namespace": "elsewhere"},
+            "spec": {"channel": {"resourceClaimTemplate": {"name": "channel"}}},
+        },
+    )
+    assert "namespace is different" in fabric.prepare(fabric.channel("c", uid_of(made))).error
+
+
+class Waiting:
+    """A Prepare that is under way."""
+
+    def __init__(self, fabric: Fabric, ref: ClaimRef) -> None:
+        self._answers: list[PrepareResult] = []
+        self._thread = threading.Thread(target=lambda: self._answers.append(fabric.prepare(ref)))
+        self._thread.start()
+
+    def answer(self) -> PrepareResult:
+        self._thread.join(20)
+        return self._answers[0]
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._thread.is_alive()
+
+
+def test_claim_waits_for_its_daemon_and_gives_up_in_time(fabric: Fabric) -> None:
+    fabric.plugin()
+    made = fabric.domain()
+    waiting = Waiting(fabric, fabric.channel("c", uid_of(made)))
+    assert fabric.lab.eventually(lambda: fabric.label() == uid_of(made), NODES)
+    while waiting.is_waiting:
+        fabric.lab.clock.advance(10)
+        waiting._thread.join(0.05)
+    assert "is not ready in ComputeDomain default/cd yet" in waiting.answer().error
+    assert fabric.label() == uid_of(made)
+
+
+def test_claim_that_waits_goes_on_when_the_daemon_is_ready(fabric: Fabric) -> None:
+    fabric.plugin()
+    made = fabric.domain()
+    waiting = Waiting(fabric, fabric.channel("c", uid_of(made)))
+    assert fabric.lab.eventually(lambda: fabric.label() == uid_of(made), NODES)
+    assert waiting.is_waiting
+    fabric.daemons()
+    assert waiting.answer().error == ""
+
+
+def test_second_claim_waits_for_the_channel(fabric: Fabric) -> None:
+    fabric.daemons()
+    fabric.plugin()
+    made = fabric.domain()
+    first, second = fabric.channel("a", uid_of(made)), fabric.channel("b", uid_of(made))
+    assert fabric.prepare(first).error == ""
+    waiting = Waiting(fabric, second)
+    assert fabric.lab.eventually(lambda: fabric.checkpointed(second) is not None, NODES, timeout=1) or True
+    fabric.unprepare(first)
+    assert waiting.answer().error == ""
+    assert fabric.label() == uid_of(made)
+
+
+def test_node_of_another_domain_is_not_taken(fabric: Fabric) -> None:
+    fabric.daemons()
+    fabric.plugin()
+    made = fabric.domain()
+    fabric.client.patch(NODES, "n1", {"metadata": {"labels": {DOMAIN_LABEL: "other"}}})
+    ref = fabric.channel("c", uid_of(made))
+    waiting = Waiting(fabric, ref)
+    while waiting.is_waiting:
+        fabric.lab.clock.advance(10)
+        waiting._thread.join(0.05)
+    assert "labelled for another ComputeDomain: other" in waiting.answer().error
+    fabric.unprepare(ref)
+    assert fabric.label() == "other"
+
+
+def test_given_up_attempt_cannot_come_back(fabric: Fabric) -> None:
+    plugin = fabric.plugin()
+    made = fabric.domain()
+    ref = fabric.channel("c", uid_of(made))
+    waiting = Waiting(fabric, ref)
+    assert fabric.lab.eventually(lambda: fabric.label() == uid_of(made), NODES)
+    while waiting.is_waiting:
+        fabric.lab.clock.advance(10)
+        waiting._thread.join(0.05)
+    fabric.unprepare(ref)
+    assert fabric.label() is None
+    entry = fabric.checkpointed(ref)
+    assert entry is not None
+    assert (entry["checkpointState"], bool(entry["abortedAt"])) == ("PrepareAborted", True)
+    assert "already aborted" in fabric.prepare(ref).error
+    fabric.unprepare(ref)
+    fabric.lab.clock.advance(91)
+    assert plugin.preparer.clean_stale() == [ref.uid]
+    fabric.daemons()
+    assert fabric.prepare(ref).error == ""
+
+
+def test_daemon_claim(fabric: Fabric) -> None:
+    fabric.plugin()
+    made = fabric.domain()
+    ref = fabric.channel("d", uid_of(made), kind="Daemon")
+    (device,) = fabric.prepare(ref).devices
+    assert device.cdi_device_ids == (
+        "k8s.compute-domain.nvidia.com/device=all",
+        f"k8s.compute-domain.nvidia.com/claim={ref.uid}-daemon-0",
+    )
+    edits = fabric.spec(ref)["devices"][0]["containerEdits"]
+    assert set(edits["env"]) == {
+        f"CLIQUE_ID={CLIQUE}",
+        f"COMPUTE_DOMAIN_UUID={uid_of(made)}",
+        "COMPUTE_DOMAIN_NAME=cd",
+        "COMPUTE_DOMAIN_NAMESPACE=default",
+    }
+    (mount,) = edits["mounts"]
+    assert mount["containerPath"] == "/imexd"
+    assert (Path(mount["hostPath"]) / "imexd.cfg.tmpl").is_file()
+    base = yaml.safe_load((fabric.lab.base / "n1/cdi/k8s.compute-domain.nvidia.com-device_base.yaml").read_text())
+    assert (base["kind"], base["devices"][0]["name"]) == ("k8s.compute-domain.nvidia.com/device", "all")
+    fabric.unprepare(ref)
+    assert fabric.label() is None

@@ -1,0 +1,114 @@
+"""What the fabric's parts decide, without a server: status, cliques, objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from fabric_bench import ROOT
+
+from reference_impl.compute_domain import cliques, objects, status
+from reference_impl.compute_domain.cliques import CliqueFullError
+
+
+def domain(nodes: int = 0, mode: str = "Single") -> dict[str, Any]:
+    channel = {"resourceClaimTemplate": {"name": "channel"}, "allocationMode": mode}
+    return {
+        "metadata": {"name": "cd", "namespace": "ns", "uid": "u"},
+        "spec": {"numNodes": nodes, "channel": channel},
+    }
+
+
+def clique(**daemons: str) -> dict[str, Any]:
+    entries = [
+        {"nodeName": node, "ipAddress": "192.0.2.1", "cliqueID": "c.0", "index": i, "status": state}
+        for i, (node, state) in enumerate(daemons.items())
+    ]
+    return {"metadata": {"labels": {objects.DOMAIN_LABEL: "u"}}, "daemons": entries}
+
+
+def pod(node: str, *, clique_id: str | None = None, ready: bool = True) -> dict[str, Any]:
+    labels = {} if clique_id is None else {objects.CLIQUE_LABEL: clique_id}
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    return {"metadata": {"labels": labels}, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "daemons", "answer"),
+    [
+        (0, {}, "Ready"),
+        (1, {}, "NotReady"),
+        (1, {"n1": "Ready"}, "Ready"),
+        (1, {"n1": "NotReady"}, "NotReady"),
+        (2, {"n1": "Ready"}, "NotReady"),
+        (1, {"n1": "Ready", "n2": "NotReady"}, "NotReady"),
+    ],
+)
+def test_global_status(wanted: int, daemons: dict[str, str], answer: str) -> None:
+    found = status.domain_status(domain(wanted), [clique(**daemons)], [pod(node) for node in daemons])
+    assert found["status"] == answer
+    assert len(found.get("nodes", [])) == len(daemons)
+
+
+def test_entry_without_a_daemon_pod_does_not_count_and_is_dead() -> None:
+    both = clique(n1="Ready", n2="Ready")
+    assert [node["name"] for node in status.nodes_of([both], [pod("n1")])] == ["n1"]
+    assert status.dead_entries(both, [pod("n1")]) == {"n2"}
+
+
+def test_node_without_fabric_is_listed_by_its_pod() -> None:
+    found = status.nodes_of([], [pod("n1", clique_id=""), pod("n2", clique_id="", ready=False), pod("n3")])
+    assert [(n["name"], n["index"], n["cliqueID"], n["status"]) for n in found] == [
+        ("n1", -1, "", "Ready"),
+        ("n2", -1, "", "NotReady"),
+    ]
+
+
+def test_indices_are_the_lowest_free_and_stay() -> None:
+    daemons = cliques.joined([], node="b", ip="192.0.2.1", clique_id="c.0", ready=False)
+    daemons = cliques.joined(daemons, node="a", ip="192.0.2.2", clique_id="c.0", ready=False)
+    assert {d["nodeName"]: d["index"] for d in daemons} == {"b": 0, "a": 1}
+    daemons = cliques.without(daemons, {"b"})
+    daemons = cliques.joined(daemons, node="c", ip="192.0.2.3", clique_id="c.0", ready=True)
+    daemons = cliques.joined(daemons, node="a", ip="192.0.2.2", clique_id="c.0", ready=True)
+    assert {d["nodeName"]: (d["index"], d["status"]) for d in daemons} == {"a": (1, "Ready"), "c": (0, "Ready")}
+
+
+def test_full_clique_takes_nobody() -> None:
+    daemons: list[dict[str, Any]] = []
+    for i in range(objects.MAX_NODES):
+        daemons = cliques.joined(daemons, node=f"n{i}", ip="192.0.2.1", clique_id="c.0", ready=True)
+    with pytest.raises(CliqueFullError, match="at most 18"):
+        cliques.joined(daemons, node="late", ip="192.0.2.1", clique_id="c.0", ready=True)
+
+
+@pytest.mark.parametrize("mode", ["Single", "All"])
+def test_workload_template_names_the_domain(mode: str) -> None:
+    template = objects.workload_template(domain(mode=mode))
+    assert (template["metadata"]["name"], template["metadata"]["namespace"]) == ("channel", "ns")
+    assert template["metadata"]["labels"][objects.TARGET_LABEL] == "Workload"
+    (config,) = template["spec"]["spec"]["devices"]["config"]
+    assert config["opaque"]["driver"] == "compute-domain.nvidia.com"
+    assert config["opaque"]["parameters"] == {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "ComputeDomainChannelConfig",
+        "domainID": "u",
+        "allocationMode": mode,
+    }
+
+
+def test_daemon_set_follows_the_node_label() -> None:
+    made = objects.daemon_set(domain(), "driver", image="image")
+    assert made["metadata"]["name"] == "computedomain-daemon-u"
+    pod_spec = made["spec"]["template"]["spec"]
+    assert pod_spec["nodeSelector"] == {objects.DOMAIN_LABEL: "u"}
+    assert pod_spec["resourceClaims"][0]["resourceClaimTemplateName"] == "computedomain-daemon-u"
+    assert made["spec"]["selector"]["matchLabels"].items() <= made["spec"]["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("name", ["gpu.nvidia.com", "mig.nvidia.com", objects.DAEMON_CLASS, objects.CHANNEL_CLASS])
+def test_device_classes_are_named_like_their_files(name: str) -> None:
+    found = yaml.safe_load((ROOT / f"fixtures/deviceclasses/{name}.yaml").read_text())
+    assert found["metadata"]["name"] == name
+    assert "\n" not in found["spec"]["selectors"][0]["cel"]["expression"]
