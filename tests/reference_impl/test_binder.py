@@ -22,7 +22,7 @@ FAST = BinderOptions(conflict_delay=0.001)
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path)
+    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

@@ -19,7 +19,7 @@ PROTECTION = "resource.kubernetes.io/delete-protection"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path)
+    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

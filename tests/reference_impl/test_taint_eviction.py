@@ -22,7 +22,7 @@ NO_EXECUTE = {"key": "example.com/bad", "value": "v1", "effect": "NoExecute"}
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path)
+    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:
