@@ -116,10 +116,10 @@ def allocated_node(allocation: Obj | None) -> str:
     terms: list[Obj] = ((allocation or {}).get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1:
         return ""
-    fields = terms[0].get("matchFields") or ()
+    fields = terms[0].get("matchFields") or []
     if terms[0].get("matchExpressions") or len(fields) != 1:
         return ""
-    values = fields[0].get("values") or ()
+    values = fields[0].get("values") or []
     if fields[0].get("key") != "metadata.name" or fields[0].get("operator") != "In" or len(values) != 1:
         return ""
     return str(values[0])

@@ -42,7 +42,7 @@ _KEPT = frozenset(
     }
 )
 # Lists whose mere presence counts.
-_LISTS = frozenset({"devices", "sharedCounters", "ints", "bools", "strings", "versions"})
+_LISTS = frozenset({"devices", "sharedCounters", "nodeSelectorTerms", "ints", "bools", "strings", "versions"})
 
 
 class Undefaulted(str):

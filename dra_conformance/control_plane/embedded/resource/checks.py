@@ -64,6 +64,11 @@ _REASON_TEXT = (
 )
 
 
+def _long(limit: int) -> str:
+    # DNS names count characters in their text, label names and values bytes; both count bytes.
+    return f"must be no more than {limit} characters"
+
+
 def size(text: str) -> int:
     """Length in bytes, as Go counts."""
     return len(text.encode())
@@ -71,7 +76,7 @@ def size(text: str) -> int:
 
 def label(value: str, path: str) -> list[FieldError]:
     """A DNS-1123 label."""
-    found = [invalid(path, value, too_long_text(63))] if size(value) > 63 else []
+    found = [invalid(path, value, _long(63))] if size(value) > 63 else []
     if not LABEL.fullmatch(value):
         text = "must not contain dots" if SUBDOMAIN.fullmatch(value) else LABEL_TEXT
         found.append(invalid(path, value, text))
@@ -80,7 +85,7 @@ def label(value: str, path: str) -> list[FieldError]:
 
 def subdomain(value: str, path: str) -> list[FieldError]:
     """A DNS-1123 subdomain."""
-    found = [invalid(path, value, too_long_text(253))] if size(value) > 253 else []
+    found = [invalid(path, value, _long(253))] if size(value) > 253 else []
     if not SUBDOMAIN.fullmatch(value):
         found.append(invalid(path, value, SUBDOMAIN_TEXT))
     return found
@@ -93,7 +98,7 @@ def driver_name(value: str, path: str) -> list[FieldError]:
     found = [too_long(path, DRIVER_NAME_MAX)] if size(value) > DRIVER_NAME_MAX else []
     lower = value.lower()
     if size(lower) > 253:
-        found.append(invalid(path, value, too_long_text(253)))
+        found.append(invalid(path, value, _long(253)))
     if not SUBDOMAIN.fullmatch(lower):
         found.append(invalid(path, value, SUBDOMAIN_TEXT))
     return found
@@ -293,8 +298,12 @@ def unique(
     key: Callable[[T], Hashable],
     key_field: str,
     rules: Rules,
+    show: Callable[[T], object] | None = None,
 ) -> list[FieldError]:
-    """Like `each`, and no two items with one key. `key_field` is where 1.34 reports a duplicate; "" for the item."""
+    """Like `each`, and no two items with one key.
+
+    `key_field` is where 1.34 reports a duplicate, "" for the item; `show` gives the value that the message shows.
+    """
     found = each(items, path, limit, check)
     if 0 <= limit < len(items):
         return found
@@ -303,7 +312,9 @@ def unique(
         value = key(item)
         if value in seen:
             here = f"{path}[{at}]"
-            found.append(duplicate(rules.duplicate_at(here, key_field) if key_field else here, value))
+            found.append(
+                duplicate(rules.duplicate_at(here, key_field) if key_field else here, show(item) if show else value)
+            )
         seen.add(value)
     return found
 

@@ -142,9 +142,10 @@ def validate_status_update(claim: Obj, old: Obj, rules: Rules) -> list[FieldErro
         "status.devices",
         -1,
         lambda device, at: _device(device, at, allocated, rules),
-        key=lambda device: _shown(device_key(device)),
+        key=device_key,
         key_field="deviceID",
         rules=rules,
+        show=lambda device: _shown(device_key(device)),
     )
     allocation, allocation_before = status.get("allocation"), before.get("allocation")
     if reserved:
@@ -244,6 +245,6 @@ def _network(network: Obj, path: str, rules: Rules) -> list[FieldError]:
     return found + unique(ips, f"{path}.ips", IPS_MAX, interface_address, key=str, key_field="", rules=rules)
 
 
-def _shown(key: DeviceKey) -> str:
-    text = "/".join(key[:3])
-    return f"{text}/{key[3]}" if key[3] is not None else text
+def _shown(key: DeviceKey) -> Obj:
+    # Messages show Go's internal struct.
+    return {"Driver": key[0], "Pool": key[1], "Device": key[2], "ShareID": key[3] or ""}

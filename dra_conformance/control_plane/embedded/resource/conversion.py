@@ -73,6 +73,7 @@ def _lift_requests(spec: Any) -> None:
 def _flatten_requests(spec: Any) -> None:
     for request in _requests(spec):
         exactly = request.pop("exactly", None)
+        request["deviceClassName"] = ""
         if exactly is not None:
             request.update(exactly)
 

@@ -70,3 +70,22 @@ def _field(requirement: Obj, path: str) -> list[FieldError]:
     for at, value in enumerate(values):
         found += subdomain(value, f"{path}.values[{at}]")
     return found
+
+
+def shown_terms(terms: list[Obj] | None) -> list[Obj] | None:
+    """Terms as messages show them: Go's internal structs."""
+    if terms is None:
+        return None
+    return [
+        {"MatchExpressions": _shown(term.get("matchExpressions")), "MatchFields": _shown(term.get("matchFields"))}
+        for term in terms
+    ]
+
+
+def _shown(requirements: list[Obj] | None) -> list[Obj] | None:
+    if requirements is None:
+        return None
+    return [
+        {"Key": each.get("key", ""), "Operator": each.get("operator", ""), "Values": each.get("values")}
+        for each in requirements
+    ]

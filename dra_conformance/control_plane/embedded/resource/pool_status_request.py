@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_conformance.control_plane.embedded.metadata import SUBDOMAIN, SUBDOMAIN_TEXT
 from dra_conformance.control_plane.embedded.resource import canonical
 from dra_conformance.control_plane.embedded.resource.canonical import same
-from dra_conformance.control_plane.embedded.resource.checks import (
-    conditions,
-    driver_name,
-    each,
-    pool_name,
-    size,
-    subdomain,
-)
+from dra_conformance.control_plane.embedded.resource.checks import POOL_NAME_MAX, conditions, each, size, subdomain
 from dra_conformance.control_plane.embedded.status import FieldError, invalid, required, too_long, too_many
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, RequestContext, keep_all_but_status
 
@@ -67,7 +61,7 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """An immutable spec; a status that is set once."""
         if ctx.subresource != "status":
-            return [] if same(new["spec"], old["spec"]) else [invalid("spec", new["spec"], "field is immutable")]
+            return [] if same(new["spec"], old["spec"]) else [invalid("spec", None, "field is immutable")]
         status, before = new.get("status"), old.get("status")
         if before is not None:
             return [] if same(status, before) else [invalid("status", status, "field is immutable")]
@@ -75,10 +69,33 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
 
 
 def _spec(spec: Obj) -> list[FieldError]:
-    found = driver_name(spec.get("driver", ""), "spec.driver")
+    found = _driver(spec.get("driver", ""), "spec.driver")
     if spec.get("poolName") is not None:
-        found += pool_name(spec["poolName"], "spec.poolName")
+        found += _pool_name(spec["poolName"], "spec.poolName")
     return found + _range(spec["limit"], "spec.limit", 1, LIMIT_MAX)
+
+
+# This kind is validated by generated code, whose texts differ from the hand-written ones of the other kinds.
+_CASELESS_TEXT = SUBDOMAIN_TEXT.replace("a lowercase RFC", "an RFC").replace("lower case ", "").replace("'e", "'E")
+
+
+def _driver(value: str, path: str) -> list[FieldError]:
+    if not value:
+        return [required(path)]
+    found = [invalid(path, value, "must be no more than 253 bytes")] if size(value) > 253 else []
+    if not SUBDOMAIN.fullmatch(value.lower()):
+        found.append(invalid(path, value, _CASELESS_TEXT))
+    return found
+
+
+def _pool_name(value: str, path: str) -> list[FieldError]:
+    found = [too_long(path, POOL_NAME_MAX)] if size(value) > POOL_NAME_MAX else []
+    for at, segment in enumerate(value.split("/")):
+        if not segment:
+            found.append(invalid(path, value, f"segment {at}: must not be empty"))
+        elif not SUBDOMAIN.fullmatch(segment):
+            found.append(invalid(path, segment, f"segment {at}: {SUBDOMAIN_TEXT}"))
+    return found
 
 
 def _range(value: int, path: str, low: int, high: int | None = None) -> list[FieldError]:
@@ -103,8 +120,9 @@ def _status(status: Obj) -> list[FieldError]:
 
 
 def _pool(pool: Obj, path: str) -> list[FieldError]:
-    found = driver_name(pool.get("driver", ""), f"{path}.driver")
-    found += pool_name(pool.get("poolName", ""), f"{path}.poolName")
+    found = _driver(pool.get("driver", ""), f"{path}.driver")
+    name = pool.get("poolName", "")
+    found += _pool_name(name, f"{path}.poolName") if name else [required(f"{path}.poolName")]
     if pool.get("generation") is None:
         found.append(required(f"{path}.generation"))
     else:

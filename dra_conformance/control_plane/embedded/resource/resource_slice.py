@@ -16,7 +16,7 @@ from dra_conformance.control_plane.embedded.resource.checks import driver_name, 
 from dra_conformance.control_plane.embedded.resource.counters import default_counters, validate_counter_sets
 from dra_conformance.control_plane.embedded.resource.devices import NODE_FIELDS, default_device, validate_devices
 from dra_conformance.control_plane.embedded.resource.generation import follow
-from dra_conformance.control_plane.embedded.resource.node_selector import validate_node_selector
+from dra_conformance.control_plane.embedded.resource.node_selector import shown_terms, validate_node_selector
 from dra_conformance.control_plane.embedded.resource.rules import Rules
 from dra_conformance.control_plane.embedded.resource.taints import default_taint
 from dra_conformance.control_plane.embedded.status import FieldError, forbidden, invalid, required
@@ -189,10 +189,10 @@ def _nodes(spec: Obj) -> list[FieldError]:
     if selector is not None:
         chosen.append("`nodeSelector`")
         found += validate_node_selector(selector, "spec.nodeSelector")
-        terms = selector.get("nodeSelectorTerms") or []
-        if len(terms) != 1:
+        terms = selector.get("nodeSelectorTerms")
+        if len(terms or ()) != 1:
             path = "spec.nodeSelector.nodeSelectorTerms"
-            found.append(invalid(path, terms or None, "must have exactly one node selector term"))
+            found.append(invalid(path, shown_terms(terms), "must have exactly one node selector term"))
     for field in ("allNodes", "perDeviceNodeSelection"):
         value = spec.get(field)
         if value:
