@@ -57,7 +57,7 @@ class Fabric:
         return made
 
     def domain(self, name: str = "cd", *, nodes: int = 0, template: str = "channel", **channel: Any) -> Obj:
-        spec = {"numNodes": nodes, "channel": {"resourceClaimTemplate": {"name": template}, **channel}}
+        spec: Obj = {"numNodes": nodes, "channel": {"resourceClaimTemplate": {"name": template}, **channel}}
         return self.client.create(COMPUTE_DOMAINS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
 
     def status(self, name: str = "cd") -> Obj:
