@@ -5,6 +5,7 @@ Written into the control plane's own folder (0700), keys with 0600; they go away
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
 import os
 import shutil
@@ -12,8 +13,10 @@ import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 VALID = timedelta(days=365)
+AUTHORITY = "dra-conformance-ca"
 
 
 class CertificateError(Exception):
@@ -39,88 +42,83 @@ def write_private(path: Path, data: bytes) -> None:
 
 def make(folder: Path) -> Certificates:
     """Make a CA and a certificate for localhost and 127.0.0.1 in `folder`. Raises CertificateError."""
+    library = _library()
+    return _with_openssl(folder) if library is None else _with_library(folder, library)
+
+
+def _library() -> Any:
+    """The modules of `cryptography`, or None where it is not installed."""
     try:
-        import cryptography  # noqa: F401 - tells which way is open
+        return tuple(
+            importlib.import_module(f"cryptography.{name}")
+            for name in (
+                "x509",
+                "hazmat.primitives.hashes",
+                "hazmat.primitives.serialization",
+                "hazmat.primitives.asymmetric.ec",
+                "x509.oid",
+            )
+        )
     except ImportError:
-        return _with_openssl(folder)
-    return _with_library(folder)
+        return None
 
 
-def _with_library(folder: Path) -> Certificates:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
+def _with_library(folder: Path, library: Any) -> Certificates:
+    x509, hashes, serialization, ec, oid = library
     now = datetime.now(UTC)
 
-    def name(text: str) -> x509.Name:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+    def name(text: str) -> Any:
+        return x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, text)])
+
+    def builder(subject: str, issuer: str, public_key: Any) -> Any:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name(subject))
+            .issuer_name(name(issuer))
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + VALID)
+        )
 
     ca_key = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    identifier = x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key())
     ca = (
-        x509.CertificateBuilder()
-        .subject_name(name("dra-conformance-ca"))
-        .issuer_name(name("dra-conformance-ca"))
-        .public_key(ca_key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + VALID)
+        builder(AUTHORITY, AUTHORITY, ca_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
-        .add_extension(
-            x509.KeyUsage(
-                digital_signature=True,
-                content_commitment=False,
-                key_encipherment=False,
-                data_encipherment=False,
-                key_agreement=False,
-                key_cert_sign=True,
-                crl_sign=True,
-                encipher_only=False,
-                decipher_only=False,
-            ),
-            critical=True,
-        )
+        .add_extension(usage, critical=True)
+        .add_extension(identifier, critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     key = ec.generate_private_key(ec.SECP256R1())
+    names = [x509.DNSName(text) for text in ("localhost", "kubernetes", "kubernetes.default.svc")]
+    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in ("127.0.0.1", "::1")]
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name("kube-apiserver"))
-        .issuer_name(ca.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + VALID)
-        .add_extension(
-            x509.SubjectAlternativeName(
-                [
-                    x509.DNSName("localhost"),
-                    x509.DNSName("kubernetes"),
-                    x509.DNSName("kubernetes.default.svc"),
-                    x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-                    x509.IPAddress(ipaddress.ip_address("::1")),
-                ]
-            ),
-            critical=False,
-        )
+        builder("kube-apiserver", AUTHORITY, key.public_key())
+        .add_extension(x509.SubjectAlternativeName([*names, *addresses]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([oid.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(authority, critical=False)
         .sign(ca_key, hashes.SHA256())
     )
     found = Certificates(folder / "ca.crt", folder / "apiserver.crt", folder / "apiserver.key")
-    write_private(found.authority, ca.public_bytes(serialization.Encoding.PEM))
-    write_private(found.certificate, certificate.public_bytes(serialization.Encoding.PEM))
-    write_private(
-        found.key,
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
-    )
+    pem = serialization.Encoding.PEM
+    write_private(found.authority, ca.public_bytes(pem))
+    write_private(found.certificate, certificate.public_bytes(pem))
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_private(found.key, private)
     return found
 
 
@@ -162,7 +160,7 @@ def _with_openssl(folder: Path) -> Certificates:
             "-days",
             days,
             "-subj",
-            "/CN=dra-conformance-ca",
+            f"/CN={AUTHORITY}",
             "-extensions",
             "ca",
         ],

@@ -7,27 +7,31 @@ folder to whoever gave it.
 from __future__ import annotations
 
 import base64
-import importlib
-import importlib.util
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import yaml
 
 from dra_api.clock import Clock, RealClock
-from dra_conformance.control_plane.embedded import certificates
+from dra_conformance.control_plane.embedded import certificates, resource
 from dra_conformance.control_plane.embedded.auth import ADMIN
 from dra_conformance.control_plane.embedded.http_door import HttpDoor
 from dra_conformance.control_plane.embedded.inprocess import InProcessTransport
 from dra_conformance.control_plane.embedded.server import ApiServer
 from dra_conformance.control_plane.embedded.strategy import User
 
+SERVE_ALL: Mapping[str, str | bool] = {"api/all": True}
+
 
 class EmbeddedControlPlane:
     """A Kubernetes API server emulation in this process.
 
     `kubernetes_version` is "1.34", "1.35", "1.36" or "1.37"; `directory` gets the kubeconfig and certificates; `https`
-    False leaves the HTTPS door shut (then there is no kubeconfig and no url).
+    False leaves the HTTPS door shut (then there is no kubeconfig and no url). `feature_gates` override the release's
+    defaults; `runtime_config` is kube-apiserver's flag for resource.k8s.io (unlike there, the default serves every
+    version of the release). `node_restriction` holds node identities to their own slices.
+
+    Raises ValueError for a release without definitions, FeatureGateError for a gate that the release does not have.
     """
 
     name = "embedded-control-plane"
@@ -41,16 +45,23 @@ class EmbeddedControlPlane:
         clock: Clock | None = None,
         seed: int | None = None,
         https: bool = True,
+        runtime_config: Mapping[str, str | bool] | None = None,
+        node_restriction: bool = True,
     ) -> None:
         self._directory = directory
         self._https = https
         self.server = ApiServer(
             kubernetes_version=kubernetes_version,
-            feature_gates=feature_gates,
+            feature_gates=resource.feature_gates(kubernetes_version, feature_gates),
             clock=clock or RealClock(),
             seed=seed,
         )
-        _register_dra(self.server)
+        resource.register(
+            self.server.resources,
+            kubernetes_version=self.server.kubernetes_version,
+            runtime_config=SERVE_ALL if runtime_config is None else runtime_config,
+            node_restriction=node_restriction,
+        )
         self._door: HttpDoor | None = None
         self._transports: list[InProcessTransport] = []
         self._running = False
@@ -146,12 +157,3 @@ class EmbeddedControlPlane:
         }
         certificates.write_private(path, yaml.safe_dump(config).encode())
         return path
-
-
-def _register_dra(server: ApiServer) -> None:
-    """Add resource.k8s.io, whose storage rules are a package of their own."""
-    package = "dra_conformance.control_plane.embedded.resource"
-    if importlib.util.find_spec(package) is not None:
-        module = importlib.import_module(package)
-        if hasattr(module, "register"):
-            module.register(server)

@@ -39,6 +39,12 @@ NAMESPACE_USER = User(
     groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups),
 )
 
+ACCOUNT_AGENT = "kube-controller-manager/service-account-controller"
+ACCOUNT_USER = User(
+    "system:serviceaccount:kube-system:service-account-controller",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups),
+)
+
 
 class Housekeeper:
     """Garbage collector and namespace controller in one thread."""
@@ -99,6 +105,8 @@ class Housekeeper:
                 task = "crd"
             elif FOREGROUND in meta.get("finalizers", ()) or ORPHAN in meta.get("finalizers", ()):
                 task = "finalizer"
+        elif kind == NAMESPACES and event.type == "ADDED":
+            task = "account"
         if (
             not task
             and meta.get("ownerReferences")
@@ -144,6 +152,8 @@ class Housekeeper:
             try:
                 if task == "deleted":
                     self._owner_gone(kind, key, uid)
+                elif task == "account":
+                    self._default_account(key[1])
                 elif task == "namespace":
                     self._empty_namespace(key[1])
                 elif task == "crd":
@@ -154,7 +164,7 @@ class Housekeeper:
                     self._check_owners(kind, key)
             except StatusError as error:
                 # Someone else changed or removed the object meanwhile: the commit that did so queued what is left.
-                if error.reason not in ("NotFound", "Conflict"):
+                if error.reason not in ("NotFound", "Conflict", "AlreadyExists"):
                     self._refused(kind, key, error)
 
     def _refused(self, kind: TypeKey, key: Key, error: StatusError) -> None:
@@ -314,6 +324,18 @@ class Housekeeper:
             self._drop_finalizer(CRDS, key, CRD_FINALIZER)
 
     # --- namespaces --------------------------------------------------------------------------------------------
+
+    def _default_account(self, namespace: str) -> None:
+        """Every namespace has the service account `default` (the service account controller's work)."""
+        resource = self._core.resources.find("", "serviceaccounts")
+        if resource is None or self._core.store.get(resource.storage_key, (namespace, "default")) is not None:
+            return
+        info = RequestInfo("create", "", "", "v1", namespace, "serviceaccounts")
+        request = Request("POST", "", headers={"user-agent": ACCOUNT_AGENT}, user=ACCOUNT_USER)
+        account: Obj = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        self._writer.create_object(
+            resource, info, self._core.context(request, info), account, manager="kube-controller-manager"
+        )
 
     def _empty_namespace(self, name: str) -> None:
         record = self._core.store.get(NAMESPACES, ("", name))

@@ -64,11 +64,12 @@ class Application:
         try:
             answer = await self._serve(request)
         except ConnectionDroppedError:
-            # An application that returns without an answer makes uvicorn send a 500; a broken transport does not.
-            transport = scope.get("extensions", {}).get("dra.transport")
-            if transport is not None:
-                transport.abort()
-            raise
+            # ASGI has no way to hang up; uvicorn's `send` is a method of the cycle that holds the transport.
+            transport = getattr(getattr(send, "__self__", None), "transport", None)
+            if transport is None:
+                raise
+            transport.abort()
+            return
         if isinstance(answer, Response):
             await _respond(send, answer)
         else:

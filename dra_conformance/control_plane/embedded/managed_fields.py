@@ -464,7 +464,7 @@ def apply(
     last = managers.get(who)
     claimed = _reset(to_field_set(config, node), resource, subresource)
     _check_unique(config, node, ())
-    merged = _merge(live, config, node)
+    merged: Obj = _merge(live, config, node)
     if last is not None and last.fields:
         keep = _closure(claimed)
         for other, entry in managers.items():

@@ -61,7 +61,8 @@ def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
     if kind == JSON_PATCH:
         return _json_patch(obj, change)
     if kind == MERGE:
-        return merge(obj, change)
+        merged: Obj = merge(obj, change)
+        return merged
     return strategic(obj, orjson.loads(orjson.dumps(change)), node)
 
 
@@ -103,7 +104,8 @@ def strategic(current: Obj, change: Obj, node: Node | None) -> Obj:
     """Strategic merge of an object."""
     directive = change.pop(_DIRECTIVE, None)
     if directive == "replace":
-        return _without_directives(change)
+        replaced: Obj = _without_directives(change)
+        return replaced
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):

@@ -94,7 +94,9 @@ class PodStrategy(BaseStrategy):
         return problems
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Each door changes its own half; the QoS class stays."""
+        """Each door changes its own half; the QoS class stays. Binding writes both halves itself."""
+        if ctx.subresource == "binding":
+            return
         if ctx.subresource == "status":
             new["spec"] = old["spec"]
             for field in ("deletionTimestamp", "ownerReferences"):

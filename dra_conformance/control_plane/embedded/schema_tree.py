@@ -142,7 +142,7 @@ class Node:
     @cached_property
     def atomic(self) -> bool:
         """True for maps and structs that have one owner as a whole."""
-        return self._extension("x-kubernetes-map-type") == "atomic"
+        return bool(self._extension("x-kubernetes-map-type") == "atomic")
 
     @cached_property
     def merge_key(self) -> str:

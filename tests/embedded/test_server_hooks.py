@@ -1,0 +1,103 @@
+"""What tests and seats hook into: faults, write observers, counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import AdvanceableClock
+from dra_api.objects import CONFIG_MAPS, PODS
+from dra_api.transport import HttpTransport, TransportError
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.control_plane.embedded.faults import Fault
+from dra_conformance.control_plane.embedded.request import Request, RequestInfo
+from dra_conformance.control_plane.embedded.status import StatusError
+
+Obj = dict[str, Any]
+BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
+
+
+def test_a_fault_answers_instead(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    def hook(info: RequestInfo, request: Request) -> Fault | None:
+        if (info.verb, info.resource) == ("create", "configmaps"):
+            return Fault(error=StatusError(503, "ServiceUnavailable", "out of order"))
+        return None
+
+    remove = plane.server.faults.add(hook)
+    with pytest.raises(ApiError, match="out of order"):
+        client.create(CONFIG_MAPS, BODY)
+    assert client.list(CONFIG_MAPS).items == []
+    remove()
+    client.create(CONFIG_MAPS, BODY)
+
+
+def test_a_fault_hangs_up(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    plane.server.faults.add(lambda info, request: Fault(drop=True))
+    with pytest.raises(TransportError):
+        client.list(PODS)
+
+
+def test_a_fault_hangs_up_over_https(https_plane: EmbeddedControlPlane) -> None:
+    transport = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
+    https_plane.server.faults.add(lambda info, request: Fault(drop=True))
+    with pytest.raises(TransportError):
+        transport.request("GET", "/api/v1/pods")
+    transport.close()
+
+
+def test_a_fault_delays_in_the_clocks_time(
+    plane: EmbeddedControlPlane, client: KubeClient, clock: AdvanceableClock
+) -> None:
+    before = clock.monotonic()
+    plane.server.faults.add(lambda info, request: Fault(delay_s=0.05))
+    client.list(PODS)
+    assert clock.monotonic() - before >= 0.05
+
+
+def test_writes_are_observed_in_order(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    seen: list[tuple[str, str, str, str, str]] = []
+    plane.server.on_write(
+        lambda verb, resource, obj, user, agent: seen.append(
+            (verb, resource.plural, obj["metadata"]["name"], user.name, agent)
+        )
+    )
+    client.create(CONFIG_MAPS, BODY)
+    client.patch(CONFIG_MAPS, "a", {"data": {"x": "1"}}, "default")
+    client.patch(CONFIG_MAPS, "a", {"data": {"x": "1"}}, "default")
+    client.delete(CONFIG_MAPS, "a", "default")
+    mine = [entry for entry in seen if entry[4] == "tester/1"]
+    assert mine == [(verb, "configmaps", "a", "kubernetes-admin", "tester/1") for verb in ("create", "patch", "delete")]
+
+
+def test_requests_are_counted(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    plane.server.reset_counts()
+    client.list(CONFIG_MAPS)
+    client.create(CONFIG_MAPS, BODY)
+    assert plane.server.counts() == {("list", "configmaps"): 1, ("create", "configmaps"): 1}
+
+
+@pytest.mark.parametrize("version", ["1.34", "1.35", "1.36", "1.37"])
+def test_every_release_starts(tmp_path: Any, version: str) -> None:
+    with EmbeddedControlPlane(directory=tmp_path, kubernetes_version=version, https=False) as plane:
+        assert plane.server.call("GET", "/version")["minor"] == version.split(".")[1]
+        assert plane.server.call("GET", "/apis/resource.k8s.io")["preferredVersion"]["version"] == "v1"
+
+
+def test_an_unknown_release_is_refused(tmp_path: Any) -> None:
+    with pytest.raises(ValueError, match=r"1\.20"):
+        EmbeddedControlPlane(directory=tmp_path, kubernetes_version="1.20")
+
+
+def test_stop_is_idempotent_and_leaves_no_thread(tmp_path: Any) -> None:
+    import threading
+
+    before = set(threading.enumerate())
+    plane = EmbeddedControlPlane(directory=tmp_path / "x")
+    plane.start()
+    stream = plane.transport().stream("/api/v1/pods", query=[("watch", "true")])
+    plane.stop()
+    plane.stop()
+    assert list(stream) == []  # type: ignore[arg-type]
+    assert set(threading.enumerate()) <= before
