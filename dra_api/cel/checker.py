@@ -374,11 +374,9 @@ class _Checker:
             return
         if len(expr.args) != 1 or not isinstance(expr.args[0], ListExpr):
             return
-        items = expr.args[0].elements
-        problem = check_format(template.value, [self.types[item.id] for item in items])
+        problem = check_format(template.value, expr.args[0].elements, self.types)
         if problem is not None:
-            index, text = problem
-            self.error(expr if index is None else items[index], text)
+            self.error(problem[0] or expr, problem[1])
 
     def element(self, expr: Expr, optional: bool) -> tuple[Expr, Type]:
         type_ = self.types[expr.id]

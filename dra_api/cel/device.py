@@ -197,12 +197,22 @@ class Selector:
         raise CelRuntimeError(_not_bool(value))
 
 
+_GO_NAMES: Final = {
+    "kubernetes.Semver": "'Semver'",
+    "kubernetes.Quantity": "'Quantity'",
+    "list": "list",
+    "map": "map",
+    "double": "Double",
+    "bytes": "Bytes",
+}
+
+
 def _not_bool(value: Any) -> str:
     name = type_value(value).name
     detail = {
         "string": "unsupported native conversion from string to 'bool'",
         "int": "unsupported type conversion from 'int' to bool",
-    }.get(name, f"type conversion error from '{name}' to 'bool'")
+    }.get(name, f"type conversion error from {_GO_NAMES.get(name, repr(name))} to 'bool'")
     return f"CEL result of type {name} could not be converted to bool: {detail}"
 
 

@@ -57,10 +57,12 @@ def add(left: Any, right: Any) -> Any:
         return [*left, *right]
     if kind is Uint and other is Uint:
         return _checked_uint(int(left) + int(right))
-    if kind is Duration and other in (Duration, Timestamp):
-        return other(left.nanos + right.nanos)
+    if kind is Duration and other is Duration:
+        return Duration(left.nanos + right.nanos)
+    if kind is Duration and other is Timestamp:
+        return Timestamp(left.nanos + right.nanos, right.offset)
     if kind is Timestamp and other is Duration:
-        return Timestamp(left.nanos + right.nanos)
+        return Timestamp(left.nanos + right.nanos, left.offset)
     raise no_overload()
 
 
@@ -75,7 +77,7 @@ def subtract(left: Any, right: Any) -> Any:
     if kind is Duration and other is Duration:
         return Duration(left.nanos - right.nanos)
     if kind is Timestamp and other is Duration:
-        return Timestamp(left.nanos - right.nanos)
+        return Timestamp(left.nanos - right.nanos, left.offset)
     if kind is Timestamp and other is Timestamp:
         return Duration(left.nanos - right.nanos)
     raise no_overload()
@@ -213,7 +215,7 @@ def explain(error: CelRuntimeError, function: str, args: tuple[Any, ...]) -> Cel
     if traits is not None:
         known = args[0].__class__ in traits or args[0].__class__ in _RECEIVERS
         return error if known else CelRuntimeError(f"no such overload: {function}")
-    if function in OPERATORS or function in ("contains", "endsWith", "startsWith", "matches"):
+    if function in OPERATORS or function in ("contains", "endsWith", "startsWith", "matches", "containsIP"):
         return error
     names = ", ".join(type_value(arg).name for arg in args)
     return CelRuntimeError(f"no such overload: {function}({names})")
@@ -273,16 +275,17 @@ def parse_timestamp(text: str) -> Timestamp:
     except ValueError:
         raise _convert_error(text, "google.protobuf.Timestamp") from None
     seconds = int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
-    zone = found[8]
+    zone, offset = found[8], 0
     if zone != "Z":
         hours, minutes = int(zone[1:3]), int(zone[4:6])
         if hours > 24 or minutes > 60:
             raise _convert_error(text, "google.protobuf.Timestamp")
-        seconds -= (hours * 3600 + minutes * 60) * (1 if zone[0] == "+" else -1)
+        offset = (hours * 60 + minutes) * (1 if zone[0] == "+" else -1)
+        seconds -= offset * 60
     nanos = seconds * 10**9 + int((found[7] or "0")[:9].ljust(9, "0"))
     if not MIN_TIMESTAMP <= nanos <= MAX_TIMESTAMP:
         raise CelRuntimeError("timestamp overflow")
-    return Timestamp(nanos)
+    return Timestamp(nanos, offset)
 
 
 def _convert_error(value: Any, target: str) -> CelRuntimeError:
@@ -433,7 +436,7 @@ def to_duration(value: Any) -> Duration:
 def to_timestamp(value: Any) -> Timestamp:
     kind = value.__class__
     if kind is Timestamp:
-        return Timestamp(value.nanos)
+        return Timestamp(value.nanos, value.offset)
     if kind is str:
         return parse_timestamp(value)
     if kind is int:

@@ -212,10 +212,12 @@ class _Parser:
     def _logical(self, left: Expr, level: int, function: str) -> Expr:
         """Flatten a chain of one logical operator: short-circuiting makes the tree's shape invisible."""
         symbol = "||" if function == "_||_" else "&&"
-        terms, pos = [left], self._peek().pos
-        while self._take(symbol):
+        terms, places = [left], []
+        while self._peek().kind == symbol:
+            places.append(self._next().pos)
             terms.append(self._expr(level + 1))
-        return Call(self._id(), pos, function, None, terms)
+        # cel-go builds a balanced tree; errors point at the operator that would be its root.
+        return Call(self._id(), places[len(places) // 2], function, None, terms)
 
     def _operand(self) -> Expr:
         token = self._peek()

@@ -660,7 +660,7 @@ def _equality(left: _Plan, right: _Plan, *, negate: bool) -> _Plan:
             frame[_COST] += 1
         else:
             frame[_COST] += charge((a, b), None)
-        return equal(a, b) is not negate
+        return not_equal(a, b) if negate else equal(a, b)
 
     return _Plan(same, known)
 
@@ -683,7 +683,7 @@ def _equals_text(run: Run, text: str, *, swapped: bool, negate: bool) -> Run:
             return (value == text) is not negate
         pair = (text, value) if swapped else (value, text)
         frame[_COST] += charge(pair, None)
-        return equal(*pair) is not negate
+        return not_equal(*pair) if negate else equal(*pair)
 
     return same
 

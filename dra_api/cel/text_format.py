@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .ast import Expr, ListExpr, MapExpr, children
 from .errors import CelRuntimeError
 from .operators import to_string
 from .types import Kind, Type
@@ -56,26 +57,36 @@ def format_text(template: str, args: list[Any]) -> str:
     return "".join(out)
 
 
-def check_format(template: str, types: list[Type]) -> tuple[int | None, str] | None:
+def check_format(template: str, args: list[Expr], types: Mapping[int, Type]) -> tuple[Expr | None, str] | None:
     """Static check of a constant template against the types of its arguments.
 
-    Returns None, or the index of the argument that is wrong (None: the call as a whole) and the message.
+    Returns None, or the expression that is wrong (None: the call as a whole) and the message.
     """
     used = 0
     try:
-        for piece in _pieces(template, len(types)):
+        for piece in _pieces(template, len(args)):
             if not piece.clause:
                 continue
-            kind = types[used].kind
-            allowed = _STATIC[piece.clause]
-            if kind is not Kind.DYN and kind not in allowed[0]:
-                return used, f"error during formatting: {allowed[1]}, was given {types[used].name}"
+            kinds, text = _STATIC[piece.clause]
+            odd = _misfit(args[used], kinds, types, deep=piece.clause == "s")
+            if odd is not None:
+                return odd, f"error during formatting: {text}, was given {types[odd.id].name}"
             used += 1
     except CelRuntimeError as err:
         return None, err.message
-    if len(types) > used:
-        return None, f"too many arguments supplied to string.format (expected {used}, got {len(types)})"
+    if len(args) > used:
+        return None, f"too many arguments supplied to string.format (expected {used}, got {len(args)})"
     return None
+
+
+def _misfit(expr: Expr, kinds: frozenset[Kind], types: Mapping[int, Type], *, deep: bool) -> Expr | None:
+    """The first expression, looking into literals when ``deep``, whose type the clause does not take."""
+    kind = types[expr.id].kind
+    if kind is not Kind.DYN and kind not in kinds:
+        return expr
+    if not deep or not isinstance(expr, (ListExpr, MapExpr)):
+        return None
+    return next((odd for part in children(expr) if (odd := _misfit(part, kinds, types, deep=True))), None)
 
 
 def _pieces(template: str, count: int) -> Iterator[_Piece]:

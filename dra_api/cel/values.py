@@ -13,7 +13,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import SplitResult
@@ -98,9 +98,13 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment in nanoseconds since 1970-01-01T00:00:00Z, years 1 to 9999."""
+    """A moment in nanoseconds since 1970-01-01T00:00:00Z, years 1 to 9999.
+
+    ``offset``, in minutes, is the zone it was written in; it shows in string() and nowhere else.
+    """
 
     nanos: int
+    offset: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         if not MIN_TIMESTAMP <= self.nanos <= MAX_TIMESTAMP:
@@ -113,7 +117,15 @@ class Timestamp:
     def __str__(self) -> str:
         nanos = self.nanos % 10**9
         fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
-        return f"{self.utc():%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + f"{fraction}Z"
+        try:
+            local = self.utc() + timedelta(minutes=self.offset)
+        except OverflowError:
+            raise CelRuntimeError("timestamp overflow") from None
+        zone = "Z"
+        if self.offset:
+            hours, minutes = divmod(abs(self.offset), 60)
+            zone = f"{'-' if self.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+        return f"{local:%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + fraction + zone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
