@@ -195,8 +195,8 @@ class Allocator:
     ) -> tuple[list[Task], list[list[int]], tuple[int, ...]] | None:
         """The first choice of alternatives, in order of preference, with devices for all of it.
 
-        Requests without a choice are always in; those with one join from first to last, so that a start that cannot
-        work is left at once with everything that would follow it.
+        Choices are made from the first request to the last, and a beginning that cannot work, given what the rest
+        needs at least, is left at once with everything that would follow it.
         """
         for numbers in self._prefixes(problem, options, ()):
             tasks = [alternatives[number].task for alternatives, number in zip(options, numbers, strict=True)]
@@ -215,18 +215,24 @@ class Allocator:
         if position == len(options):
             yield chosen
             return
-        last = not any(len(alternatives) > 1 for alternatives in options[position + 1 :])
-        for number in range(len(options[position])):
+        tried: list[Task] = []
+        for number, option in enumerate(options[position]):
             attempt = (*chosen, number)
-            if not last:
-                tasks = [
-                    alternatives[attempt[at] if at < len(attempt) else 0].task
-                    for at, alternatives in enumerate(options)
-                    if at < len(attempt) or len(alternatives) == 1
-                ]
-                if self._solve(problem, tasks) is None:
-                    continue
-            yield from self._prefixes(problem, options, attempt)
+            if any(option.task.like(before) for before in tried):
+                continue
+            tried.append(option.task)
+            if self._solve(problem, self._start(problem, options, attempt)) is not None:
+                yield from self._prefixes(problem, options, attempt)
+
+    @staticmethod
+    def _start(problem: Problem, options: list[list[Option]], chosen: tuple[int, ...]) -> list[Task]:
+        """The tasks of a beginning: what is chosen, and of each later request what all its alternatives need."""
+        tasks = [alternatives[number].task for alternatives, number in zip(options, chosen, strict=False)]
+        for alternatives in options[len(chosen) :]:
+            common = alternatives[0].task if len(alternatives) == 1 else least_of(alternatives, problem.inventory)
+            if common is not None:
+                tasks.append(common)
+        return tasks
 
     def _solve(self, problem: Problem, tasks: list[Task]) -> list[list[int]] | None:
         for claim_number in range(len(self.claims)):
@@ -264,6 +270,20 @@ class Allocator:
         except selectors.SelectorError as error:
             return error
         return AllocationError(f"claim {claim.key}: a selector failed")
+
+
+def least_of(alternatives: Sequence[Option], inventory: NodeInventory) -> Task | None:
+    """What every alternative of a request needs at least: the fewest devices of all that any of them may take.
+
+    None where that cannot be told so simply (admin access, shared devices).
+    """
+    tasks = [option.task for option in alternatives]
+    mask = 0
+    for task in tasks:
+        mask |= task.mask
+    if any(task.request.admin_access for task in tasks) or mask & inventory.shareable:
+        return None
+    return Task(tasks[0].claim, tasks[0].request, min(task.count for task in tasks), mask)
 
 
 def exceeds_limit(devices: int) -> bool:
