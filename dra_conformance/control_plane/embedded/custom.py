@@ -189,9 +189,7 @@ class CustomStrategy(BaseStrategy):
         self._validator: Any = jsonschema_rs.Draft202012Validator(translated, validate_formats=True)
         self._has_defaults = b'"default":' in orjson.dumps(schema)
         self._uniques = b"x-kubernetes-list-type" in orjson.dumps(schema)
-        self._rules = b"x-kubernetes-validations" in orjson.dumps(schema)
-        if self._rules:
-            self._cel = SchemaRules(schema)
+        self._cel = SchemaRules(schema) if b"x-kubernetes-validations" in orjson.dumps(schema) else None
 
     def default(self, obj: Obj) -> None:
         """Structural defaults."""
