@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,9 +26,7 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
-from dra_conformance.control_plane.embedded.auth import ADMIN
-from dra_conformance.control_plane.embedded.inprocess import InProcessTransport
-from dra_conformance.control_plane.embedded.server import ApiServer
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from reference_impl.scheduler import Scheduler, SchedulerOptions
 
 CRD = Path(__file__).parents[2] / "fixtures" / "crds" / "bindrequests.yaml"
@@ -37,10 +36,10 @@ NAMESPACE = "ns"
 class SchedulingCluster:
     """An API server with the BindRequest CRD, one namespace, and helpers to write and to wait."""
 
-    def __init__(self, server: ApiServer, *, bind_requests: bool) -> None:
-        self.server = server
+    def __init__(self, plane: EmbeddedControlPlane, *, bind_requests: bool) -> None:
+        self.plane = plane
         self.clock = RealClock()
-        self.client = KubeClient(InProcessTransport(server, ADMIN), user_agent="test")
+        self.client = KubeClient(plane.transport(), user_agent="test")
         if bind_requests:
             self.client.create(CRDS, yaml.safe_load(CRD.read_text()))
         self.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
@@ -123,18 +122,21 @@ def _without_uid(obj: Obj) -> Obj:
 
 
 @contextlib.contextmanager
-def scheduling_cluster(*, bind_requests: bool = True) -> Iterator[SchedulingCluster]:
-    with ApiServer(seed=1) as server:
-        cluster = SchedulingCluster(server, bind_requests=bind_requests)
+def scheduling_cluster(*, bind_requests: bool = True, https: bool = False) -> Iterator[SchedulingCluster]:
+    with tempfile.TemporaryDirectory() as directory:
+        plane = EmbeddedControlPlane(directory=Path(directory), seed=1, https=https)
+        plane.start()
+        cluster = SchedulingCluster(plane, bind_requests=bind_requests)
         try:
             yield cluster
         finally:
             cluster.close()
+            plane.stop()
 
 
 @contextlib.contextmanager
 def running(cluster: SchedulingCluster, **options: object) -> Iterator[Scheduler]:
-    client = KubeClient(InProcessTransport(cluster.server, ADMIN), user_agent="scheduler")
+    client = KubeClient(cluster.plane.transport(), user_agent="scheduler")
     scheduler = Scheduler(client, clock=cluster.clock, options=SchedulerOptions(**options))  # type: ignore[arg-type]
     try:
         scheduler.start()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from scheduling_builders import claim, device_class, gpus, request
@@ -30,6 +34,9 @@ def cluster():
     with scheduling_cluster() as made:
         made.create(device_class())
         yield made
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def ready(cluster: SchedulingCluster, *claims: str, devices: int = 8) -> None:
@@ -403,3 +410,24 @@ def test_many_pods_are_scheduled_without_losing_one(cluster):
     assert len(devices) == 80
     assert cluster.client.list(EVENTS).items
     assert cluster.client.list(RESOURCE_SLICES).items
+
+
+# -- alone -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_scheduler_runs_as_a_program_until_it_is_told_to_stop():
+    with scheduling_cluster(https=True) as cluster:
+        cluster.create(device_class())
+        ready(cluster, "c")
+        options = ["--revision", "documented", "--feature-gates=DynamicResourceAllocation=true"]
+        command = [sys.executable, "-m", "reference_impl", "scheduler", "--kubeconfig", str(cluster.plane.kubeconfig)]
+        with subprocess.Popen([*command, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "scheduler ready\n"
+                cluster.pod("p", "c", schedulerName="kai-scheduler")
+                assert cluster.bind_request_of("p")["metadata"]["labels"]["pod-name"] == "p"
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(timeout=10) == 0
+            finally:
+                process.kill()
