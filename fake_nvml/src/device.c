@@ -692,6 +692,14 @@ EMPTY(nvmlDeviceGetEncoderSessions)
 EMPTY(nvmlDeviceGetFBCSessions)
 EMPTY(nvmlDeviceGetAccountingPids)
 
+/* With confidential computing off, the H200 answered Unknown Error. */
+API nvmlReturn_t nvmlDeviceGetConfComputeGpuCertificate(handle_t device, void *certificate) {
+    fn_handle h;
+    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    if (rc != OK) return rc;
+    return certificate == NULL ? E_INVALID_ARGUMENT : E_UNKNOWN;
+}
+
 /* The black box of the InfoROM has never been flushed. */
 API nvmlReturn_t nvmlDeviceGetLastBBXFlushTime(handle_t device, unsigned long long *timestamp, unsigned long *duration) {
     fn_handle h;

@@ -73,6 +73,7 @@ NVML_TYPES = {
     "nvmlConfComputeSystemState_t": "c_nvmlConfComputeSystemState_t",
     "nvmlConfComputeSystemCaps_t": "c_nvmlConfComputeSystemCaps_t",
     "nvmlConfComputeMemSizeInfo_t": "c_nvmlConfComputeMemSizeInfo_t",
+    "nvmlConfComputeGetKeyRotationThresholdInfo_t": "c_nvmlConfComputeGetKeyRotationThresholdInfo_t",
     "nvmlFBCStats_t": "c_nvmlFBCStats_t",
     "nvmlFanSpeedInfo_t": "c_nvmlFanSpeedInfo_t",
     "nvmlRemappedRowsInfo_v2_t": "c_nvmlRemappedRowsInfo_v2_t",

@@ -46,11 +46,22 @@ nvmlReturn_t mig_resolve(const fn_Gpu *gpu, const fn_handle *h, const fn_GpuInst
     return OK;
 }
 
-const fn_Profile *mig_profile_of(const fn_Gpu *gpu, const fn_GpuInstance *gi) {
-    for (unsigned int i = 0; i < MAX_PROFILES; i++)
-        if (gpu->profiles[i].present && gpu->profiles[i].id == gi->profile) return &gpu->profiles[i];
+/* Numbers from the file are checked before they are used as shifts or indices: a damaged state must not crash a client. */
+static unsigned int span_of(unsigned int start, unsigned int size) {
+    return start < SLICES && size <= SLICES ? (((1u << size) - 1) << start) : (1u << SLICES) - 1;
+}
+
+static const fn_Profile *profile_by_id(const fn_Gpu *gpu, unsigned int id) {
+    for (unsigned int i = 0; i < MAX_PROFILES; i++) {
+        const fn_Profile *p = &gpu->profiles[i];
+        if (p->present && p->id == id && p->size >= 1 && p->size <= SLICES && p->slices >= 1 && p->slices <= SLICES &&
+            p->instances <= SLICES)
+            return p;
+    }
     return NULL;
 }
+
+const fn_Profile *mig_profile_of(const fn_Gpu *gpu, const fn_GpuInstance *gi) { return profile_by_id(gpu, gi->profile); }
 
 void mig_uuid(const fn_Gpu *gpu, unsigned int gi, unsigned int ci, char *out) {
     const uint8_t *b = gpu->mig_uuids[(gi % MAX_GPU_INSTANCES) * MAX_COMPUTE_INSTANCES + ci % MAX_COMPUTE_INSTANCES];
@@ -94,16 +105,10 @@ static nvmlReturn_t mig_instance(const char *function, handle_t handle, enum han
 /* Ids of profiles that other boards have answer differently from ids that no board has (recorded on the H200). */
 static bool known_elsewhere(unsigned int id) { return id == 6 || id == 10; }
 
-static const fn_Profile *profile_by_id(const fn_Gpu *gpu, unsigned int id) {
-    for (unsigned int i = 0; i < MAX_PROFILES; i++)
-        if (gpu->profiles[i].present && gpu->profiles[i].id == id) return &gpu->profiles[i];
-    return NULL;
-}
-
 static unsigned int taken_slices(const fn_Gpu *gpu) {
     unsigned int taken = 0;
     for (unsigned int i = 0; i < MAX_GPU_INSTANCES; i++)
-        if (gpu->instances[i].used) taken |= ((1u << gpu->instances[i].size) - 1) << gpu->instances[i].start;
+        if (gpu->instances[i].used) taken |= span_of(gpu->instances[i].start, gpu->instances[i].size);
     return taken;
 }
 
@@ -124,8 +129,7 @@ static unsigned int compute_slices_used(const fn_Gpu *gpu) {
 }
 
 static bool fits(const fn_Gpu *gpu, const fn_Profile *p, unsigned int start) {
-    unsigned int span = ((1u << p->size) - 1) << start;
-    if (start + p->size > SLICES || (taken_slices(gpu) & span) != 0) return false;
+    if (start >= SLICES || start + p->size > SLICES || (taken_slices(gpu) & span_of(start, p->size)) != 0) return false;
     return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu) + p->slices <= 7;
 }
 
@@ -455,7 +459,7 @@ static unsigned int ci_span(const fn_Profile *gi_profile, unsigned int slices) {
 static unsigned int ci_taken(const fn_GpuInstance *gi) {
     unsigned int taken = 0;
     for (unsigned int i = 0; i < MAX_COMPUTE_INSTANCES; i++)
-        if (gi->compute[i].used) taken |= ((1u << gi->compute[i].size) - 1) << gi->compute[i].start;
+        if (gi->compute[i].used) taken |= span_of(gi->compute[i].start, gi->compute[i].size);
     return taken;
 }
 static bool ci_fits(const fn_GpuInstance *gi, const fn_Profile *p, unsigned int ci_profile, unsigned int start) {
@@ -463,7 +467,7 @@ static bool ci_fits(const fn_GpuInstance *gi, const fn_Profile *p, unsigned int 
     if (ci_capacity(p, ci_profile) == 0 || start % slices != 0) return false;
     if (slices < p->slices && start + slices > p->slices) return false;
     if (slices == p->slices && start != 0) return false;
-    return (ci_taken(gi) & (((1u << span) - 1) << start)) == 0;
+    return (ci_taken(gi) & span_of(start, span)) == 0;
 }
 static bool ci_choose(const fn_GpuInstance *gi, const fn_Profile *p, unsigned int ci_profile, unsigned int *start) {
     for (unsigned int at = 0; at < p->slices; at++)
@@ -611,7 +615,7 @@ static nvmlReturn_t create_compute_instance(const char *function, handle_t handl
             if (live->instances[i].used && live->instances[i].compute[j].used)
                 indices |= 1u << (live->instances[i].compute[j].mig_index & 31);
     unsigned int index = 0;
-    while (indices >> index & 1) index++;
+    while (index < 31 && (indices >> index & 1) != 0) index++;
     fn_ComputeInstance *slot = &gi->compute[ci];
     slot->used = 1;
     slot->serial = ++txn.state->next_serial;

@@ -591,6 +591,14 @@ _Static_assert(offsetof(nvmlConfComputeMemSizeInfo_t, protectedMemSizeKib) == 0,
 _Static_assert(offsetof(nvmlConfComputeMemSizeInfo_t, unprotectedMemSizeKib) == 8, "nvmlConfComputeMemSizeInfo_t.unprotectedMemSizeKib");
 
 typedef struct {
+    unsigned int version;
+    unsigned long long attackerAdvantage;
+} nvmlConfComputeGetKeyRotationThresholdInfo_t;
+_Static_assert(sizeof(nvmlConfComputeGetKeyRotationThresholdInfo_t) == 16, "nvmlConfComputeGetKeyRotationThresholdInfo_t");
+_Static_assert(offsetof(nvmlConfComputeGetKeyRotationThresholdInfo_t, version) == 0, "nvmlConfComputeGetKeyRotationThresholdInfo_t.version");
+_Static_assert(offsetof(nvmlConfComputeGetKeyRotationThresholdInfo_t, attackerAdvantage) == 8, "nvmlConfComputeGetKeyRotationThresholdInfo_t.attackerAdvantage");
+
+typedef struct {
     unsigned int sessionsCount;
     unsigned int averageFPS;
     unsigned int averageLatency;

@@ -18,7 +18,6 @@ API nvmlReturn_t nvmlDeviceGetBridgeChipInfo(void) { return fn_stub(__func__, 0)
 API nvmlReturn_t nvmlDeviceGetClkMonStatus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetClockOffsets(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetConfComputeGpuAttestationReport(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetConfComputeGpuCertificate(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetCoolerInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetCreatableVgpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetDetailedEccErrors(void) { return fn_stub(__func__, 0); }
@@ -161,7 +160,6 @@ API nvmlReturn_t nvmlSystemEventSetCreate(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemEventSetFree(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemEventSetWait(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemGetCPER_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlSystemGetConfComputeKeyRotationThresholdInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemGetConfComputeSettings(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemRegisterEvents(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemSetConfComputeGpusReadyState(void) { return fn_stub(__func__, 0); }

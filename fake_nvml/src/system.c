@@ -126,6 +126,15 @@ API nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_
     caps->gpusCaps = 1; /* as the H200 answered with the feature off */
     return OK;
 }
+/* The limit of confidential computing's key rotation, as the H200 answered with the feature off. */
+API nvmlReturn_t nvmlSystemGetConfComputeKeyRotationThresholdInfo(nvmlConfComputeGetKeyRotationThresholdInfo_t *info) {
+    nvmlReturn_t rc = fn_enter(__func__);
+    if (rc != OK) return rc;
+    if (info == NULL) return E_INVALID_ARGUMENT;
+    if (info->version != VERSION(nvmlConfComputeGetKeyRotationThresholdInfo_t, 1)) return E_VERSION_MISMATCH;
+    info->attackerAdvantage = 60;
+    return OK;
+}
 
 /* ---- devices ---- */
 

@@ -34,11 +34,9 @@ OWN = {"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"}
 
 #: Recorded, and not answered by the fake as that GPU did. To shrink; each with its reason.
 NOT_YET = {
-    "nvmlDeviceGetConfComputeGpuCertificate": "confidential computing is not modelled (recorded: Unknown Error)",
     "nvmlDeviceGetGridLicensableFeatures": "vGPU licensing is not modelled",
     "nvmlDeviceGetGridLicensableFeatures_v4": "vGPU licensing is not modelled",
     "nvmlGetVgpuVersion": "vGPU is not modelled",
-    "nvmlSystemGetConfComputeKeyRotationThresholdInfo": "confidential computing is not modelled",
     "nvmlDeviceGetViolationStatus": "two counters are live; compared in test_violation_status",
     "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls; compared apart",
 }

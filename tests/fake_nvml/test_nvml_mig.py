@@ -123,14 +123,14 @@ def test_a_board_without_mig(make_node: Make, nvml: Load) -> None:
     node.set(0, "mig_mode_current", "N/A")
     lib = nvml(node)
     handle = lib.nvmlDeviceGetHandleByIndex(0)
-    for call in (
-        lambda: lib.nvmlDeviceGetMigMode(handle),
-        lambda: lib.nvmlDeviceSetMigMode(handle, 1),
-        lambda: lib.nvmlDeviceGetGpuInstanceProfileInfo(handle, 0),
-        lambda: lib.nvmlDeviceGetMigDeviceHandleByIndex(handle, 0),
+    for name, arguments in (
+        ("nvmlDeviceGetMigMode", ()),
+        ("nvmlDeviceSetMigMode", (1,)),
+        ("nvmlDeviceGetGpuInstanceProfileInfo", (0,)),
+        ("nvmlDeviceGetMigDeviceHandleByIndex", (0,)),
     ):
         with pytest.raises(lib.NVMLError_NotSupported):
-            call()
+            getattr(lib, name)(handle, *arguments)
     assert lib.nvmlDeviceGetMaxMigDeviceCount(handle) == 0
 
 
