@@ -19,7 +19,20 @@ from .errors import CelCompileError, CelRuntimeError, CostExceeded
 from .operators import CONVERSIONS, explain
 from .patterns import compile_pattern
 from .qualify import ABSENT, key_text, qualify, qualify_if_present
-from .values import NONE, Duration, Optional, Timestamp, TypeValue, Uint, equal, find_key, from_key, no_overload, to_key
+from .values import (
+    NONE,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    Uint,
+    equal,
+    find_key,
+    from_key,
+    no_overload,
+    not_equal,
+    to_key,
+)
 
 __all__ = ["Implementations", "Program", "plan"]
 

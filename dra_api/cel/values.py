@@ -43,6 +43,7 @@ __all__ = [
     "find_key",
     "from_key",
     "no_overload",
+    "not_equal",
     "size_of",
     "to_key",
     "type_value",
@@ -268,6 +269,14 @@ def equal(left: Any, right: Any) -> bool:
             return False
         return not left.present or equal(left.value, right.value)
     return False
+
+
+def not_equal(left: Any, right: Any) -> bool:
+    """CEL's ``!=``: true also for values that refuse to be compared (cel-go interpretable.go evalNe)."""
+    try:
+        return not equal(left, right)
+    except CelRuntimeError:
+        return True
 
 
 def _equal_lists(left: Any, right: Any) -> bool:
