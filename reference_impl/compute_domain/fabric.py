@@ -8,8 +8,6 @@ Source: cmd/compute-domain-kubelet-plugin nvlib.go at 95932046; rules NV-016, NV
 from __future__ import annotations
 
 import ctypes
-import os
-import stat
 import uuid
 from pathlib import Path
 from typing import Any
@@ -84,23 +82,6 @@ class Channels:
 
     def node(self, number: int, major: int | None) -> Obj:
         """One channel's device node."""
-        self.make(number, major)
-        return self._root.node(f"{CHANNEL_DRIVER}/channel{number}", major=major, minor=number, file_mode=_FILE_MODE)
-
-    def make(self, number: int, major: int | None) -> None:
-        """Make the channel's file where the driver root has a /dev of its own: a plain file where nodes need root.
-
-        On the machine's own /dev nothing is made: the container runtime makes the node from its numbers.
-        """
-        if self._root.dev == Path("/dev"):
-            return
-        path = self._root.dev / CHANNEL_DRIVER / f"channel{number}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            return
-        try:
-            if major is None:
-                raise PermissionError(f"the major number of {CHANNEL_DRIVER} is not known")
-            os.mknod(path, _FILE_MODE | stat.S_IFCHR, os.makedev(major, number))
-        except OSError:
-            path.touch(mode=_FILE_MODE)
+        name = f"{CHANNEL_DRIVER}/channel{number}"
+        self._root.make_node(name, major=major, minor=number, file_mode=_FILE_MODE)
+        return self._root.node(name, major=major, minor=number, file_mode=_FILE_MODE)

@@ -109,8 +109,26 @@ class DriverRoot:
         return self.numbered_capability(int(match.group(1)))
 
     def numbered_capability(self, minor: int) -> Obj:
-        """The device node of a capability's minor number."""
-        return self.node(f"nvidia-caps/nvidia-cap{minor}", major=self.major("nvidia-caps"), minor=minor)
+        """The device node of a capability's minor number; drivers make these files only when they are needed."""
+        name, major = f"nvidia-caps/nvidia-cap{minor}", self.major("nvidia-caps")
+        self.make_node(name, major=major, minor=minor, file_mode=0o444)
+        return self.node(name, major=major, minor=minor)
+
+    def make_node(self, name: str, *, major: int | None, minor: int, file_mode: int) -> None:
+        """Make a device file where the root has a /dev of its own: a plain file where real ones need root.
+
+        On the machine's own /dev nothing is made: the container runtime makes the node from its numbers.
+        """
+        path = self.dev / name
+        if self.dev == Path("/dev") or path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if major is None:
+                raise PermissionError(f"no major number is known for {name}")
+            os.mknod(path, file_mode | stat.S_IFCHR, os.makedev(major, minor))
+        except OSError:
+            path.touch(mode=file_mode)
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
         """One CDI device node. A real node's own numbers win over `major` and `minor`."""

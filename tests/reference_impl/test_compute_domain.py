@@ -27,6 +27,7 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.rpc import ClaimRef, PrepareResult
+from dra_conformance.kubelet.cdi import validate_spec
 from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, DRIVER, DRIVER_NAMESPACE, FINALIZER
@@ -90,6 +91,7 @@ class Fabric:
 
     def spec(self, ref: ClaimRef) -> Obj:
         parsed: Obj = yaml.safe_load(self.spec_path(ref).read_text())
+        assert validate_spec(parsed) == []
         return parsed
 
     def spec_path(self, ref: ClaimRef) -> Path:
@@ -352,7 +354,9 @@ def test_second_claim_waits_for_the_channel(fabric: Fabric) -> None:
     first, second = fabric.channel("a", uid_of(made)), fabric.channel("b", uid_of(made))
     assert fabric.prepare(first).error == ""
     waiting = Waiting(fabric, second)
-    assert fabric.lab.eventually(lambda: fabric.checkpointed(second) is not None, NODES, timeout=1) or True
+    while fabric.checkpointed(second) is None:
+        waiting._thread.join(0.02)
+    assert waiting.is_waiting
     fabric.unprepare(first)
     assert waiting.answer().error == ""
     assert fabric.label() == uid_of(made)
@@ -415,6 +419,7 @@ def test_daemon_claim(fabric: Fabric) -> None:
     assert mount["containerPath"] == "/imexd"
     assert (Path(mount["hostPath"]) / "imexd.cfg.tmpl").is_file()
     base = yaml.safe_load((fabric.lab.base / "n1/cdi/k8s.compute-domain.nvidia.com-device_base.yaml").read_text())
+    assert validate_spec(base) == []
     assert (base["kind"], base["devices"][0]["name"]) == ("k8s.compute-domain.nvidia.com/device", "all")
     fabric.unprepare(ref)
     assert fabric.label() is None

@@ -15,6 +15,7 @@ from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
 from dra_api.rpc import DRA_VERSIONS, ClaimRef, HealthStatus, RegistrationClient, RpcError
+from dra_conformance.kubelet.cdi import validate_spec
 from reference_impl.kubelet_plugin.discovery import DiscoveryError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from reference_impl.kubelet_plugin.slices import DroppedFieldsError
@@ -141,7 +142,9 @@ def test_prepare_and_unprepare(lab: Bench) -> None:
             (device,) = kubelet.prepare([ref])[ref.uid].devices
             assert device.cdi_device_ids == (f"k8s.gpu.nvidia.com/claim={ref.uid}-gpu-3",)
             assert (device.pool_name, device.device_name, device.request_names) == ("n1", "gpu-3", ("r",))
-            nodes = yaml.safe_load(spec.read_text())["devices"][0]["containerEdits"]["deviceNodes"]
+            document = yaml.safe_load(spec.read_text())
+            assert validate_spec(document) == []
+            nodes = document["devices"][0]["containerEdits"]["deviceNodes"]
             assert [node["path"] for node in nodes] == ["/dev/nvidia3"]
             assert kubelet.unprepare([ref]) == {ref.uid: ""}
             assert not spec.exists()
@@ -196,6 +199,7 @@ def test_static_mig_device_is_published_and_prepared(tmp_path: Path) -> None:
         with lab.kubelet("n1") as kubelet:
             assert kubelet.prepare([ref])[ref.uid].error == ""
         spec = yaml.safe_load((lab.base / f"n1/cdi/k8s.gpu.nvidia.com-claim_{ref.uid}.yaml").read_text())
+        assert validate_spec(spec) == []
         paths = [node["path"] for node in spec["devices"][0]["containerEdits"]["deviceNodes"]]
         assert paths[0] == "/dev/nvidia0"
         assert [path.rstrip("0123456789") for path in paths[1:]] == ["/dev/nvidia-caps/nvidia-cap"] * 2
