@@ -9,6 +9,7 @@ cel-go 0.26 interpreter/runtimecost.go and planner.go with the options Kubernete
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -612,7 +613,7 @@ def _call(name: str, implementation: Callable[..., Any], args: list[_Plan], cost
         first, second = runs
 
         def two(frame: Frame) -> Any:
-            left, right = first(frame), second(frame)
+            left, right = _pair(frame, first, second)
             try:
                 return implementation(left, right)
             except CelRuntimeError as err:
@@ -630,12 +631,23 @@ def _call(name: str, implementation: Callable[..., Any], args: list[_Plan], cost
     return _Plan(many, known)
 
 
+def _pair(frame: Frame, first: Run, second: Run) -> tuple[Any, Any]:
+    """Both operands. The second is evaluated, and paid for, even when the first is an error (cel-go evalBinary)."""
+    try:
+        left = first(frame)
+    except CelRuntimeError:
+        with suppress(CelRuntimeError):
+            second(frame)
+        raise
+    return left, second(frame)
+
+
 def _metered(name: str, implementation: Callable[..., Any], args: list[_Plan], charge: Charge) -> _Plan:
     """A call whose cost depends on its arguments or result."""
     runs = tuple(arg.run for arg in args)
 
     def run(frame: Frame) -> Any:
-        values = tuple([each(frame) for each in runs])
+        values = _pair(frame, *runs) if len(runs) == 2 else tuple([each(frame) for each in runs])
         try:
             result = implementation(*values)
         except CelRuntimeError as err:
@@ -665,7 +677,7 @@ def _equality(left: _Plan, right: _Plan, *, negate: bool) -> _Plan:
 
     def same(frame: Frame) -> bool:
         try:
-            a, b = first(frame), second(frame)
+            a, b = _pair(frame, first, second)
         except CelRuntimeError:
             frame[_COST] += 1
             raise
