@@ -267,13 +267,25 @@ def test_a_recreated_pod_is_not_bound_by_the_old_request(cluster: Cluster) -> No
 
 
 def test_a_terminating_pod_is_refused_before_its_claim_is_written(cluster: Cluster) -> None:
-    cluster.run(binder(cluster))
+    transport = FaultyTransport(cluster.transport)
+    cluster.run(binder(cluster, transport=transport))
     cluster.claim("c1")
     cluster.pod("p", claims={"gpu": "c1"}, finalizers=["example.com/keep"])
     cluster.client.delete(PODS, "p")
     cluster.bind_request("p", allocations={"gpu": cluster.allocation()})
     assert "being deleted" in cluster.phase("p", "Failed")["status"]["reason"]
-    assert not cluster.get(RESOURCE_CLAIMS, "c1").get("status")
+    assert not [path for _, path in transport.writes if "resourceclaims" in path]
+
+
+def test_a_template_claim_of_another_pod_is_refused(cluster: Cluster) -> None:
+    cluster.run(binder(cluster))
+    cluster.pod("p", templates={"gpu": "t"})
+    cluster.claim("p-gpu-abcde")
+    status = {"status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu-abcde"}]}}
+    cluster.client.patch(PODS, "p", status, subresource="status")
+    cluster.bind_request("p", allocations={"gpu": cluster.allocation()})
+    assert "was not made for this pod" in cluster.phase("p", "Failed")["status"]["reason"]
+    assert not cluster.get(RESOURCE_CLAIMS, "p-gpu-abcde").get("status")
 
 
 @pytest.mark.parametrize(("conflicts", "phase"), [(4, "Succeeded"), (99, "Failed")])
