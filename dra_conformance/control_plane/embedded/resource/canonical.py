@@ -51,25 +51,48 @@ class Undefaulted(str):
     __slots__ = ()
 
 
-def prune(value: Any) -> None:
-    """Drop nulls, empty lists, and the empty strings and zero counts that JSON leaves out."""
+# Lists of strings; `requests` is one too, except right under `devices`.
+_STRING_LISTS = frozenset(
+    {"requests", "ips", "values", "validValues", "strings", "versions", "bindingConditions", "bindingFailureConditions"}
+)
+
+
+def prune(value: Any, *, name: str = "", parent: str = "") -> None:
+    """Drop nulls, empty lists, and the empty strings and zero counts that JSON leaves out.
+
+    A null in a list becomes the zero value of its type, as Go decodes it. `name` and `parent` say where `value` is.
+    """
     if isinstance(value, list):
-        for item in value:
-            prune(item)
+        for at, item in enumerate(value):
+            if item is None:
+                value[at] = _zero(name, parent)
+            prune(value[at], name=name, parent=parent)
         return
     if not isinstance(value, dict):
         return
-    for name in list(value):
-        sub = value[name]
+    for key in list(value):
+        sub = value[key]
+        if sub is not None and key in _OPAQUE:
+            continue
         if (
             sub is None
-            or (sub == [] and name not in _LISTS)
-            or (isinstance(sub, str) and not sub and name not in _KEPT and not isinstance(sub, Undefaulted))
-            or (name == "count" and sub == 0 and not isinstance(sub, bool))
+            or (sub == [] and key not in _LISTS)
+            or (isinstance(sub, str) and not sub and key not in _KEPT and not isinstance(sub, Undefaulted))
+            or (key == "count" and sub == 0 and not isinstance(sub, bool))
         ):
-            del value[name]
-        elif name not in _OPAQUE:
-            prune(sub)
+            del value[key]
+        else:
+            prune(sub, name=key, parent=name)
+
+
+def _zero(name: str, parent: str) -> Any:
+    if name == "ints":
+        return 0
+    if name == "bools":
+        return False
+    if name in _STRING_LISTS and not (name == "requests" and parent == "devices"):
+        return ""
+    return {}
 
 
 def same(one: Any, other: Any) -> bool:

@@ -52,7 +52,7 @@ INTERFACE_NAME_MAX = 256
 HARDWARE_ADDRESS_MAX = 128
 IPS_MAX = 16
 
-DeviceKey = tuple[str, str, str, str | None]
+DeviceKey = tuple[str, str, str, str]
 
 
 def results_of(status: Obj) -> list[Obj]:
@@ -62,8 +62,8 @@ def results_of(status: Obj) -> list[Obj]:
 
 
 def device_key(entry: Obj) -> DeviceKey:
-    """What identifies an allocated device or share."""
-    return (entry.get("driver", ""), entry.get("pool", ""), entry.get("device", ""), entry.get("shareID"))
+    """What identifies an allocated device or share; an empty shareID is none."""
+    return (entry.get("driver", ""), entry.get("pool", ""), entry.get("device", ""), entry.get("shareID") or "")
 
 
 def default_status(status: Obj) -> None:
@@ -220,8 +220,8 @@ def _device(device: Obj, path: str, allocated: set[DeviceKey], rules: Rules) -> 
     found = driver_name(key[0], f"{path}.driver")
     found += pool_name(key[1], f"{path}.pool")
     found += label(key[2], f"{path}.device")
-    if key[3] is not None:
-        found += uid(key[3], f"{path}.shareID")
+    if device.get("shareID") is not None:
+        found += uid(device["shareID"], f"{path}.shareID")
     if key not in allocated:
         found.append(invalid(path, _shown(key), "must be an allocated device in the claim"))
     entries = device.get("conditions") or []
@@ -247,4 +247,4 @@ def _network(network: Obj, path: str, rules: Rules) -> list[FieldError]:
 
 def _shown(key: DeviceKey) -> Obj:
     # Messages show Go's internal struct.
-    return {"Driver": key[0], "Pool": key[1], "Device": key[2], "ShareID": key[3] or ""}
+    return {"Driver": key[0], "Pool": key[1], "Device": key[2], "ShareID": key[3]}

@@ -19,6 +19,7 @@ SETS_MAX = 8
 COUNTERS_PER_SET_MAX = 32
 CONSUMPTIONS_MAX = 2
 COUNTERS_PER_CONSUMPTION_MAX = 32
+COMPATIBILITY_GROUPS_MAX = 2
 OLD_SLICE_COUNTERS_MAX = 32
 OLD_DEVICE_COUNTERS_MAX = 32
 OLD_CONSUMED_COUNTERS_MAX = 1024
@@ -92,7 +93,10 @@ def _consumption(entry: Obj, path: str, rules: Rules) -> list[FieldError]:
         found.append(required(f"{path}.counterSet"))
     elif rules.minor >= 35:
         found += label(name, f"{path}.counterSet")
-    return found + _counters(entry, path, COUNTERS_PER_CONSUMPTION_MAX, rules)
+    found += _counters(entry, path, COUNTERS_PER_CONSUMPTION_MAX, rules)
+    groups = entry.get("compatibilityGroups") or []
+    here = f"{path}.compatibilityGroups"
+    return found + unique(groups, here, COMPATIBILITY_GROUPS_MAX, label, key=str, key_field="", rules=rules)
 
 
 def validate_references(device: Obj, path: str, sets: list[Obj]) -> list[FieldError]:

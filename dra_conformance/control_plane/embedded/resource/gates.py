@@ -37,12 +37,23 @@ _TABLE: dict[str, tuple[Gate | None, Gate | None, Gate | None, Gate | None]] = {
     "DRAListTypeAttributes": (_ABSENT, _ABSENT, _OFF, _OFF),
     "DRANodeAllocatableResources": (_ABSENT, _ABSENT, _OFF, _OFF),
     "DRAResourcePoolStatus": (_ABSENT, _ABSENT, _OFF, _OFF),
-    "DRAWorkloadResourceClaims": (_ABSENT, _ABSENT, _OFF, _ON),
+    "DRAWorkloadResourceClaims": (_ABSENT, _ABSENT, _OFF, _OFF),
     "DRADeviceCompatibilityGroups": (_ABSENT, _ABSENT, _ABSENT, _OFF),
     "DRADerivedAttributes": (_ABSENT, _ABSENT, _ABSENT, _OFF),
     "DRAFractionalCapacityRange": (_ABSENT, _ABSENT, _ABSENT, _ON),
     "DRAOptionalNodeOperations": (_ABSENT, _ABSENT, _ABSENT, _OFF),
     "ResourceHealthStatus": (_OFF, _OFF, _ON, _ON),
+    "ResourceHealthStatusMessage": (_ABSENT, _ABSENT, _ON, _ON),
+}
+# Checked since 1.35; the dependency on DynamicResourceAllocation is locked there and left out.
+_DEPENDENCIES = {
+    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
+    "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRAFractionalCapacityRange": ("DRAConsumableCapacity",),
+    "DRAResourceClaimGranularStatusAuthorization": ("DRAResourceClaimDeviceStatus",),
+    "DRAWorkloadResourceClaims": ("GenericWorkload",),
+    "ResourceHealthStatusMessage": ("ResourceHealthStatus",),
 }
 
 
@@ -62,7 +73,8 @@ def known_gates(kubernetes_version: str) -> dict[str, Gate]:
 def feature_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """The gates of a server: the release's defaults with overrides, which may hold gates of other features too.
 
-    Raises FeatureGateError for a DRA gate that the release lacks, or that it locks to the other value.
+    Raises FeatureGateError for a DRA gate that the release lacks, that it locks to the other value, or that depends on
+    one that is off.
     """
     known = known_gates(kubernetes_version)
     found = {name: gate.default for name, gate in known.items()}
@@ -75,4 +87,16 @@ def feature_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None 
                 f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {default}"
             )
         found[name] = value
+    if int(kubernetes_version.removeprefix("v").split(".")[1]) >= 35:
+        _check_dependencies(found)
     return found
+
+
+def _check_dependencies(gates: Mapping[str, bool]) -> None:
+    for name, needed in sorted(_DEPENDENCIES.items()):
+        missing = [gate for gate in needed if not gates.get(gate, False)]
+        if gates.get(name) and missing:
+            raise FeatureGateError(
+                f"{name} is enabled, but depends on features that are disabled: [{', '.join(missing)}]: "
+                f"set {name}=false too, as a real API server demands"
+            )

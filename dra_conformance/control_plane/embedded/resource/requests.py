@@ -94,6 +94,11 @@ def drop_disabled(spec: Obj, old: Obj | None, rules: Rules) -> None:
     if not rules.on("DRAAdminAccess") and not admin_access_in_spec(old):
         for request in requests_of(spec):
             (request.get("exactly") or {}).pop("adminAccess", None)
+    if not rules.on("DRADerivedAttributes") and not _any(
+        old, lambda s: any("derivedAttributes" in r for r in device_requests(s))
+    ):
+        for request in device_requests(spec):
+            request.pop("derivedAttributes", None)
     if not rules.on("DRAConsumableCapacity") and not consumable_capacity_in_spec(old):
         for constraint in (spec.get("devices") or {}).get("constraints") or ():
             constraint.pop("distinctAttribute", None)

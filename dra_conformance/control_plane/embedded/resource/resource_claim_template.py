@@ -32,7 +32,7 @@ class ResourceClaimTemplateStrategy(BaseStrategy):
         default_spec(spec.setdefault("spec", {}))
         meta = spec.get("metadata")
         if meta is not None:
-            for name in [name for name, value in meta.items() if value in (None, "", [], {})]:
+            for name in [name for name, value in meta.items() if value is None or value == ""]:
                 del meta[name]
             if not meta:
                 del spec["metadata"]

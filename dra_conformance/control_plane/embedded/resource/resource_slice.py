@@ -16,6 +16,7 @@ from dra_conformance.control_plane.embedded.resource.checks import driver_name, 
 from dra_conformance.control_plane.embedded.resource.counters import default_counters, validate_counter_sets
 from dra_conformance.control_plane.embedded.resource.devices import NODE_FIELDS, default_device, validate_devices
 from dra_conformance.control_plane.embedded.resource.generation import follow
+from dra_conformance.control_plane.embedded.resource.node_operations import validate_skipped
 from dra_conformance.control_plane.embedded.resource.node_selector import shown_terms, validate_node_selector
 from dra_conformance.control_plane.embedded.resource.rules import Rules
 from dra_conformance.control_plane.embedded.resource.taints import default_taint
@@ -30,6 +31,7 @@ NODE_USER_PREFIX = "system:node:"
 NODE_GROUP = "system:nodes"
 _CHOICES = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
 _TRUE_TEXT = "must be either unset or set to true"
+_NODE_RESOURCES = ("nodeAllocatableResourceMappings", "nodeAllocatableResources")
 _BINDING = ("bindingConditions", "bindingFailureConditions", "bindsToNode")
 
 
@@ -159,6 +161,7 @@ def _spec(spec: Obj, old: Obj | None, rules: Rules) -> list[FieldError]:
             if value != before:
                 found.append(invalid(path, value, "field is immutable"))
     found += _nodes(spec)
+    found += validate_skipped(spec.get("skipNodeOperations") or [], "spec.skipNodeOperations", rules)
     if rules.minor >= 35 and "sharedCounters" in spec and "devices" in spec:
         found.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
     found += validate_devices(spec, old, rules)
@@ -223,11 +226,23 @@ def drop_disabled(spec: Obj, old: Obj | None, rules: Rules) -> None:
     if not rules.on("DRAConsumableCapacity") and not any(_consumable(device) for device in before):
         _drop(devices, "allowMultipleAllocations")
         _drop([entry for device in devices for entry in (device.get("capacity") or {}).values()], "requestPolicy")
-    mapped = any(device.get("nodeAllocatableResourceMappings") for device in before)
-    if not rules.on("DRANodeAllocatableResources") and not mapped:
-        _drop(devices, "nodeAllocatableResourceMappings")
+    if not rules.on("DRANodeAllocatableResources") and not any(d.get(name) for d in before for name in _NODE_RESOURCES):
+        _drop(devices, *_NODE_RESOURCES)
+    _drop_newer(spec, old or {}, devices, before, rules)
     if not rules.on("DRAListTypeAttributes") and not any(has_list(entry) for entry in _attributes(before)):
         _drop(_attributes(devices), *LISTS)
+
+
+def _drop_newer(spec: Obj, old: Obj, devices: list[Obj], before: list[Obj], rules: Rules) -> None:
+    # Fields of 1.37; older releases do not know them and have pruned them already.
+    if not rules.on("DRAOptionalNodeOperations") and not old.get("skipNodeOperations"):
+        spec.pop("skipNodeOperations", None)
+    if not rules.on("DRAPartitionableDevicesType") and "partitionTypeAttribute" not in old:
+        spec.pop("partitionTypeAttribute", None)
+    consumed = [entry for device in devices for entry in device.get("consumesCounters") or ()]
+    grouped = any(e.get("compatibilityGroups") for d in before for e in d.get("consumesCounters") or ())
+    if not rules.on("DRADeviceCompatibilityGroups") and not grouped:
+        _drop(consumed, "compatibilityGroups")
 
 
 def _attributes(devices: list[Obj]) -> list[Obj]:
