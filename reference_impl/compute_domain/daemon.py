@@ -169,6 +169,11 @@ class SimulatedImexDaemons:
         if not is_pod_ready(pod):
             pod = self._run(pod)
         clique_id = self.clique_of(place.node)
+        if (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) != clique_id:
+            # The plugin found the node's clique after the pod was made.
+            patch = {"metadata": {"labels": {CLIQUE_LABEL: clique_id}}}
+            pod = self._client.patch(PODS, name_of(pod), patch, namespace_of(pod))
+            self._informers[PODS].assume(pod)
         if not clique_id:
             return  # the pod's empty label tells the controller (rule NV-152)
         try:

@@ -31,7 +31,7 @@ from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
-from reference_impl.kubelet_plugin.service import DriverService
+from reference_impl.kubelet_plugin.service import DriverService, sockets
 from reference_impl.kubelet_plugin.slices import SlicePublisher, layout
 
 log = logging.getLogger(__name__)
@@ -199,15 +199,7 @@ class ComputeDomainPlugin:
             self.preparer.repair()
             self.membership.start()
             ending.callback(self.membership.stop)
-            self.server = PluginServer(
-                self.service,
-                node.driver_name,
-                node.plugin_socket,
-                node.registration_socket,
-                versions=node.versions,
-                serialize=False,  # an Unprepare must get through while a Prepare waits for it
-                clock=self._clock,
-            )
+            self.server = sockets(self.service, node, clock=self._clock)
             self.server.start()
             ending.callback(self.server.stop)
             self.publisher.start()

@@ -25,7 +25,7 @@ from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
-from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService
+from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
 from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout
 
@@ -101,15 +101,7 @@ class KubeletPlugin:
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
             service = self._service(ending)
-            self._server = PluginServer(
-                service,
-                options.driver_name,
-                options.plugin_socket,
-                options.registration_socket,
-                versions=options.versions,
-                serialize=False,  # as upstream; the node lock orders the claims themselves
-                clock=self._clock,
-            )
+            self._server = sockets(service, options, clock=self._clock)
             self._server.start()
             ending.callback(self._server.stop)
             self.publisher.start()

@@ -12,8 +12,10 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from dra_api.rpc import ClaimRef, DeviceHealth, HealthFeed, PreparedDevice, PrepareResult
+from dra_api.clock import Clock
+from dra_api.rpc import ClaimRef, DeviceHealth, HealthFeed, PluginServer, PreparedDevice, PrepareResult
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,26 @@ class DriverService:
             log.warning("claim %s: %s", reference, error, exc_info=log.isEnabledFor(logging.DEBUG))
             return f"error unpreparing devices for claim {reference}: {error}"
         return ""
+
+
+def sockets(service: DriverService, options: KubeletPluginOptions, *, clock: Clock) -> PluginServer:
+    """A service on the two sockets that the options name, not yet started.
+
+    Calls are not serialized, as upstream: the node lock orders the claims, and an Unprepare must get through while a
+    Prepare waits for it. Raises OptionError for a folder whose sockets' names would be too long.
+    """
+    try:
+        return PluginServer(
+            service,
+            options.driver_name,
+            options.plugin_socket,
+            options.registration_socket,
+            versions=options.versions,
+            serialize=False,
+            clock=clock,
+        )
+    except ValueError as error:
+        raise OptionError(str(error)) from error
 
 
 class HealthyDriverService(DriverService):

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import ApiError, Conflict, Invalid, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, Resource, meta, name_of, owner_reference, uid_of
@@ -181,6 +181,9 @@ class SlicePublisher:
         while (key := self._queue.get()) is not None:
             try:
                 self.sync()
+                self._queue.forget(key)
+            except Invalid as error:  # sending the same again cannot help; the next change may
+                self._on_error(error)
                 self._queue.forget(key)
             except (ApiError, TransportError, OSError) as error:
                 log.log(

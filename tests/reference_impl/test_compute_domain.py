@@ -116,12 +116,13 @@ def fabric(tmp_path: Path) -> Iterator[Fabric]:
 def test_defaults_and_refusals(fabric: Fabric) -> None:
     made = fabric.domain()
     assert made["spec"]["channel"]["allocationMode"] == "Single"
-    for spec in (
+    bad: list[Obj] = [
         {"numNodes": 1},
         {"numNodes": -1, "channel": {"resourceClaimTemplate": {"name": "x"}}},
         {"channel": {"resourceClaimTemplate": {"name": "x"}, "allocationMode": "Some"}},
         {"channel": {"resourceClaimTemplate": {}}},
-    ):
+    ]
+    for spec in bad:
         with pytest.raises(Invalid):
             fabric.client.create(COMPUTE_DOMAINS, {"metadata": {"name": "bad", "namespace": "default"}, "spec": spec})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +12,15 @@ import yaml
 from fabric_bench import Bench, bench
 
 import fake_nvml
-from dra_api.client import KubeClient
+from dra_api.client import Invalid, KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
 from dra_api.rpc import DRA_VERSIONS, ClaimRef, HealthStatus, RegistrationClient, RpcError
 from dra_conformance.kubelet.cdi import validate_spec
 from reference_impl.kubelet_plugin.discovery import DiscoveryError
+from reference_impl.kubelet_plugin.options import OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
-from reference_impl.kubelet_plugin.slices import DroppedFieldsError
+from reference_impl.kubelet_plugin.slices import DroppedFieldsError, SliceContent
 
 
 @pytest.fixture
@@ -273,3 +275,51 @@ def test_no_driver_is_one_clear_error(lab: Bench) -> None:
     with pytest.raises(DiscoveryError, match="NVML cannot be initialised"):
         plugin.start()
     assert not (lab.base / "n1/p/gpu.nvidia.com/dra.sock").exists()
+
+
+def test_socket_name_that_is_too_long_is_one_clear_error(lab: Bench) -> None:
+    with pytest.raises(OptionError, match=r"dra\.sock"):
+        lab.gpu_plugin("n1", plugins_dir=lab.base / ("x" * 120))
+
+
+def test_second_plugin_of_a_node_does_not_hold_the_first_up(lab: Bench) -> None:
+    """A rolling update: both run for a while over one data folder, with sockets of their own."""
+    lab.gpu_plugin("n1")
+    ref = lab.claim("c", "gpu-0")
+    with lab.kubelet("n1") as kubelet:
+        answer = kubelet.prepare([ref])
+    lab.gpu_plugin("n1")
+    with lab.kubelet("n1") as kubelet:
+        assert kubelet.prepare([ref]) == answer
+        other = lab.claim("d", "gpu-0")
+        assert f"already allocated to different claim {ref.uid}" in kubelet.prepare([other])[other.uid].error
+
+
+@pytest.mark.parametrize("version", ["1.34", "1.35", "1.37"])
+def test_other_releases(tmp_path: Path, version: str) -> None:
+    with bench(tmp_path, kubernetes_version=version) as lab:
+        lab.node("n1")
+        lab.gpu_plugin("n1")
+        ref = lab.claim("c", "gpu-0")
+        with lab.kubelet("n1") as kubelet:
+            assert kubelet.prepare([ref])[ref.uid].error == ""
+        assert len(only_slice(lab)["spec"]["devices"]) == 8
+
+
+def test_slice_that_the_server_refuses_is_told_and_not_sent_again(lab: Bench) -> None:
+    plugin = lab.gpu_plugin("n1")
+    told: list[Exception] = []
+    refused = threading.Event()
+
+    def tell(error: Exception) -> None:
+        told.append(error)
+        refused.set()
+
+    plugin.publisher._on_error = tell
+    plugin.publisher.publish([SliceContent(({"name": "Not_A_Label"},))])
+    assert refused.wait(10)
+    assert isinstance(told[0], Invalid)
+    plugin.publish()
+    lab.client.delete(RESOURCE_SLICES, name_of(only_slice(lab)))
+    assert lab.eventually(lambda: len(lab.slices()) == 1, RESOURCE_SLICES)
+    assert len(told) == 1
