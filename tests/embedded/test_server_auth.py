@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from dra_api.client import Forbidden, KubeClient
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CONFIG_MAPS, PODS, Resource
+from dra_api.objects import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.strategy import User
@@ -165,3 +173,48 @@ def test_impersonation_needs_a_right(plane: EmbeddedControlPlane, client: KubeCl
     refused = plane.transport_for("bob").request("GET", "/version", headers=as_jane)
     assert refused.status == 403
     assert 'User "bob" cannot impersonate resource "users"' in json.loads(refused.body)["message"]
+
+
+def slice_of(node: str, name: str) -> Obj:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "d"}]}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def test_nodes_see_and_change_what_is_theirs(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    client.create(RESOURCE_SLICES, slice_of("n2", "theirs"))
+    node = KubeClient(plane.transport_for("system:node:n1", ["system:nodes"]))
+    node.create(RESOURCE_SLICES, slice_of("n1", "mine"))
+    with pytest.raises(Forbidden, match="same NodeName as the requesting node"):
+        node.create(RESOURCE_SLICES, slice_of("n2", "other"))
+    with pytest.raises(Forbidden) as refused:
+        node.delete(RESOURCE_SLICES, "theirs")
+    assert refused.value.message == (
+        'resourceslices.resource.k8s.io "theirs" is forbidden: User "system:node:n1" cannot delete resource '
+        '"resourceslices" in API group "resource.k8s.io" at the cluster scope: no relationship found between node '
+        "'n1' and this object"
+    )
+    with pytest.raises(Forbidden, match="can only list/watch/deletecollection resourceslices with nodeName"):
+        node.list(RESOURCE_SLICES)
+    own = node.list(RESOURCE_SLICES, field_selector="spec.nodeName=n1").items
+    assert [o["metadata"]["name"] for o in own] == ["mine"]
+    node.delete(RESOURCE_SLICES, "mine")
+
+
+def test_nodes_reach_their_pods_and_their_claims(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
+    for name in ("used", "unused"):
+        body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": {"requests": requests}}}
+        client.create(RESOURCE_CLAIMS, body)
+    spec: Obj = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
+    spec["resourceClaims"] = [{"name": "c", "resourceClaimName": "used"}]
+    client.create(PODS, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
+    node = KubeClient(plane.transport_for("system:node:n1", ["system:nodes"]))
+    node.patch(PODS, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
+    assert node.get(RESOURCE_CLAIMS, "used", "default")
+    with pytest.raises(Forbidden):
+        node.get(RESOURCE_CLAIMS, "unused", "default")
+    mirror: Obj = {"metadata": {"name": "m", "namespace": "default"}, "spec": spec}
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    with pytest.raises(Forbidden, match="can not create pods that reference resourceclaims"):
+        node.create(PODS, mirror)

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from dra_conformance.control_plane.embedded.gotext import go_quote
+from dra_conformance.control_plane.embedded.node_authorizer import NodeAuthorizer
 from dra_conformance.control_plane.embedded.request import RequestInfo
 from dra_conformance.control_plane.embedded.status import StatusError, qualified
 from dra_conformance.control_plane.embedded.store import Store
@@ -115,8 +116,8 @@ def impersonated(user: User, headers: Mapping[str, str], rbac: RbacAuthorizer) -
     return User(name, uid=headers.get("impersonate-uid", ""), groups=groups, extra=extra)
 
 
-def denied(user: User, info: RequestInfo) -> StatusError:
-    """The 403 of the authorization filter."""
+def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
+    """The 403 of the authorization filter; `reason` is the authorizer's."""
     who = f"User {go_quote(user.name)} cannot {info.verb} "
     if not info.is_resource:
         text = f"{who}path {go_quote(info.path)}"
@@ -127,6 +128,8 @@ def denied(user: User, info: RequestInfo) -> StatusError:
         text += f" in the namespace {go_quote(info.namespace)}"
     else:
         text += " at the cluster scope"
+    if reason:
+        text += f": {reason}"
     details: Obj = {"kind": info.resource}
     if info.name:
         details["name"] = info.name
@@ -142,15 +145,26 @@ def denied(user: User, info: RequestInfo) -> StatusError:
 
 
 class RbacAuthorizer:
-    """Roles, ClusterRoles and their bindings, read from the store."""
+    """Roles, ClusterRoles and their bindings, read from the store; node identities have an authorizer of their own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._nodes = NodeAuthorizer(store)
 
     def allowed(self, user: User, info: RequestInfo) -> bool:
-        """Whether some bound rule allows it."""
+        """Whether some authorizer allows it."""
+        return self.decide(user, info)[0]
+
+    def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
+        """Ask the Node authorizer, then RBAC."""
         if user.is_master:
-            return True
+            return True, ""
+        allowed, why_not = self._nodes.decide(user, info)
+        if allowed or self._role_allows(user, info):
+            return True, ""
+        return False, why_not
+
+    def _role_allows(self, user: User, info: RequestInfo) -> bool:
         if not info.is_resource:
             return self._path_allowed(user, info)
         if (

@@ -31,6 +31,9 @@ class Authorizer(Protocol):
     def allowed(self, user: User, info: RequestInfo) -> bool:
         """The decision for one request."""
 
+    def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
+        """The decision with the reason of a refusal, which may be empty."""
+
 
 class ValidatingAdmission(Protocol):
     """A check after validation and before the store (webhooks)."""

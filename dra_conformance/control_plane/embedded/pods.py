@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dra_conformance.control_plane.embedded.metadata import LABEL, LABEL_TEXT, SUBDOMAIN, SUBDOMAIN_TEXT, too_long_text
+from dra_conformance.control_plane.embedded.node_authorizer import restrict_pod
 from dra_conformance.control_plane.embedded.resources import Column
 from dra_conformance.control_plane.embedded.status import (
     FieldError,
@@ -127,6 +128,11 @@ class PodStrategy(BaseStrategy):
         if ctx.subresource in ("ephemeralcontainers", "resize"):
             return _container_errors(new["spec"]) + claim_errors(new["spec"])
         return _container_errors(new["spec"]) + _immutability_errors(new["spec"], old["spec"])
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """NodeRestriction."""
+        if not ctx.subresource:
+            restrict_pod(obj, ctx.user, ctx.verb)
 
     def grace_period(self, obj: Obj, options: Obj) -> int:
         """CheckGracefulDelete: seconds that the node agent gets before the pod object goes."""

@@ -63,6 +63,7 @@ class RequestInfo:
     resource: str = ""
     name: str = ""
     subresource: str = ""
+    field_selector: str = ""
 
     @property
     def is_resource(self) -> bool:
@@ -100,4 +101,5 @@ def request_info(request: Request) -> RequestInfo:
             verb = "watch" if request.flag("watch") else "list"
         elif verb == "delete":
             verb = "deletecollection"
-    return RequestInfo(verb, request.path, group, version, namespace, resource, name, subresource)
+    selector = request.param("fieldSelector") if not name else ""
+    return RequestInfo(verb, request.path, group, version, namespace, resource, name, subresource, selector)

@@ -93,10 +93,10 @@ class Reviews:
             )
         else:
             question = RequestInfo(path.get("verb", ""), path.get("path", ""))
-        allowed = self._rbac.allowed(user, question)
+        allowed, why_not = self._rbac.decide(user, question)
         status: Obj = {"allowed": allowed}
         if not allowed:
-            status["reason"] = ""
+            status["reason"] = why_not
         return status
 
     def _rules(self, user: User, namespace: str) -> Obj:

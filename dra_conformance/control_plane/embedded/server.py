@@ -178,8 +178,9 @@ class ApiServer:
             self._count(info)
             if self.faults:
                 self._fault(info, request)
-            if not (request.user.is_master or self.rbac.allowed(request.user, info)):
-                raise denied(request.user, info)
+            allowed, why_not = self.rbac.decide(request.user, info)
+            if not allowed:
+                raise denied(request.user, info, why_not)
             return self._dispatch(request, info)
         except StatusError as error:
             return self._refusal(error)
