@@ -162,11 +162,13 @@ class Informer:
     def assume(self, obj: Obj) -> None:
         """Put an object that a write just returned into the store, so that readers see their own writes.
 
-        An older version than the store has is ignored.
+        An older version than the store has is ignored; so is an object that the watch has already passed without the
+        store holding it, for that one was deleted meanwhile.
         """
         with self._lock:
             held = self._store.get(key_of(obj))
-            if held is None or _version(obj) > _version(held):
+            reached = int(self._version) if self._version.isdecimal() else 0
+            if _version(obj) > (_version(held) if held is not None else reached):
                 self._apply("MODIFIED" if held else "ADDED", obj)
 
     # -- inside ----------------------------------------------------------------------------------------------------
