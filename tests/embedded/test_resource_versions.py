@@ -216,7 +216,7 @@ def test_an_update_through_v1beta1_without_a_change_changes_nothing() -> None:
     assert answer.stored["spec"] == stored["spec"]
 
 
-# --- clocks, generations, canonical forms -------------------------------------------------------------------------------
+# --- clocks, generations, canonical forms ----------------------------------------------------------------------------
 
 
 def test_taints_without_a_time_get_now_on_every_write() -> None:

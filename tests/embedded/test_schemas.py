@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from dra_conformance.control_plane.embedded.decode import TypeMismatchError
@@ -155,3 +159,9 @@ def test_openapi_v3_is_closed_and_tells_kubectl_of_field_validation() -> None:
         "/apis/resource.k8s.io/v1/resourceclaims",
         "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}/status",
     }
+
+
+def test_the_files_are_what_the_generator_writes() -> None:
+    tool = Path(__file__).resolve().parents[2] / "tools/gen_schemas.py"
+    checked = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
