@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
 
 from ..quantity import Quantity, QuantityError
 from ..semver import SemVer, SemVerError
@@ -48,18 +48,27 @@ _DEVICE: Final = object_type("kubernetes.DRADevice")
 _ENTRIES, _DOMAIN, _ID, _DRIVER, _VALUE = 32, 63, 32, 63, 64
 
 
-def _environment(*, allow_multiple: bool, lists: bool) -> Environment:
-    attribute = DYN if lists else ANY
+class _Gates(NamedTuple):
+    """What an environment offers: the allowMultipleAllocations field, includes(), attributes as dyn instead of any."""
+
+    allow_multiple: bool
+    includes: bool
+    lists: bool
+
+
+@cache
+def _environment(gates: _Gates) -> Environment:
+    attribute = DYN if gates.lists else ANY
     fields: dict[str, Type] = {
         "driver": STRING,
         "attributes": map_of(STRING, map_of(STRING, attribute)),
         "capacity": map_of(STRING, map_of(STRING, _QUANTITY)),
     }
-    if allow_multiple:
+    if gates.allow_multiple:
         fields["allowMultipleAllocations"] = BOOL
     return Environment(
         variables={"device": _DEVICE},
-        functions={**BASE_FUNCTIONS, **INCLUDES} if lists else BASE_FUNCTIONS,
+        functions={**BASE_FUNCTIONS, **INCLUDES} if gates.includes else BASE_FUNCTIONS,
         structs={_DEVICE.name: fields},
         macros=frozenset({"cel.bind"}),
     )
@@ -98,7 +107,8 @@ class DeviceView:
 
     ``attributes`` and ``capacity`` have the ResourceSlice form: ``{"model": {"string": "A100"}}`` and
     ``{"memory": {"value": "40Gi"}}``. A name without a domain belongs to the driver's domain (DRA-159). Raises
-    CelRuntimeError for an attribute without a supported value. The inputs are read once and not kept.
+    CelRuntimeError for an attribute without a supported value; a list is one only with ``list_type_attributes``, the
+    gate DRAListTypeAttributes. The inputs are read once and not kept.
     """
 
     __slots__ = ("activation", "driver")
@@ -109,6 +119,8 @@ class DeviceView:
         attributes: Mapping[str, Mapping[str, Any]] | None = None,
         capacity: Mapping[str, Mapping[str, Any]] | None = None,
         allow_multiple_allocations: bool = False,
+        *,
+        list_type_attributes: bool = True,
     ) -> None:
         self.driver = driver
         known = DefaultMap()
@@ -116,7 +128,7 @@ class DeviceView:
             domain, _, key = name.rpartition("/") if "/" in name else (driver, "", name)
             if domain not in known:
                 known[domain] = {}
-            known[domain][key] = _attribute_value(name, attribute)
+            known[domain][key] = _attribute_value(name, attribute, lists=list_type_attributes)
         amounts = DefaultMap()
         for name, amount in (capacity or {}).items():
             domain, _, key = name.rpartition("/") if "/" in name else (driver, "", name)
@@ -140,11 +152,11 @@ def _version(name: str, text: str) -> SemVer:
         raise CelRuntimeError(f"attribute {name}: parse semantic version: {err}") from None
 
 
-def _attribute_value(name: str, attribute: Mapping[str, Any]) -> Any:
+def _attribute_value(name: str, attribute: Mapping[str, Any], *, lists: bool) -> Any:
     for kind in ("ints", "bools", "strings"):
-        if attribute.get(kind) is not None:
+        if lists and attribute.get(kind) is not None:
             return list(attribute[kind])
-    if attribute.get("versions") is not None:
+    if lists and attribute.get("versions") is not None:
         return [_version(name, text) for text in attribute["versions"]]
     for kind in ("int", "bool", "string"):
         if attribute.get(kind) is not None:
@@ -221,18 +233,24 @@ def compile_selector(
     *,
     version: str = "1.36",
     consumable_capacity: bool = True,
-    list_type_attributes: bool | None = None,
+    list_type_attributes: bool = True,
+    stored: bool = False,
 ) -> Selector:
     """Compile a device selector; results are kept in a bounded cache and shared.
 
     ``version`` is the Kubernetes minor release; ``consumable_capacity`` and ``list_type_attributes`` are the feature
-    gates DRAConsumableCapacity (1.34) and DRAListTypeAttributes (1.36, by default on from there). Raises
-    CelCompileError with the text the API server would report (DRA-016). Length and estimated cost are not enforced
-    here: see MAX_LENGTH and Selector.too_complex.
+    gates DRAConsumableCapacity (known from 1.34) and DRAListTypeAttributes (from 1.36). A ``stored`` expression may
+    use what the release knows even when its gate is off, as an unchanged DeviceClass and the scheduler may. Raises
+    CelCompileError with the text the API server would report (DRA-016, DRA-166). Length and estimated cost are not
+    enforced here: see MAX_LENGTH and Selector.too_complex.
     """
     minor = _minor(version)
-    lists = minor >= 36 if list_type_attributes is None else list_type_attributes and minor >= 36
-    return _compile(expression, consumable_capacity and minor >= 34, lists)
+    gates = _Gates(
+        allow_multiple=minor >= 34 and (consumable_capacity or stored),
+        includes=minor >= 36 and (list_type_attributes or stored),
+        lists=minor >= 36 and list_type_attributes,
+    )
+    return _compile(expression, gates)
 
 
 def _minor(version: str) -> int:
@@ -243,14 +261,14 @@ def _minor(version: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _compile(expression: str, allow_multiple: bool, lists: bool) -> Selector:
-    env = _ENVIRONMENTS[allow_multiple, lists]
+def _compile(expression: str, gates: _Gates) -> Selector:
+    env = _environment(gates)
     try:
         checked = compile_checked(expression, env)
     except CelCompileError as err:
         raise CelCompileError(f"compilation failed: {err.message}", err.issues) from None
     output = checked.output
-    if output not in (BOOL, ANY) and not (lists and output == DYN):
+    if output not in (BOOL, ANY) and not (gates.lists and output == DYN):
         raise CelCompileError(f"must evaluate to bool or the unknown type, not {output}")
     program = plan(checked, ("device",), FUNCTIONS)
     cost = estimate(checked, _size_of_path)
@@ -265,10 +283,3 @@ def compile_checked(expression: str, env: Environment) -> Checked:
     except RecursionError:
         issue = Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}")
         raise CelCompileError(f"ERROR: <input>:-1:0: {issue.text}", (issue,)) from None
-
-
-_ENVIRONMENTS: Final = {
-    (allow_multiple, lists): _environment(allow_multiple=allow_multiple, lists=lists)
-    for allow_multiple in (False, True)
-    for lists in (False, True)
-}

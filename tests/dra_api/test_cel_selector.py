@@ -118,6 +118,20 @@ def test_dra_166_allow_multiple_allocations_needs_its_gate() -> None:
         compile_selector("device.allowMultipleAllocations", version="1.33")
 
 
+def test_a_stored_expression_may_use_what_a_gate_hides() -> None:
+    off = {"consumable_capacity": False, "list_type_attributes": False}
+    for expression in ("device.allowMultipleAllocations", f'{HERE}.model.includes("A100")'):
+        refusal(expression, **off)
+        compile_selector(expression, stored=True, consumable_capacity=False, list_type_attributes=False)
+    with pytest.raises(CelCompileError):
+        compile_selector(f"{HERE}.model.includes(1)", version="1.35", stored=True)
+
+
+def test_a_list_needs_its_gate() -> None:
+    with pytest.raises(CelRuntimeError, match="attribute nics: unsupported attribute value"):
+        DeviceView(DRIVER, {"nics": {"strings": ["a"]}}, list_type_attributes=False)
+
+
 def test_dra_167_includes_takes_scalars_and_lists() -> None:
     assert matches(f'{HERE}.nics.includes("b")')
     assert not matches(f'{HERE}.nics.includes("c")')
