@@ -218,3 +218,14 @@ def test_nodes_reach_their_pods_and_their_claims(plane: EmbeddedControlPlane, cl
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     with pytest.raises(Forbidden, match="can not create pods that reference resourceclaims"):
         node.create(PODS, mirror)
+
+
+def test_cluster_admin_is_a_role_that_bindings_can_name(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    binding = {
+        "metadata": {"name": "jane-rules"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "name": "jane"}],
+    }
+    client.create(CLUSTER_ROLE_BINDINGS, binding)
+    jane = KubeClient(plane.transport_for("jane"))
+    assert jane.list(CLUSTER_ROLES).items[0]["metadata"]["name"] == "cluster-admin"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -9,11 +11,12 @@ import pytest
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import CONFIG_MAPS, PODS
-from dra_api.transport import HttpTransport, TransportError
+from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.faults import Fault
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.status import StatusError
+from dra_conformance.control_plane.embedded.strategy import BaseStrategy
 
 Obj = dict[str, Any]
 BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
@@ -101,3 +104,22 @@ def test_stop_is_idempotent_and_leaves_no_thread(tmp_path: Any) -> None:
     plane.stop()
     assert list(stream) == []  # type: ignore[arg-type]
     assert set(threading.enumerate()) <= before
+
+
+def test_a_body_over_the_limit_is_refused(transport: Transport) -> None:
+    body = b'{"data":{"a":"' + b"x" * (3 * 1024 * 1024) + b'"}}'
+    answer = transport.request("POST", "/api/v1/namespaces/default/configmaps", body=body)
+    assert (answer.status, json.loads(answer.body)["reason"]) == (413, "RequestEntityTooLarge")
+
+
+def test_a_bug_in_a_strategy_is_a_panic_that_is_kept(plane: EmbeddedControlPlane, client: KubeClient) -> None:
+    class Broken(BaseStrategy):
+        def default(self, obj: Obj) -> None:
+            raise KeyError("lost")
+
+    found = plane.server.resources.find("", "configmaps")
+    assert found is not None
+    plane.server.resources.add(dataclasses.replace(found, strategy=Broken()))
+    with pytest.raises(ApiError, match="this request caused apiserver to panic"):
+        client.create(CONFIG_MAPS, BODY)
+    assert "KeyError: 'lost'" in plane.server.panics[0]

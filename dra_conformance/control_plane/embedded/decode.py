@@ -99,29 +99,40 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+class _Pairs(dict[str, Any]):
+    """A JSON object that remembers which of its keys came twice."""
+
+    twice: tuple[str, ...] = ()
+
+
 def _duplicates(body: bytes) -> list[str]:
     found: list[str] = []
 
-    class _Pairs(dict[str, Any]):
-        twice: tuple[str, ...] = ()
-
-    def pairs(items: list[tuple[str, Any]]) -> _Pairs:
-        built = _Pairs(items)
-        if len(built) != len(items):
-            names = [name for name, _ in items]
-            built.twice = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
-        return built
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = dict(items)
+        if len(built) == len(items):
+            return built
+        names = [name for name, _ in items]
+        marked = _Pairs(built)
+        marked.twice = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+        found.append("")
+        return marked
 
     def walk(value: Any, path: str) -> None:
-        if isinstance(value, _Pairs):
-            found.extend(f"{path}.{name}" if path else name for name in value.twice)
+        if isinstance(value, dict):
+            if isinstance(value, _Pairs):
+                found.extend(f"{path}.{name}" if path else name for name in value.twice)
             for name, sub in value.items():
                 walk(sub, f"{path}.{name}" if path else name)
         elif isinstance(value, list):
             for at, sub in enumerate(value):
                 walk(sub, f"{path}[{at}]")
 
-    walk(json.loads(body, object_pairs_hook=pairs), "")
+    whole = json.loads(body, object_pairs_hook=pairs)
+    if not found:
+        return []
+    found.clear()
+    walk(whole, "")
     return found
 
 

@@ -21,14 +21,13 @@ import uvicorn
 from dra_api.transport import Response
 from dra_conformance.control_plane.embedded.faults import ConnectionDroppedError
 from dra_conformance.control_plane.embedded.request import Request
-from dra_conformance.control_plane.embedded.server import Answer, ApiServer
+from dra_conformance.control_plane.embedded.server import MAX_BODY, Answer, ApiServer
 from dra_conformance.control_plane.embedded.watching import ErrorStream, WatchStream
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
 STOP_TIMEOUT_S = 5.0
 HANG_UP_AFTER_S = 0.02  # time for the last lines of watches to leave
 WORKERS = 16
@@ -50,9 +49,6 @@ class Application:
         if scope["type"] != "http":
             return
         body = await _read_body(receive)
-        if body is None:
-            await _plain(send, 413, b"request body too large\n")
-            return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         request = Request(
             scope["method"],
@@ -127,7 +123,8 @@ async def _disconnected(receive: Receive, ready: asyncio.Event) -> None:
     ready.set()
 
 
-async def _read_body(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes:
+    """The body, cut just above the limit: the server refuses it by its length."""
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -136,9 +133,8 @@ async def _read_body(receive: Receive) -> bytes | None:
             return b""
         chunk = message.get("body", b"")
         size += len(chunk)
-        if size > MAX_BODY:
-            return None
-        chunks.append(chunk)
+        if size - len(chunk) <= MAX_BODY:
+            chunks.append(chunk)
         if not message.get("more_body"):
             return b"".join(chunks)
 
@@ -148,10 +144,6 @@ async def _respond(send: Send, answer: Response) -> None:
     headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
-
-
-async def _plain(send: Send, status: int, body: bytes) -> None:
-    await _respond(send, Response(status, {"content-type": "text/plain; charset=utf-8"}, body))
 
 
 class HttpDoor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -37,7 +38,6 @@ from dra_conformance.control_plane.embedded.request import Request, RequestInfo,
 from dra_conformance.control_plane.embedded.resources import ResourceTable, ResourceType
 from dra_conformance.control_plane.embedded.status import (
     StatusError,
-    internal_error,
     method_not_supported,
 )
 from dra_conformance.control_plane.embedded.store import HISTORY, Store
@@ -48,6 +48,8 @@ from dra_conformance.control_plane.embedded.writer import Writer
 
 Obj = dict[str, Any]
 Answer = Response | WatchStream | ErrorStream
+
+MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
 
 _JSON = {"content-type": "application/json"}
 _OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
@@ -79,6 +81,8 @@ class ApiServer:
         self.authenticator = Authenticator(self._now)
         self.faults = FaultPoints()
         self.address = ""
+        self.panics: list[str] = []
+        """Tracebacks of requests that failed by a fault of this server; empty in a healthy run."""
         self.core = Core(
             store=self.store,
             resources=self.resources,
@@ -170,6 +174,10 @@ class ApiServer:
     def handle(self, request: Request) -> Answer:
         """Serve one request. Raises ConnectionDroppedError when a fault hangs up."""
         try:
+            if len(request.body) > MAX_BODY:
+                raise StatusError(
+                    413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}", details={}
+                )
             if request.user is None:
                 request.user = self.authenticator.authenticate(request.headers)
             if "impersonate-user" in request.headers:
@@ -184,8 +192,18 @@ class ApiServer:
             return self._dispatch(request, info)
         except StatusError as error:
             return self._refusal(error)
-        except RecursionError:
-            return self._refusal(internal_error("the object is nested too deeply"))
+        except ConnectionDroppedError:
+            raise
+        except Exception as error:
+            # A bug here must reach the client as the API server's own panics do, and the run's report as what it is.
+            self.panics.append("".join(traceback.format_exception(error)))
+            return self._refusal(
+                StatusError(
+                    500,
+                    "InternalError",
+                    "Internal error occurred: this request caused apiserver to panic. Look in the logs for details.",
+                )
+            )
 
     @staticmethod
     def _refusal(error: StatusError) -> Response:
