@@ -43,8 +43,9 @@ def _compile(expression: str, path: str, rules: Rules) -> list[FieldError]:
         selector = cel.compile_selector(
             expression,
             version=f"1.{rules.minor}",
-            consumable_capacity=rules.stored or rules.on("DRAConsumableCapacity"),
-            list_type_attributes=rules.stored or rules.on("DRAListTypeAttributes"),
+            consumable_capacity=rules.on("DRAConsumableCapacity"),
+            list_type_attributes=rules.on("DRAListTypeAttributes"),
+            stored=rules.stored,
         )
     except cel.CelCompileError as error:
         return [invalid(path, expression, error.message)]
