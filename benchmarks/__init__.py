@@ -1,0 +1,1 @@
+"""Measurements, by `make bench`. They print figures and assert nothing: machines are shared and noisy."""

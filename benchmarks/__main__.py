@@ -1,0 +1,34 @@
+"""`python -m benchmarks [whole] [scheduling] [prepare]`: measure and print; all groups by default."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from benchmarks import prepare, scheduling, whole
+from benchmarks.figures import show
+
+GROUPS = {
+    "whole": ("Whole commands", whole.figures),
+    "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
+    "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
+}
+
+
+def main() -> int:
+    """Run the groups that were named."""
+    named = sys.argv[1:] or list(GROUPS)
+    if unknown := [name for name in named if name not in GROUPS]:
+        print(f"unknown group {unknown[0]}; groups: {', '.join(GROUPS)}", file=sys.stderr)
+        return 4
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} processors, load {load:.1f}, Python {platform.python_version()}; median, spread, aim")
+    for name in named:
+        title, figures = GROUPS[name]
+        show(title, figures())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
