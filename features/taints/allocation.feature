@@ -1,0 +1,88 @@
+@profile:device-taints @seat:claim-controller @seat:scheduler @seat:binder
+Feature: Tainted devices are for those who tolerate them
+  A driver that knows something bad about a device says so with a taint. A scheduler gives such a device only to a
+  request that tolerates every taint of it that counts.
+
+  @DRA-213
+  Scenario: A device with a NoSchedule taint is passed over
+    Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-2"
+    And pod "train" is bound to "n1"
+
+  @DRA-214
+  Scenario: A device with a NoExecute taint is passed over too
+    Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoExecute"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-2"
+
+  @DRA-213
+  Scenario: A pod that would need a tainted device waits until the taint is gone
+    Given node "n1" with 2 devices, "dev-0" tainted "health=bad:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 2 of "gpu"
+    When a pod "train" using claim "work" is created
+    Then pod "train" stays unbound
+    When device "dev-0" of "n1" loses its taints
+    Then claim "work" is allocated the devices "dev-0, dev-1"
+
+  @DRA-215
+  Scenario: A taint with effect None keeps nobody away
+    Given node "n1" with 1 devices, "dev-0" tainted "seen=once:None"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-0"
+
+  @DRA-216
+  Scenario: Every taint must be tolerated
+    Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoSchedule"
+    And node "n2" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu" tolerating '{key: health, operator: Equal, value: bad}'
+    When a pod "train" using claim "work" is created
+    Then pod "train" is bound to "n2"
+
+  @DRA-216 @DRA-220
+  Scenario: A device whose taints are all tolerated is given, and the tolerations are kept
+    Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu" tolerating '[{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]'
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-0" [DRA-216]
+    And the allocation of claim "work" carries the tolerations of its request [DRA-220]
+
+  @DRA-217
+  Scenario: A toleration without a key tolerates everything
+    Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu" tolerating '{operator: Exists}'
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-0"
+
+  @DRA-218
+  Scenario: Equal wants the very value
+    Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
+    And node "n2" with 1 devices, "dev-0" tainted "health=meh:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu" tolerating '{key: health, operator: Equal, value: meh}'
+    When a pod "train" using claim "work" is created
+    Then pod "train" is bound to "n2"
+
+  @DRA-219
+  Scenario: Admin access does not look through a taint
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "monitor" with:
+      """
+      requests:
+        - name: gpu
+          exactly: {deviceClassName: $(class:gpu), adminAccess: true, count: 1, allocationMode: ExactCount}
+      """
+    When a pod "watcher" using claim "monitor" is created
+    Then claim "monitor" is allocated the devices "dev-2"

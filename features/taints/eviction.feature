@@ -1,0 +1,79 @@
+@profile:device-taints @seat:taint-eviction
+Feature: Pods leave devices that must not be used any more
+  NoExecute says that a device must not be used at all. Pods on it are deleted, at once or after as long as their
+  claims tolerate it; other effects touch no running pod.
+
+  @DRA-214 @DRA-225
+  Scenario: A NoExecute taint evicts the pods on the device, and tells why
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone [DRA-214]
+    And pod "on-bad" has condition DisruptionTarget True with reason "DeletionByDeviceTaintManager" [DRA-225]
+    And pod "on-bad" gets a Normal event "DeviceTaintManagerEviction" [DRA-225]
+    And the Pod "on-good" still exists [DRA-214]
+
+  @DRA-213 @DRA-215
+  Scenario: NoSchedule and None let running pods be
+    Given node "n1" with 3 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-closed" runs on device "dev-1" of "n1"
+    And pod "on-noted" runs on device "dev-2" of "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoSchedule"
+    And device "dev-2" of "n1" is tainted "health=bad:None"
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    # The eviction of this pod shows that somebody looked at all of them.
+    Then pod "on-bad" is being deleted or gone [DRA-213]
+    And the Pod "on-closed" still exists [DRA-213]
+    And the Pod "on-noted" still exists [DRA-215]
+
+  @DRA-222
+  Scenario: Who tolerates NoExecute without a limit stays
+    Given node "n1" with 2 devices
+    And pod "patient" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
+    And pod "other" runs on device "dev-1" of "n1" tolerating '{key: lease, operator: Exists, effect: NoExecute}'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "other" is being deleted or gone
+    And the Pod "patient" still exists
+
+  @DRA-221 @DRA-222 @needs:virtual-clock
+  Scenario: tolerationSeconds run from the time that the taint was added
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "patient" runs on device "dev-1" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then the Pod "brief" still exists [DRA-221]
+    When 20 seconds pass
+    Then the Pod "brief" still exists [DRA-221]
+    When 12 seconds pass
+    Then pod "brief" is being deleted or gone [DRA-221]
+    And the Pod "patient" still exists [DRA-222]
+
+  @DRA-221 @needs:virtual-clock
+  Scenario: Of several matching tolerations the shortest counts
+    Given node "n1" with 1 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '[{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {operator: Exists, effect: NoExecute, tolerationSeconds: 30}]'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then the Pod "brief" still exists
+    When 32 seconds pass
+    Then pod "brief" is being deleted or gone
+
+  @DRA-223
+  Scenario: A toleration without an effect lets a pod in but does not let it stay
+    Given node "n1" with 2 devices
+    And pod "lenient" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists}'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "lenient" is being deleted or gone
+
+  @DRA-224 @needs:virtual-clock
+  Scenario: A taint that goes in time takes its eviction with it
+    Given node "n1" with 1 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    When device "dev-0" of "n1" loses its taints
+    Then pod "brief" gets an event "DeviceTaintManagerEviction" that says "Cancelling deletion"
+    When 60 seconds pass
+    Then the Pod "brief" still exists

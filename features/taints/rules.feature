@@ -1,0 +1,44 @@
+@profile:device-taints @seat:taint-eviction @gate:DRADeviceTaintRules
+Feature: Administrators taint devices with rules
+  A DeviceTaintRule taints devices that their driver thinks well of.
+
+  @DRA-226
+  Scenario: A rule with driver, pool and device concerns that device only
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    When the DeviceTaintRule "maintenance" taints device "dev-0" of "n1" "upkeep:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
+  @DRA-226
+  Scenario: A rule without a selector concerns no device
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    And pod "two" runs on device "dev-1" of "n1"
+    When the DeviceTaintRule "nothing" without a selector taints "upkeep:NoExecute"
+    And the DeviceTaintRule "maintenance" taints device "dev-0" of "n1" "upkeep:NoExecute"
+    Then pod "one" is being deleted or gone
+    And the Pod "two" still exists
+
+  @DRA-228
+  Scenario: A rule with effect None tells what it would do
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    And pod "two" runs on device "dev-1" of "n1"
+    When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
+    Then the DeviceTaintRule "trial" says EvictionInProgress False because of NoEffect
+    And the condition of the DeviceTaintRule "trial" says "2 pods would be evicted"
+    And the Pod "one" still exists
+
+  @DRA-229 @needs:virtual-clock
+  Scenario: A rule tells when its evictions are done
+    Given node "n1" with 1 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    When the DeviceTaintRule "maintenance" taints all devices of the driver "upkeep:NoExecute"
+    Then the DeviceTaintRule "maintenance" says EvictionInProgress True because of PodsPendingEviction
+    When 45 seconds pass
+    Then pod "brief" is being deleted or gone
+    When pod "brief" is force-deleted
+    And 15 seconds pass
+    Then the DeviceTaintRule "maintenance" says EvictionInProgress False because of Completed
