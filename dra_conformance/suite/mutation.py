@@ -99,7 +99,8 @@ def mutant(
         purpose = " ".join((function.__doc__ or "").split())
         if not purpose:
             raise SpecificationError(f"mutant {name} has no docstring: say what it breaks")
-        held = function.__dict__.setdefault(_REGISTER, [])
+        # Mutants share the function name `_`, so their module keeps the list.
+        held = function.__globals__.setdefault(_REGISTER, [])
         held.append(Mutant(name, rule, function, purpose, scenario, options))
         return function
 
@@ -124,12 +125,10 @@ def load(folder: Path | None = None) -> list[Mutant]:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-        for value in [*vars(module).values(), *getattr(module, "MUTANTS", ())]:
-            candidates = [value] if isinstance(value, Mutant) else getattr(value, "__dict__", {}).get(_REGISTER, ())
-            for one in candidates:
-                if one.id in found and found[one.id] is not one:
-                    raise SpecificationError(f"{path.name}: two mutants are called {one.id}")
-                found[one.id] = one
+        for one in [*vars(module).get(_REGISTER, ()), *getattr(module, "MUTANTS", ())]:
+            if one.id in found and found[one.id] is not one:
+                raise SpecificationError(f"{path.name}: two mutants are called {one.id}")
+            found[one.id] = one
     return list(found.values())
 
 
