@@ -75,7 +75,7 @@ def _(world: World, path: str, value: str) -> None:
     manifests.set_at(draft(world), path, manifests.parse_value(world.text(value)))
 
 
-@given('"{path}" is the text:')
+@given('"{path}" takes the text:')
 def _(world: World, path: str, docstring: str) -> None:
     """Set a field of the manifest to a text."""
     manifests.set_at(draft(world), path, world.text(docstring))
@@ -97,7 +97,7 @@ def _(world: World, path: str, count: int, key: str, value: str) -> None:
     manifests.set_at(draft(world), path, entries)
 
 
-@given('"{path}" is "{text}" repeated {count:d} times')
+@given('"{path}" repeats "{text}" {count:d} times')
 def _(world: World, path: str, text: str, count: int) -> None:
     """Set a field of the manifest to a long text."""
     manifests.set_at(draft(world), path, text * count)

@@ -1,0 +1,266 @@
+@profile:api @seat:control-plane
+Feature: What the API server accepts in the status of a ResourceClaim
+  The status is where scheduler, controllers and drivers meet. Devices are given once and to named consumers, and each
+  writer can break only what is its own.
+
+  @DRA-035
+  Scenario: The main door leaves the status alone
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its "status" is updated to {}
+    Then its "status.allocation.devices.results" reads [{request: r, driver: d.example.com, pool: p, device: d}]
+
+  @DRA-035
+  Scenario: The main door writes no status
+    Given the manifest "claims/claim"
+    And it is created
+    When its "status.allocation" is updated to {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    Then its "status.allocation" reads null
+
+  @DRA-036
+  Scenario Outline: The status door leaves <what> alone
+    Given the manifest "<manifest>"
+    And it is created
+    When its status "<path>" is updated to <value>
+    Then its "<path>" reads <before>
+
+    Examples:
+      | what       | manifest         | path                                   | value       | before          |
+      | spec       | claims/claim     | spec.devices.requests[0].exactly.count | 2           | 1               |
+      | labels     | claims/claim     | metadata.labels                        | {team: a}   | null            |
+      | finalizers | claims/protected | metadata.finalizers                    | []          | [dra.test/hold] |
+
+  Scenario Outline: A first status with <what> is refused
+    Given the manifest "<manifest>"
+    And it is created
+    When its status "status" is updated to <value>
+    Then the API server refuses it: <reason> at "<field>"
+
+    @DRA-083
+    Examples: nobody reserves what is not allocated
+      | what                            | manifest     | value                                                | reason    | field              |
+      | a consumer and no allocation    | claims/claim | {reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}   | Forbidden | status.reservedFor |
+
+    @DRA-088
+    Examples: results belong to requests, and name a device
+      | what                                      | manifest            | value                                                                                             | reason   | field                                        |
+      | a device for an unknown request           | claims/claim        | {allocation: {devices: {results: [{request: x, driver: d.example.com, pool: p, device: d}]}}}     | Invalid  | status.allocation.devices.results[0].request |
+      | a device for an unknown alternative       | claims/alternatives | {allocation: {devices: {results: [{request: r/x, driver: d.example.com, pool: p, device: d}]}}}   | Invalid  | status.allocation.devices.results[0].request |
+      | a device of no driver                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}}                | Required | status.allocation.devices.results[0].driver  |
+      | a device of no pool                       | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
+      | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
+
+    @DRA-089
+    Examples: configuration says whose it is
+      | what                                     | manifest     | value                                                                                                                 | reason       | field                                            |
+      | configuration of an unknown source       | claims/claim | {allocation: {devices: {config: [{source: Else, opaque: {driver: d.example.com, parameters: {}}}]}}}                  | NotSupported | status.allocation.devices.config[0].source       |
+      | configuration without source             | claims/claim | {allocation: {devices: {config: [{source: "", opaque: {driver: d.example.com, parameters: {}}}]}}}                    | Required     | status.allocation.devices.config[0].source       |
+      | configuration for an unknown request     | claims/claim | {allocation: {devices: {config: [{source: FromClaim, requests: [x], opaque: {driver: d.example.com, parameters: {}}}]}}} | Invalid   | status.allocation.devices.config[0].requests[0]  |
+
+    @DRA-238
+    Examples: admin access is granted in namespaces of administrators only
+      | what                               | manifest     | value                                                                                                                | reason    | field                                            |
+      | admin access in a common namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
+
+  @DRA-088
+  Scenario: More than 32 devices are refused
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is filled with 33 times {request: r, driver: d.example.com, pool: p, device: d-$n}
+    Then the API server refuses it: TooMany at "status.allocation.devices.results"
+
+  @DRA-088
+  Scenario: 32 devices are fine
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is filled with 32 times {request: r, driver: d.example.com, pool: p, device: d-$n}
+    Then the API server accepts it
+
+  @DRA-089
+  Scenario: More than 64 configurations are refused
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.config" is filled with 65 times {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    Then the API server refuses it: TooMany at "status.allocation.devices.config"
+
+  @DRA-089
+  Scenario: 64 configurations are fine, as many as claim and class can bring
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.config" is filled with 64 times {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    Then the API server accepts it
+
+  @DRA-090
+  Scenario Outline: The id of a share is a lower-case UUID, not <what>
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: "<id>"}]
+    Then the API server refuses it: Invalid at "status.allocation.devices.results[0].shareID"
+
+    Examples:
+      | what                 | id                                             |
+      | an upper-case one    | 0B54BD26-6F0C-4F1C-9FC6-3E0B4A1C5A11           |
+      | one in braces        | {0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}         |
+      | one without hyphens  | 0b54bd266f0c4f1c9fc63e0b4a1c5a11               |
+      | a URN                | urn:uuid:0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11  |
+      | some text            | x                                              |
+
+  @DRA-090
+  Scenario: A share has an id
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
+    Then the API server accepts it
+
+  Scenario Outline: An allocated claim with <what> is refused
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its status "<path>" is updated to <value>
+    Then the API server refuses it: <reason> at "<field>"
+
+    @DRA-084
+    Examples: an allocation is given back, never exchanged
+      | what               | path                                               | value                                                                                                        | reason  | field             |
+      | another device     | status.allocation.devices.results[0].device        | e                                                                                                            | Invalid | status.allocation |
+      | other nodes        | status.allocation.nodeSelector                     | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}                      | Invalid | status.allocation |
+      | a later timestamp  | status.allocation.allocationTimestamp              | "2020-01-02T03:04:05Z"                                                                                       | Invalid | status.allocation |
+
+    @DRA-086
+    Examples: a consumer reserves once
+      | what                        | path               | value                                                                                  | reason    | field                 |
+      | two consumers of one uid    | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: u}]                 | Duplicate | status.reservedFor[1] |
+
+    @DRA-087
+    Examples: consumers are named in full
+      | what                           | path               | value                                      | reason   | field                          |
+      | a consumer of no resource      | status.reservedFor | [{resource: "", name: p, uid: u}]          | Required | status.reservedFor[0].resource |
+      | a consumer without name        | status.reservedFor | [{resource: pods, name: "", uid: u}]       | Required | status.reservedFor[0].name     |
+      | a consumer without uid         | status.reservedFor | [{resource: pods, name: p, uid: ""}]       | Required | status.reservedFor[0].uid      |
+
+    @DRA-091
+    Examples: drivers report on allocated devices
+      | what                                 | path           | value                                                                                                    | reason  | field             |
+      | a report on a device of another claim | status.devices | [{driver: d.example.com, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
+      | a report of another driver           | status.devices | [{driver: x.example.com, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
+      | a report on a share where none is    | status.devices | [{driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
+
+    @DRA-092
+    Examples: one report a device
+      | what                     | path           | value                                                                                          | reason    | field             |
+      | two reports on a device  | status.devices | [{driver: d.example.com, pool: p, device: d}, {driver: d.example.com, pool: p, device: d}]     | Duplicate | status.devices[1] |
+
+    @DRA-093
+    Examples: reports are well-formed
+      | what                                    | path           | value                                                                                                                     | reason    | field                                 |
+      | data that are a list                    | status.devices | [{driver: d.example.com, pool: p, device: d, data: [1]}]                                                                  | Invalid   | status.devices[0].data                |
+      | data that are a text                    | status.devices | [{driver: d.example.com, pool: p, device: d, data: x}]                                                                    | Invalid   | status.devices[0].data                |
+      | an address without prefix               | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1]}}]                                             | Invalid   | status.devices[0].networkData.ips[0]  |
+      | an address with a leading zero          | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.01/24]}}]                                         | Invalid   | status.devices[0].networkData.ips[0]  |
+      | an address given twice                  | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24, 10.0.0.1/24]}}]                             | Duplicate | status.devices[0].networkData.ips[1]  |
+
+  @DRA-093
+  Scenario: A report has at most 16 addresses
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {interfaceName: eth0}}]
+    When its status "status.devices[0].networkData.ips" is filled with 17 times 10.0.0.$n/24
+    Then the API server refuses it: TooMany at "status.devices[0].networkData.ips"
+
+  @DRA-093
+  Scenario Outline: The <what> in a report has at most <most> characters
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24]}}]
+    When its status "status.devices[0].networkData.<field>" repeats "x" <count> times
+    Then the API server refuses it: TooLong at "status.devices[0].networkData.<field>"
+
+    Examples:
+      | what             | field           | most | count |
+      | interface name   | interfaceName   | 256  | 257   |
+      | hardware address | hardwareAddress | 128  | 129   |
+
+  @DRA-091
+  Scenario: A driver reports on an allocated device
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its status "status.devices" is updated to [{driver: d.example.com, pool: p, device: d, data: {a: 1}}]
+    Then its "status.devices" reads [{driver: d.example.com, pool: p, device: d, data: {a: 1}}]
+
+  @DRA-094
+  Scenario: Reports go with the allocation that they are about
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d}]
+    When its status "status.allocation" is updated to null
+    Then its "status.devices" reads null
+
+  @DRA-084
+  Scenario: An allocation is given back together with its reservations
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    When its status "status" is updated to {}
+    Then its "status.allocation" reads null
+
+  @DRA-083
+  Scenario: Consumers do not outlive the allocation
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    When its status "status.allocation" is updated to null
+    Then the API server refuses it: Forbidden at "status.reservedFor"
+
+  @DRA-086
+  Scenario: More than 256 consumers are refused
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its status "status.reservedFor" is filled with 257 times {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
+    Then the API server refuses it: TooMany at "status.reservedFor"
+
+  @DRA-086
+  Scenario: 256 consumers are fine, even of one name
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its status "status.reservedFor" is filled with 256 times {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
+    Then the API server accepts it
+
+  @DRA-085
+  Scenario Outline: A claim that is being deleted takes no new consumer: <what>
+    Given the manifest "claims/protected"
+    And it is created
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    When the ResourceClaim "subject" is deleted
+    And its status "status.reservedFor" is updated to <value>
+    Then the API server refuses it: Forbidden at "status.reservedFor"
+
+    Examples:
+      | what       | value                                                                     |
+      | one more   | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: v}]    |
+      | another    | [{apiGroup: dra.test, resource: widgets, name: q, uid: v}]                                       |
+
+  @DRA-085
+  Scenario: A consumer may leave a claim that is being deleted
+    Given the manifest "claims/protected"
+    And it is created
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    When the ResourceClaim "subject" is deleted
+    And its status "status.reservedFor" is updated to []
+    Then its "status.reservedFor" reads null
+
+  @DRA-238
+  Scenario: Admin access is granted in a labelled namespace, and stays when the label goes
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}
+    When the namespace loses label "resource.kubernetes.io/admin-access"
+    And its status "status.reservedFor" is updated to [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]
+    Then the API server accepts it

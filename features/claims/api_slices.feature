@@ -1,0 +1,370 @@
+@profile:api @seat:control-plane
+Feature: What the API server accepts in a ResourceSlice
+  Schedulers trust what slices say. What would confuse them is refused when a driver publishes it.
+
+  Scenario Outline: A slice with <what> is refused
+    Given the manifest "<manifest>"
+    And "<path>" is <value>
+    When it is created
+    Then the API server refuses it: <reason> at "<field>"
+
+    @DRA-050
+    Examples: a slice says where its devices are
+      | what                            | manifest     | path                        | value | reason   | field |
+      | no word on nodes                | claims/slice | spec.nodeName               | null  | Required | spec  |
+      | a node and all nodes            | claims/slice | spec.allNodes               | true  | Invalid  | spec  |
+      | a node and a node selector      | claims/slice | spec.nodeSelector           | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]} | Invalid | spec |
+
+    @DRA-051
+    Examples: choices are made, not denied
+      | what                              | manifest     | path          | value | reason  | field         |
+      | a node, and denying all nodes     | claims/slice | spec.allNodes | false | Invalid | spec.allNodes |
+
+    @DRA-052
+    Examples: one way to choose nodes
+      | what                              | manifest     | path | value                                                                                                                                                                                                                                              | reason  | field                               |
+      | a node selector of two terms      | claims/slice | spec | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: b, operator: Exists}]}]}} | Invalid | spec.nodeSelector.nodeSelectorTerms |
+
+    @DRA-054
+    Examples: pools count their slices and generations
+      | what                              | manifest     | path                         | value | reason  | field                        |
+      | a pool of no slices               | claims/slice | spec.pool.resourceSliceCount | 0     | Invalid | spec.pool.resourceSliceCount |
+      | a pool of fewer than no slices    | claims/slice | spec.pool.resourceSliceCount | -1    | Invalid | spec.pool.resourceSliceCount |
+      | a pool that does not count slices | claims/slice | spec.pool.resourceSliceCount | null  | Invalid | spec.pool.resourceSliceCount |
+      | a negative generation             | claims/slice | spec.pool.generation         | -1    | Invalid | spec.pool.generation         |
+
+    @DRA-055
+    Examples: pool names are DNS subdomains, joined by slashes
+      | what                                    | manifest     | path           | value | reason   | field          |
+      | a pool name with an empty segment       | claims/slice | spec.pool.name | a//b  | Invalid  | spec.pool.name |
+      | a pool name that begins with a slash    | claims/slice | spec.pool.name | /a    | Invalid  | spec.pool.name |
+      | a pool name that ends with a slash      | claims/slice | spec.pool.name | a/    | Invalid  | spec.pool.name |
+      | an upper-case pool name                 | claims/slice | spec.pool.name | A     | Invalid  | spec.pool.name |
+      | a pool name with an underscore          | claims/slice | spec.pool.name | a_b   | Invalid  | spec.pool.name |
+      | an empty pool name                      | claims/slice | spec.pool.name | ""    | Required | spec.pool.name |
+
+    @DRA-057
+    Examples: devices of a slice are told apart by name
+      | what                         | manifest     | path                 | value                  | reason    | field                |
+      | a device name used twice     | claims/slice | spec.devices         | [{name: d}, {name: d}] | Duplicate | spec.devices[1]      |
+      | an ill-formed device name    | claims/slice | spec.devices[0].name | D.d                    | Invalid   | spec.devices[0].name |
+
+    @DRA-060
+    Examples: an attribute has one value
+      | what                             | manifest     | path                       | value                    | reason  | field                         |
+      | an attribute without value       | claims/slice | spec.devices[0].attributes | {a: {}}                  | Invalid | spec.devices[0].attributes[a] |
+      | an attribute of two values       | claims/slice | spec.devices[0].attributes | {a: {int: 1, bool: true}} | Invalid | spec.devices[0].attributes[a] |
+
+    @DRA-061
+    Examples: versions are semantic versions
+      | what                             | manifest     | path                       | value                     | reason  | field                                 |
+      | a version of two parts           | claims/slice | spec.devices[0].attributes | {a: {version: "1.0"}}     | Invalid | spec.devices[0].attributes[a].version |
+      | a version with a letter in front | claims/slice | spec.devices[0].attributes | {a: {version: v1.0.0}}    | Invalid | spec.devices[0].attributes[a].version |
+      | a version with a leading zero    | claims/slice | spec.devices[0].attributes | {a: {version: "01.0.0"}}  | Invalid | spec.devices[0].attributes[a].version |
+
+    @DRA-062
+    Examples: attribute names are C identifiers, with or without a domain
+      | what                                   | manifest     | path                       | value                 | reason  | field                      |
+      | an attribute name with an empty domain | claims/slice | spec.devices[0].attributes | {"/x": {int: 1}}      | Invalid | spec.devices[0].attributes |
+      | an attribute name of a domain alone    | claims/slice | spec.devices[0].attributes | {a.b/: {int: 1}}      | Invalid | spec.devices[0].attributes |
+      | an attribute name with a digit in front | claims/slice | spec.devices[0].attributes | {1a: {int: 1}}       | Invalid | spec.devices[0].attributes |
+      | an attribute name with a hyphen        | claims/slice | spec.devices[0].attributes | {a-b: {int: 1}}       | Invalid | spec.devices[0].attributes |
+      | an attribute name of 33 characters     | claims/slice | spec.devices[0].attributes | {abcdefghijklmnopqrstuvwxyzabcdefg: {int: 1}} | TooLong | spec.devices[0].attributes |
+      | a capacity name with an empty domain   | claims/slice | spec.devices[0].capacity   | {"/x": {value: 1}}    | Invalid | spec.devices[0].capacity   |
+
+    @DRA-064
+    Examples: counters have slices of their own
+      | what                            | manifest        | path                | value                                              | reason  | field |
+      | devices beside counters         | claims/counters | spec.devices        | [{name: d}]                                        | Invalid | spec  |
+      | counters beside devices         | claims/slice    | spec.sharedCounters | [{name: a, counters: {m: {value: 1}}}]             | Invalid | spec  |
+
+    @DRA-065
+    Examples: counter sets are named, and hold counters
+      | what                            | manifest        | path                                  | value                                                                                   | reason    | field                           |
+      | an empty counter set            | claims/counters | spec.sharedCounters[0].counters       | {}                                                                                      | Required  | spec.sharedCounters[0].counters |
+      | a counter set's name used twice | claims/counters | spec.sharedCounters                   | [{name: a, counters: {m: {value: 1}}}, {name: a, counters: {m: {value: 1}}}]            | Duplicate | spec.sharedCounters[1]          |
+      | a counter set without name      | claims/counters | spec.sharedCounters[0].name           | ""                                                                                      | Required  | spec.sharedCounters[0].name     |
+
+    @DRA-066
+    Examples: a device consumes counters of two sets at most
+      | what                                      | manifest     | path                             | value                                                                                         | reason    | field                                          |
+      | a device that consumes of three sets      | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: b, counters: {m: {value: 1}}}, {counterSet: c, counters: {m: {value: 1}}}] | TooMany | spec.devices[0].consumesCounters |
+      | a device that consumes of one set twice   | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: a, counters: {m: {value: 1}}}]      | Duplicate | spec.devices[0].consumesCounters[1]            |
+      | a device that consumes no counters of a set | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a}]                                                                           | Required  | spec.devices[0].consumesCounters[0].counters   |
+
+    @DRA-069
+    Examples: devices have nodes of their own only where the slice says so
+      | what                                     | manifest     | path                     | value | reason  | field           |
+      | a device with a node of its own          | claims/slice | spec.devices[0].nodeName | n     | Invalid | spec.devices[0] |
+      | a device for all nodes                   | claims/slice | spec.devices[0].allNodes | true  | Invalid | spec.devices[0] |
+
+    @DRA-070
+    Examples: taints have a key and a known effect
+      | what                                | manifest     | path                   | value                                             | reason       | field                            |
+      | a taint without effect              | claims/slice | spec.devices[0].taints | [{key: a}]                                        | Required     | spec.devices[0].taints[0].effect |
+      | a taint of unknown effect           | claims/slice | spec.devices[0].taints | [{key: a, effect: PreferNoSchedule}]              | NotSupported | spec.devices[0].taints[0].effect |
+      | a taint with an ill-formed key      | claims/slice | spec.devices[0].taints | [{key: a b, effect: NoSchedule}]                  | Invalid      | spec.devices[0].taints[0].key    |
+      | a taint with an ill-formed value    | claims/slice | spec.devices[0].taints | [{key: a, value: b c, effect: NoSchedule}]        | Invalid      | spec.devices[0].taints[0].value  |
+
+    @DRA-072
+    Examples: only devices that are shared hand out their capacity
+      | what                                       | manifest     | path                       | value                                                                         | reason    | field                                      |
+      | a request policy for a device of one claim | claims/slice | spec.devices[0].capacity.m | {value: 10, requestPolicy: {default: 1, validValues: [1]}}                    | Forbidden | spec.devices[0].capacity[m].requestPolicy  |
+
+    @DRA-073
+    Examples: valid values are a sorted set that the device has room for
+      | what                                   | manifest             | path                                     | value                                    | reason    | field                                                     |
+      | valid values out of order              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [2, 1]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
+      | a valid value above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 11]}       | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
+      | a valid value given twice              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 1000m]}    | Duplicate | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
+      | a default that is no valid value       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validValues: [1, 2]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues     |
+      | valid values without default           | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validValues: [1, 2]}                    | Required  | spec.devices[0].capacity[m].requestPolicy.default         |
+
+    @DRA-074
+    Examples: a valid range lies within the capacity, and the default within it
+      | what                               | manifest             | path                                     | value                                               | reason   | field                                                    |
+      | a range without minimum            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {max: 2}}                  | Required | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | a minimum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 11, validRange: {min: 11}}                | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | a default below the minimum        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 2}}                  | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | a default above the maximum        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 5, validRange: {min: 1, max: 4}}          | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+      | a maximum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, max: 11}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+      | a default off the steps            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 1, step: 2}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | a range without default            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validRange: {min: 1}}                              | Required | spec.devices[0].capacity[m].requestPolicy.default        |
+
+    @DRA-075
+    Examples: values are a list or a range
+      | what                          | manifest             | path                                     | value                                                    | reason    | field                                     |
+      | valid values and a valid range | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1], validRange: {min: 1}}    | Forbidden | spec.devices[0].capacity[m].requestPolicy |
+
+    @DRA-076
+    Examples: binding conditions come with failure conditions, and differ from them
+      | what                                      | manifest     | path            | value                                                                                          | reason    | field                                        |
+      | binding conditions that cannot fail       | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a]}                                                              | Invalid   | spec.devices[0].bindingFailureConditions     |
+      | failure conditions alone                  | claims/slice | spec.devices[0] | {name: d, bindingFailureConditions: [a]}                                                       | Invalid   | spec.devices[0].bindingConditions            |
+      | a binding condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, a], bindingFailureConditions: [b]}                            | Duplicate | spec.devices[0].bindingConditions[1]         |
+      | a failure condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [b, b]}                            | Duplicate | spec.devices[0].bindingFailureConditions[1]  |
+      | a condition that both binds and fails     | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [a]}                               | Invalid   | spec.devices[0].bindingFailureConditions[0]  |
+      | five binding conditions                   | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d, e], bindingFailureConditions: [f]}                   | TooMany   | spec.devices[0].bindingConditions            |
+
+  Scenario Outline: A slice with <what> is fine
+    Given the manifest "<manifest>"
+    And "<path>" is <value>
+    When it is created
+    Then the API server accepts it
+
+    @DRA-052
+    Examples:
+      | what                          | manifest     | path | value                                                                                                                                                                                    |
+      | a node selector of one term   | claims/slice | spec | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}} |
+
+    @DRA-054
+    Examples:
+      | what           | manifest     | path                 | value |
+      | generation 0   | claims/slice | spec.pool.generation | 0     |
+
+    @DRA-055
+    Examples:
+      | what                                | manifest     | path           | value   |
+      | a pool name of two segments         | claims/slice | spec.pool.name | a.b/c.d |
+
+    @DRA-067
+    Examples: schedulers find it out, the API server does not
+      | what                                          | manifest     | path                             | value                                                 |
+      | a device that consumes of a set of nobody     | claims/slice | spec.devices[0].consumesCounters | [{counterSet: nowhere, counters: {m: {value: 1}}}]    |
+
+    @DRA-072
+    Examples:
+      | what                                  | manifest             | path                                     | value                           |
+      | a request policy for a shared device  | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1]}  |
+
+    @DRA-074
+    Examples:
+      | what                     | manifest             | path                                     | value                                              |
+      | a range with steps       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validRange: {min: 1, max: 9, step: 2}} |
+
+    @DRA-076
+    Examples:
+      | what                                       | manifest     | path            | value                                                                                                |
+      | four binding conditions, four failure conditions | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d], bindingFailureConditions: [e, f, g, h]}            |
+
+  @gate:DRAPartitionableDevices
+  Scenario Outline: Where devices have nodes of their own, one with <what> is refused
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.perDeviceNodeSelection" is true
+    And "spec.devices[0]" is <device>
+    When it is created
+    Then the API server refuses it: <reason> at "spec.devices[0]"
+
+    @DRA-068
+    Examples:
+      | what                     | device                                     | reason   |
+      | no word on nodes         | {name: d}                                  | Required |
+      | a node and all nodes     | {name: d, nodeName: n, allNodes: true}     | Invalid  |
+
+  @DRA-068
+  Scenario: Devices may have nodes of their own
+    Given the manifest "claims/slice"
+    And "spec.nodeName" is null
+    And "spec.perDeviceNodeSelection" is true
+    And "spec.devices[0]" is {name: d, nodeName: n}
+    When it is created
+    Then the API server accepts it
+
+  Scenario Outline: More than <most> <what> are refused
+    Given the manifest "<manifest>"
+    And "<path>" holds <count> times <item>
+    When it is created
+    Then the API server refuses it: TooMany at "<path>"
+
+    @DRA-056
+    Examples:
+      | what                           | most | count | manifest     | path         | item                                                            |
+      | devices                        | 128  | 129   | claims/slice | spec.devices | {name: d-$n}                                                    |
+
+    @DRA-056 @gate:DRADeviceTaints
+    Examples:
+      | what                           | most | count | manifest     | path         | item                                                            |
+      | devices with taints            | 64   | 65    | claims/slice | spec.devices | {name: d-$n, taints: [{key: a, effect: NoSchedule}]}            |
+
+    @DRA-056 @gate:DRAPartitionableDevices
+    Examples:
+      | what                           | most | count | manifest     | path         | item                                                            |
+      | devices that consume counters  | 64   | 65    | claims/slice | spec.devices | {name: d-$n, consumesCounters: [{counterSet: a, counters: {m: {value: 1}}}]} |
+
+    @DRA-056 @gate:DRAListTypeAttributes @since:1.36
+    Examples:
+      | what                           | most | count | manifest     | path         | item                                                            |
+      | devices with list attributes   | 64   | 65    | claims/slice | spec.devices | {name: d-$n, attributes: {a: {ints: [1]}}}                      |
+
+    @DRA-065
+    Examples:
+      | what         | most | count | manifest        | path                | item                                       |
+      | counter sets | 8    | 9     | claims/counters | spec.sharedCounters | {name: s-$n, counters: {m: {value: 1}}}    |
+
+    @DRA-070
+    Examples:
+      | what            | most | count | manifest     | path                   | item                              |
+      | taints a device | 16   | 17    | claims/slice | spec.devices[0].taints | {key: k$n, effect: NoSchedule}    |
+
+  Scenario Outline: <count> <what> are fine
+    Given the manifest "<manifest>"
+    And "<path>" holds <count> times <item>
+    When it is created
+    Then the API server accepts it
+
+    @DRA-056
+    Examples:
+      | what                  | count | manifest     | path         | item                                                     |
+      | devices               | 128   | claims/slice | spec.devices | {name: d-$n}                                             |
+      | devices with taints   | 64    | claims/slice | spec.devices | {name: d-$n, taints: [{key: a, effect: NoSchedule}]}     |
+
+    @DRA-065
+    Examples:
+      | what         | count | manifest        | path                | item                                       |
+      | counter sets | 8     | claims/counters | spec.sharedCounters | {name: s-$n, counters: {m: {value: 1}}}    |
+
+    @DRA-066
+    Examples:
+      | what                               | count | manifest     | path                             | item                                               |
+      | counter sets that a device consumes | 2    | claims/slice | spec.devices[0].consumesCounters | {counterSet: s-$n, counters: {m: {value: 1}}}      |
+
+    @DRA-070
+    Examples:
+      | what            | count | manifest     | path                   | item                              |
+      | taints a device | 16    | claims/slice | spec.devices[0].taints | {key: k$n, effect: NoSchedule}    |
+
+  @DRA-065
+  Scenario: A counter set has at most 32 counters
+    Given the manifest "claims/counters"
+    And "spec.sharedCounters[0].counters" maps 33 times "c$n" to {value: 1}
+    When it is created
+    Then the API server refuses it: TooMany at "spec.sharedCounters[0].counters"
+
+  @DRA-058
+  Scenario: A device has at most 32 attributes and capacities
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes" maps 17 times "a$n" to {int: 1}
+    And "spec.devices[0].capacity" maps 16 times "c$n" to {value: 1}
+    When it is created
+    Then the API server refuses it: Invalid at "spec.devices[0]"
+
+  @DRA-058
+  Scenario: A device may have 32 attributes and capacities
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes" maps 16 times "a$n" to {int: 1}
+    And "spec.devices[0].capacity" maps 16 times "c$n" to {value: 1}
+    When it is created
+    Then the API server accepts it
+
+  @DRA-061
+  Scenario: A text has at most 64 bytes
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes.a.string" repeats "ä" 33 times
+    When it is created
+    Then the API server refuses it: TooLong at "spec.devices[0].attributes[a].string"
+
+  @DRA-061
+  Scenario: A text may have 64 bytes
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes.a.string" repeats "ä" 32 times
+    When it is created
+    Then the API server accepts it
+
+  @DRA-055
+  Scenario: A pool name has at most 253 characters
+    Given the manifest "claims/slice"
+    And "spec.pool.name" repeats "ab" 127 times
+    When it is created
+    Then the API server refuses it with 422 Invalid
+
+  @DRA-053
+  Scenario Outline: The <what> of a slice never changes
+    Given the manifest "claims/slice"
+    And it is created
+    When its "<path>" is updated to <value>
+    Then the API server refuses it: Invalid at "<path>"
+
+    Examples:
+      | what   | path           | value           |
+      | driver | spec.driver    | other.dra.test  |
+      | pool   | spec.pool.name | other           |
+      | node   | spec.nodeName  | other           |
+
+  @DRA-053
+  Scenario Outline: The <what> of a slice may change
+    Given the manifest "claims/slice"
+    And it is created
+    When its "<path>" is updated to <value>
+    Then its "<path>" reads <value>
+
+    Examples:
+      | what                             | path                 | value       |
+      | generation                       | spec.pool.generation | 2           |
+      | generation, even downwards,      | spec.pool.generation | 0           |
+      | devices                          | spec.devices         | [{name: e}] |
+
+  @DRA-071
+  Scenario: A taint without a time is given the present one
+    Given the manifest "claims/slice"
+    And "spec.devices[0].taints" is [{key: a, effect: NoSchedule}]
+    When it is created
+    Then its "spec.devices[0].taints[0].timeAdded" is the time of now
+
+  @DRA-071
+  Scenario: A taint keeps the time that its author gave
+    Given the manifest "claims/slice"
+    And "spec.devices[0].taints" is [{key: a, effect: NoSchedule, timeAdded: "2020-01-02T03:04:05Z"}]
+    When it is created
+    Then its "spec.devices[0].taints[0].timeAdded" reads "2020-01-02T03:04:05Z"
+
+  @DRA-079
+  Scenario Outline: Slices can be listed by <what>
+    Given the objects of the manifest "claims/slices-of-two-nodes"
+    Then listing all ResourceSlice objects with fields "<selector>" finds only those with "<path>" <value>
+
+    Examples:
+      | what            | selector                                                              | path          | value                  |
+      | node            | spec.nodeName=$(node:two)                                             | spec.nodeName | $(node:two)            |
+      | driver          | spec.driver=one-$(suffix).dra.test                                    | spec.driver   | one-$(suffix).dra.test |
+      | driver and node | spec.driver=two-$(suffix).dra.test,spec.nodeName=$(node:two)          | spec.driver   | two-$(suffix).dra.test |

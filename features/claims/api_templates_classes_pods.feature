@@ -1,0 +1,138 @@
+@profile:api @seat:control-plane
+Feature: What the API server accepts in templates, classes and pods
+
+  @DRA-039
+  Scenario Outline: A template never changes: <what>
+    Given the manifest "claims/template"
+    And it is created
+    When its "<path>" is updated to <value>
+    Then the API server refuses it: Invalid at "spec"
+
+    Examples:
+      | what                       | path                                        | value     |
+      | another count              | spec.spec.devices.requests[0].exactly.count | 2         |
+      | labels for its claims      | spec.metadata.labels                        | {team: a} |
+
+  @DRA-039
+  Scenario: A template's own labels may change
+    Given the manifest "claims/template"
+    And it is created
+    When its "metadata.labels" is updated to {team: a}
+    Then its "metadata.labels" reads {team: a}
+
+  @DRA-040
+  Scenario Outline: A template gives its claims no <field>
+    Given the manifest "claims/template"
+    And "spec.metadata" is {<field>: <value>}
+    When it is created
+    Then the API server refuses it: Forbidden at "spec.metadata.<field>"
+
+    Examples:
+      | field           | value                                           |
+      | name            | fixed                                           |
+      | namespace       | other                                           |
+      | generateName    | fixed-                                          |
+      | finalizers      | [example.com/hold]                              |
+      | ownerReferences | [{apiVersion: v1, kind: Pod, name: p, uid: u}]  |
+
+  @DRA-040
+  Scenario: A template gives its claims labels and annotations
+    Given the manifest "claims/template"
+    And "spec.metadata" is {labels: {a: b}, annotations: {c: d}}
+    When it is created
+    Then its "spec.metadata" reads {labels: {a: b}, annotations: {c: d}}
+
+  @DRA-041
+  Scenario: The generation of a class starts at 1
+    Given the manifest "claims/class"
+    When it is created
+    Then its "metadata.generation" reads 1
+
+  @DRA-041
+  Scenario Outline: The generation of a class counts changes of its spec: <what>
+    Given the manifest "claims/class"
+    And it is created
+    When its "<path>" is updated to <value>
+    Then its "metadata.generation" reads <generation>
+
+    Examples:
+      | what             | path            | value                           | generation |
+      | new selectors    | spec.selectors  | [{cel: {expression: "true"}}]   | 2          |
+      | a label          | metadata.labels | {team: a}                       | 1          |
+      | nothing          | metadata.labels | null                            | 1          |
+
+  @DRA-042
+  Scenario Outline: A class stands for an extended resource with a proper name, not for <what>
+    Given the manifest "claims/class"
+    And "spec.extendedResourceName" is <name>
+    When it is created
+    Then the API server refuses it: Invalid at "spec.extendedResourceName"
+
+    Examples:
+      | what                              | name                       |
+      | a name without domain             | gpu                        |
+      | a native resource                 | cpu                        |
+      | a quota's name                    | requests.example.com/gpu   |
+      | a name of Kubernetes              | kubernetes.io/gpu          |
+      | an empty name                     | ""                         |
+
+  @DRA-042
+  Scenario: A class may stand for an extended resource
+    Given the manifest "claims/class"
+    And "spec.extendedResourceName" is example.com/gpu-$(suffix)
+    When it is created
+    Then the API server accepts it
+
+  Scenario Outline: A pod with <what> is refused
+    Given the manifest "claims/pod"
+    And "<path>" is <value>
+    When it is created
+    Then the API server refuses it: <reason> at "<field>"
+
+    @DRA-045
+    Examples: an entry names a claim or a template
+      | what                                | path                                           | value           | reason    | field                       |
+      | a claim and a template in one entry | spec.resourceClaims[0].resourceClaimTemplateName | some-template | Invalid   | spec.resourceClaims[0]      |
+      | neither claim nor template          | spec.resourceClaims[0].resourceClaimName       | null            | Invalid   | spec.resourceClaims[0]      |
+      | two entries of one name             | spec.resourceClaims                            | [{name: gpu, resourceClaimName: a}, {name: gpu, resourceClaimName: b}] | Duplicate | spec.resourceClaims[1].name |
+
+    @DRA-046
+    Examples: a container uses a claim, or a request of it, once
+      | what                              | path                                 | value                                        | reason    | field                                  |
+      | a claim used whole and in part    | spec.containers[0].resources.claims  | [{name: gpu}, {name: gpu, request: r}]       | Duplicate | spec.containers[0].resources.claims[1] |
+      | a claim used in part and whole    | spec.containers[0].resources.claims  | [{name: gpu, request: r}, {name: gpu}]       | Duplicate | spec.containers[0].resources.claims[1] |
+      | a claim used twice                | spec.containers[0].resources.claims  | [{name: gpu}, {name: gpu}]                   | Duplicate | spec.containers[0].resources.claims[1] |
+      | a request used twice              | spec.containers[0].resources.claims  | [{name: gpu, request: r}, {name: gpu, request: r}] | Duplicate | spec.containers[0].resources.claims[1] |
+
+    @DRA-047
+    Examples: a container uses claims of its pod
+      | what                             | path                                | value           | reason   | field                                  |
+      | a container that uses a claim of nobody | spec.containers[0].resources.claims | [{name: other}] | NotFound | spec.containers[0].resources.claims[0] |
+      | a container that uses claims of a pod without any | spec.resourceClaims | null            | NotFound | spec.containers[0].resources.claims[0] |
+
+  @DRA-046
+  Scenario: A container may use two requests of one claim
+    Given the manifest "claims/pod"
+    And "spec.containers[0].resources.claims" is [{name: gpu, request: a}, {name: gpu, request: b}]
+    When it is created
+    Then the API server accepts it
+
+  Scenario Outline: The status of a pod does not hold <what>
+    Given the manifest "claims/pod"
+    And it is created
+    When its status "status.resourceClaimStatuses" is updated to <value>
+    Then the API server refuses it: <reason> at "<field>"
+
+    @DRA-049
+    Examples:
+      | what                              | value                                                                      | reason    | field                                              |
+      | a claim that its spec does not name | [{name: other, resourceClaimName: a}]                                    | Invalid   | status.resourceClaimStatuses[0].name               |
+      | two claims for one entry          | [{name: gpu, resourceClaimName: a}, {name: gpu, resourceClaimName: b}]     | Duplicate | status.resourceClaimStatuses[1].name               |
+      | an ill-formed claim name          | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].resourceClaimName  |
+
+  @DRA-049
+  Scenario: The status of a pod may say that an entry needs no claim
+    Given the manifest "claims/pod"
+    And it is created
+    When its status "status.resourceClaimStatuses" is updated to [{name: gpu}]
+    Then its "status.resourceClaimStatuses" reads [{name: gpu}]
