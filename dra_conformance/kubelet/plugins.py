@@ -219,8 +219,15 @@ class PluginManager:
                 self._clock.condition_wait(self.changed, remaining)
         return True
 
+    def explain(self, driver: str) -> str:
+        """Why a driver is not registered, in one sentence: what is in the registration folder instead."""
+        with self._lock:
+            return self._told(f"DRA driver {driver} is not registered; ", driver)
+
     def _explain(self, driver: str, timeout: float) -> str:
-        told = f"DRA driver {driver} did not register within {timeout:g} s; "
+        return self._told(f"DRA driver {driver} did not register within {timeout:g} s; ", driver)
+
+    def _told(self, told: str, driver: str) -> str:
         others = [name for name in self.drivers() if name != driver]
         if others:
             told += f"registered instead: {', '.join(others)}; "

@@ -171,6 +171,16 @@ class NodeSeat:
             raise Untestable("the driver is no process of the harness")
         return process
 
+    def process_state(self) -> str:
+        """What became of the driver's process, in a sentence; empty where it is no process of ours."""
+        process = self._processes.get(self.driver_name)
+        if process is None:
+            return ""
+        said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ""
+        if process.running:
+            return f"the driver's process runs{said}"
+        return f"the driver's process ended with exit code {process.exit_code}{said}"
+
     # -- the fabric's plugin ---------------------------------------------------------------------------------------
 
     def start_fabric_plugin(self) -> None:

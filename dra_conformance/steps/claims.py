@@ -95,7 +95,7 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu") 
     node = world.node(alias)
     held = {
         (result["driver"], result["pool"], result["device"])
-        for claim in world.observer.list(RESOURCE_CLAIMS)
+        for claim in world.client.list(RESOURCE_CLAIMS).items  # not the observer's: it may not have seen the last one
         for result in results_of(claim)
     }
     results = []

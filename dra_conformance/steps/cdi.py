@@ -1,0 +1,101 @@
+"""CDI: what the ids in a driver's answers mean to a container runtime, and what pods see of it."""
+
+from __future__ import annotations
+
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.errors import CDIError, KubeletError
+from dra_conformance.steps.drivers import answer_for, split
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import World
+
+
+def files(world: World, node: str) -> set[str]:
+    """The files in the node's CDI folders that a runtime would read."""
+    roots = world.node(node).kubelet.cdi_roots
+    return {
+        f"{root.name}/{path.name}"
+        for root in roots
+        if root.is_dir()
+        for path in root.iterdir()
+        if path.suffix in (".json", ".yaml")
+    }
+
+
+@given('the CDI files of "{node}" are remembered')
+def _(world: World, node: str) -> None:
+    """Keep the names of the CDI files, to compare with later."""
+    world.memory["cdi-before"] = files(world, node)
+
+
+@then('every CDI id of the answer for claim "{claim}" resolves on "{node}"')
+def _(world: World, claim: str, node: str) -> None:
+    """Each id is fully qualified and declared by a valid specification in the node's CDI folders."""
+    ids = [device_id for device in answer_for(world, claim) for device_id in device.cdi_device_ids]
+    registry = CDIRegistry.read(world.node(node).kubelet.cdi_roots)
+    try:
+        registry.resolve(ids)
+    except CDIError as error:
+        world.check(False, "CDI ids resolve", expected=ids, observed=str(error))
+    world.check(True, "CDI ids resolve", expected=ids, observed=ids or "no id, which is valid")
+
+
+@then('the CDI files of "{node}" are those of before')
+def _(world: World, node: str) -> None:
+    """What Prepare wrote is gone."""
+    before: set[str] = world.memory["cdi-before"]
+    left = sorted(files(world, node) - before)
+    world.check(not left, "CDI files of the claim are removed", expected=sorted(before), observed=left or "the same")
+
+
+@given('claim "{claim}" is reserved by hand for pod "{pod}"')
+def _(world: World, claim: str, pod: str) -> None:
+    """Put a pod into reservedFor, in the place of a scheduler."""
+    reserve(world, claim, pod)
+
+
+@when('claim "{claim}" is reserved by hand for pod "{pod}"')
+def _(world: World, claim: str, pod: str) -> None:
+    """The same, as what happens in the scenario."""
+    reserve(world, claim, pod)
+
+
+def reserve(world: World, claim: str, pod: str) -> None:
+    """Write reservedFor of a claim."""
+    owner = world.get(PODS, pod)
+    entry = {"resource": "pods", "name": name_of(owner), "uid": uid_of(owner)}
+
+    def change(obj: Obj) -> None:
+        status = obj.setdefault("status", {})
+        status["reservedFor"] = [*(status.get("reservedFor") or []), entry]
+
+    world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+
+
+def given_ids(world: World, node: str, claim: str) -> list[str]:
+    """The CDI ids that the kubelet of a node was answered for a claim."""
+    return [
+        device_id
+        for record in world.node(node).kubelet.claims()
+        if record.ref.name == claim and record.ref.namespace == world.namespace
+        for devices in record.drivers.values()
+        for device in devices
+        for device_id in device.cdi_device_ids
+    ]
+
+
+@then('container "{container}" of pod "{pod}" on "{node}" sees the devices of "{claims}" only')
+def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
+    """The container's CDI devices are exactly those that drivers answered for these claims (comma-separated)."""
+    try:
+        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
+    except KubeletError as error:
+        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
+        return
+    wanted = sorted({device_id for claim in split(claims) for device_id in given_ids(world, node, claim)})
+    world.check(
+        sorted(view.cdi_devices) == wanted,
+        f"container {container} sees its devices",
+        expected=wanted,
+        observed=sorted(view.cdi_devices),
+    )

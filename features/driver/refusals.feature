@@ -1,0 +1,73 @@
+@profile:driver-core @seat:driver
+Feature: A driver refuses what it must not prepare
+  A kubelet can be late: the claim of which it speaks may have been deleted, replaced or deallocated in the meantime.
+  A driver that believes it blindly hands out devices that somebody else has by now.
+
+  @NV-055
+  Scenario: A claim that does not exist is refused
+    Given node "n1" running the driver
+    When a claim "ghost" that does not exist is prepared on "n1"
+    Then claim "ghost" is refused
+
+  @NV-054
+  Scenario: A claim without allocation is refused
+    Given node "n1" running the driver
+    And a ResourceClaim "waiting" that is not allocated
+    When claim "waiting" is prepared on "n1"
+    Then claim "waiting" is refused
+
+  @NV-053
+  Scenario: A claim that was replaced by another of its name is refused
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    When claim "train" is prepared on "n1" under another uid
+    Then the former claim "train" is refused
+
+  @NV-059b
+  Scenario: A device that the driver does not have is refused
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated a device that the driver on "n1" does not have
+    When claim "train" is prepared on "n1"
+    Then claim "train" is refused
+
+  @NV-056 @NV-056b
+  Scenario: One bad claim does no harm to the others
+    Given node "n1" running the driver
+    And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
+    And claim "held" is prepared on "n1"
+    And a ResourceClaim "good" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "bad" allocated a device that the driver on "n1" does not have
+    When claims "good, bad" are prepared on "n1" in one call
+    Then claim "bad" is refused [NV-056]
+    When claims "good, held" are prepared on "n1" in one call
+    Then claim "good" is prepared [NV-056]
+    And all answers for claim "held" are the same [NV-056b]
+
+  @NV-109
+  Scenario: A claim that was refused can be unprepared, and prepared once it is right
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated a device that the driver on "n1" does not have
+    When claim "train" is prepared on "n1"
+    And claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    When the allocation of claim "train" is put right on "n1"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+
+  @NV-060
+  Scenario: A device that is prepared for one claim is refused to another
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
+    And claim "first" is prepared on "n1"
+    When claim "second" is prepared on "n1"
+    Then claim "second" is refused
+
+  @NV-061
+  Scenario: Admin access works beside the claim that has the device
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
+    And claim "train" is prepared on "n1"
+    When claim "monitor" is prepared on "n1"
+    Then claim "monitor" is prepared

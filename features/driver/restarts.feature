@@ -1,0 +1,41 @@
+@profile:driver-core @seat:driver @needs:process-driver
+Feature: A driver remembers across its own restarts
+  Drivers are updated under running pods. What was prepared before stays prepared, whoever answers now.
+
+  @NV-052 @NV-052b
+  Scenario: A restarted driver knows what it prepared
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" restarts
+    Then the driver on "n1" comes to be registered [NV-052]
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-052]
+    And every CDI id of the answer for claim "train" resolves on "n1" [NV-052]
+    And all answers for claim "train" are the same [NV-052b]
+
+  @NV-052c
+  Scenario: A claim from before a restart can be unprepared
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
+    And claim "first" is prepared on "n1"
+    When the driver on "n1" restarts
+    Then the driver on "n1" comes to be registered
+    When claim "first" is unprepared on "n1"
+    Then claim "first" is unprepared
+    When claim "second" is prepared on "n1"
+    Then claim "second" is prepared
+
+  @NV-052d
+  Scenario: A driver that was killed comes back
+    Given node "n1" running the driver as a process
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is killed and started again
+    Then the driver on "n1" comes to be registered
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And every CDI id of the answer for claim "train" resolves on "n1"
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared

@@ -1,0 +1,54 @@
+@profile:driver-core @seat:driver
+Feature: A driver takes its devices back
+  Unprepare comes when the last pod of a claim has ended; the kubelet repeats it until it succeeds, and the pod stays
+  in Terminating until then.
+
+  @DRA-279
+  Scenario: Unprepare of a claim that the driver does not know succeeds
+    Given node "n1" running the driver
+    When a claim that was never prepared is unprepared on "n1"
+    Then claim "unknown" is unprepared
+
+  @NV-108 @NV-108b
+  Scenario: Unprepare may be repeated, and the claim prepared again
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared [NV-108]
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared [NV-108]
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-108b]
+    And every CDI id of the answer for claim "train" resolves on "n1" [NV-108b]
+
+  @NV-110
+  Scenario: A claim that is gone from the API can be unprepared
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the claim "train" is deleted behind the driver's back
+    And claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+
+  @NV-064
+  Scenario: A device that was taken back can be given to another claim
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
+    And claim "first" is prepared on "n1"
+    And claim "first" is unprepared on "n1"
+    When claim "second" is prepared on "n1"
+    Then claim "second" is prepared
+
+  @NV-096
+  Scenario: What Prepare wrote for a claim is removed
+    Given node "n1" running the driver
+    And a ResourceClaim "earlier" allocated 1 devices of the driver on "n1"
+    And claim "earlier" is prepared on "n1"
+    And claim "earlier" is unprepared on "n1"
+    And the CDI files of "n1" are remembered
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When claim "train" is unprepared on "n1"
+    Then the CDI files of "n1" are those of before
