@@ -5,6 +5,7 @@ Each sub-command lives in a module of its own and is imported when it is called,
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -89,13 +90,16 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ✗ shows ? instead of a traceback
     sys.exit(call(list(sys.argv[1:] if argv is None else argv)))
 
 
 def call(argv: list[str]) -> int:
     """Run one command line; its exit code."""
     try:
-        result = cli.main(argv, prog_name="dra-conformance", standalone_mode=False)
+        result = cli.main(argv, prog_name="dra-conformance", standalone_mode=False, obj=argv)
         return int(result) if isinstance(result, int) else ExitCode.OK
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dra_conformance.errors import ExitCode, SuiteError, UsageError
-from dra_conformance.suite.options import RunOptions, config_file, from_mapping, to_json
+from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.suite.options import Order, RunOptions, config_file, from_mapping, redact, to_json
 
 _SEAT_HELP = {
     "control-plane": "embedded, or kubeconfig[:FILE].",
@@ -50,7 +50,9 @@ def _options(function: Any) -> Any:
         click.option("--out", metavar="DIR", default=None, help="Folder of the report (default dra-report)."),
         click.option("--progress", type=click.Choice(["auto", "live", "plain", "none"]), default=None),
         click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
-        click.option("-n", "--workers", type=int, default=None, help="Worker processes (needs pytest-xdist)."),
+        click.option(
+            "-n", "--workers", type=click.IntRange(1, 64), default=None, help="Worker processes (needs pytest-xdist)."
+        ),
     ]
     for decorator in reversed(decorators):
         function = decorator(function)
@@ -62,7 +64,8 @@ def _options(function: Any) -> Any:
     "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more."
 )
 @_options
-def command(config_path: Path | None, workers: int | None, **given: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, config_path: Path | None, workers: int | None, **given: Any) -> int:
     """Run scenarios against a target and write the report.
 
     Without options the reference system is judged on the embedded control plane.
@@ -77,7 +80,8 @@ def command(config_path: Path | None, workers: int | None, **given: Any) -> int:
     options = _merge(config_path, given)
     if options.dry_run:
         return _dry_run(options)
-    return execute(options, workers=workers)
+    words = ["dra-conformance", *(ctx.obj or ())]
+    return execute(options, workers=workers, command=redact(shlex.join(words)))
 
 
 def _merge(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
@@ -86,14 +90,15 @@ def _merge(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
         if value is None or value == ():
             continue
         values[name.replace("_", "-")] = list(value) if isinstance(value, tuple) else value
-    return from_mapping(values, where=str(config_path or "options"))
+    return from_mapping(values, where="options")
 
 
 def _dry_run(options: RunOptions) -> int:
     from dra_conformance import assets
-    from dra_conformance.suite import features, plan, vocabulary
+    from dra_conformance.suite import features, plan, preflight, vocabulary
     from dra_conformance.suite.run import Run
 
+    preflight.check(options)
     with tempfile.TemporaryDirectory(prefix="dra-dry-") as folder:
         run = Run(options, folder=Path(folder))
         try:
@@ -110,41 +115,60 @@ def _dry_run(options: RunOptions) -> int:
     return ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED
 
 
-def execute(options: RunOptions, *, workers: int | None = None) -> int:
+# The run is ours, not the user's test run: no other plugin, no conftest.py, no cache, no rewritten bytecode.
+_PYTEST = (
+    "--disable-plugin-autoload",
+    *("-p", "pytest_bdd.plugin"),
+    *("-p", "dra_conformance.suite.plugin"),
+    *("-p", "no:terminal"),
+    *("-p", "no:cacheprovider"),
+    *("-p", "no:logging"),
+    "--assert=plain",
+    "--noconftest",
+    *("-c", os.devnull),
+)
+
+
+def execute(options: RunOptions, *, workers: int | None = None, command: str = "") -> int:
     """Run the suite under pytest in this process; the exit code."""
     import pytest
 
+    from dra_conformance.suite import preflight
     from dra_conformance.suite.plugin import SUITE
-    from dra_conformance.suite.runner import exit_code_of
 
-    if workers:
-        try:
-            import xdist  # type: ignore[import-untyped]  # noqa: F401
-        except ImportError:
-            raise UsageError("-n needs pytest-xdist", hint="pip install 'dra-conformance[xdist]'") from None
-    os.environ["DRA_CONFORMANCE_ARGV"] = "\x1f".join(_redacted(sys.argv[2:]))
-    handle, name = tempfile.mkstemp(prefix="dra-options-", suffix=".json")
-    previous = signal.signal(signal.SIGTERM, _interrupt)
+    preflight.check(options)
+    spread = _spread(workers, fail_fast=options.fail_fast)
+    folder = Path(options.out).absolute()
+    handed = folder / ".order.json"
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(to_json(options))
-        # pytest's own terminal, cache and configuration stay out: this is our command, not the user's test run.
-        own = ["-p", "dra_conformance.suite.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tempfile.gettempdir()]
-        spread = ["-n", str(workers)] if workers else []
-        return exit_code_of(pytest.main(["--pyargs", SUITE, f"--dra-options={name}", *own, *spread]))
-    except SuiteError:
-        raise
+        folder.mkdir(parents=True, exist_ok=True)
+        handed.write_bytes(to_json(Order(options=options, command=command)))
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {error.filename}: {error.strerror}", hint="--out names another folder."
+        ) from None
+    aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        code = pytest.main(["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread])
     finally:
-        signal.signal(signal.SIGTERM, previous)
-        os.unlink(name)
-        os.environ.pop("DRA_CONFORMANCE_ARGV", None)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        os.environ.update(aside)
+        handed.unlink(missing_ok=True)
+    return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
+
+
+def _spread(workers: int | None, *, fail_fast: bool) -> list[str]:
+    if not workers:
+        return []
+    try:
+        import xdist  # type: ignore[import-untyped]  # noqa: F401
+    except ImportError:
+        raise UsageError("-n needs pytest-xdist", hint="pip install 'dra-conformance[xdist]'") from None
+    return ["-p", "xdist.plugin", "-n", str(workers), *(["-x"] if fail_fast else [])]
 
 
 def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _redacted(argv: list[str]) -> list[str]:
-    from dra_conformance.suite.run import redact
-
-    return [redact(word) for word in argv]

@@ -1,7 +1,7 @@
 """An append-only log of JSON lines.
 
 Data comes from the runner, the seats, the steps and the recorders; the file belongs to the run's own folder and is
-complete up to the last line even when the process is killed. Waiters are woken by every append: the log is also how
+complete up to the last check even when the process is killed. Waiters are woken by every append: the log is also how
 steps wait for something to happen.
 """
 
@@ -53,7 +53,8 @@ class EventLog:
         self._file = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600, exist_ok=True)
+            path.unlink(missing_ok=True)  # an older file could be readable by others
+            path.touch(mode=0o600)
             self._file = path.open("wb")
         self.changed = threading.Condition()
         self._sequence = 0
@@ -95,27 +96,23 @@ class EventLog:
                 {**data, **more},
             )
             self._kept.append(event)
-            if self._file is not None and not self._file.closed:
-                line = {"seq": event.seq, "t": event.time, "kind": kind, "scenario": event.scenario, "data": event.data}
-                self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
-                if kind in _FLUSHED:
-                    self._file.flush()
+            self._write(event)
             self.changed.notify_all()
             return event
+
+    def _write(self, event: Event) -> None:
+        if self._file is None or self._file.closed:
+            return
+        line = {"seq": event.seq, "t": event.time, "kind": event.kind, "scenario": event.scenario, "data": event.data}
+        self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+        if event.kind in _FLUSHED:
+            self._file.flush()
 
     def append(self, event: Event) -> None:
         """Append an event of another log (a worker's) under the next number, its time and scenario kept."""
         with self.changed:
             self._sequence += 1
-            if self._file is not None and not self._file.closed:
-                line = {
-                    "seq": self._sequence,
-                    "t": event.time,
-                    "kind": event.kind,
-                    "scenario": event.scenario,
-                    "data": event.data,
-                }
-                self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+            self._write(Event(self._sequence, event.time, event.kind, event.scenario, event.data))
 
     def record(self, kind: str, data: Mapping[str, Any]) -> None:
         """Append one event; the form that parts below the harness are given."""

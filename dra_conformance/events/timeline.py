@@ -44,8 +44,10 @@ def tell(event: Event) -> str:
             return f"API    {data['agent']}: {data['method']} {data['path']} -> {code}{reason}"
         case "object":
             return f"WATCH  {data['type']} {data['resource']} {data['name']}{_brief(data.get('summary') or {})}"
+        case "log":
+            return f"LOG    {data['level']} {data['logger']}: {_short(str(data['text']).strip().splitlines()[-1])}"
         case "traceback":
-            return "ERROR  " + data["text"].strip().rsplit("\n", 1)[-1]
+            return "ERROR  " + str(data["text"]).strip().splitlines()[-1]
         case "scenario-started":
             return f"BEGIN  {data['name']}"
         case "scenario-finished":

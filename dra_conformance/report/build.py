@@ -48,7 +48,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
     if sum(statistics[status.value] for status in Status) != statistics["planned"]:
         raise SpecificationError("the statuses do not add up to the plan")  # a guard on this module itself
     interrupted = bool(finished.get("interrupted")) or not complete
-    verdict = _verdict(rules, scenarios, problems)
+    verdict = _verdict(rules, scenarios, problems, interrupted=interrupted)
     leftovers = tuple(finished.get("leftovers") or ())
     return Report(
         run_id=started["runId"],
@@ -87,9 +87,6 @@ def _scenario(
     if row.get("status"):
         return ScenarioResult(**common, status=Status(row["status"]), reason=row["reason"])
     end = next((event for event in reversed(events) if event.kind == "scenario-finished"), None)
-    if end is None:
-        reason = "not reached: the run stopped before it" if complete else "the run was cut off before it ended"
-        return ScenarioResult(**common, status=Status.FILTERED, reason=reason, repeat=_repeat(row["id"], started))
     checks = tuple(
         Check(
             rules=tuple(event.data["rules"]),
@@ -103,6 +100,16 @@ def _scenario(
         for event in events
         if event.kind == "check"
     )
+    if end is None:
+        return ScenarioResult(
+            **common,
+            status=Status.FILTERED,
+            reason=_unfinished(events, complete),
+            checks=checks,
+            timeline=tuple(timeline_lines(events)),
+            repeat=_repeat(row["id"], started),
+            evidence=f"events.jsonl#{events[0].seq}-{events[-1].seq}" if events else "",
+        )
     status = Status(end.data["status"])
     reason = end.data.get("reason") or ""
     if status is Status.PASSED:
@@ -121,6 +128,12 @@ def _scenario(
         repeat=_repeat(row["id"], started) if bad else "",
         evidence=f"events.jsonl#{events[0].seq}-{events[-1].seq}",
     )
+
+
+def _unfinished(events: list[Event], complete: bool) -> str:
+    if not complete:
+        return "the run was cut off before it ended"
+    return "cut off in the middle: the run was interrupted" if events else "not reached: the run stopped before it"
 
 
 def _repeat(scenario: str, started: Mapping[str, Any]) -> str:
@@ -222,19 +235,23 @@ def _statistics(statuses: Iterable[Status]) -> dict[str, int]:
     return {"planned": counts.total(), **{status.value: counts[status] for status in Status}}
 
 
+_NOT_RUN = frozenset({Status.FILTERED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED})
+
+
 def _verdict(
-    rules: Iterable[RuleResult], scenarios: Iterable[ScenarioResult], problems: Iterable[Mapping[str, Any]]
+    rules: Iterable[RuleResult],
+    scenarios: Iterable[ScenarioResult],
+    problems: Iterable[Mapping[str, Any]],
+    *,
+    interrupted: bool,
 ) -> Verdict:
-    scored = [rule for rule in rules if rule.level == "MUST"]
-    if any(scenario.status is Status.ERROR for scenario in scenarios) or any(problems):
+    statuses = {scenario.status for scenario in scenarios}
+    scored = {rule.status for rule in rules if rule.level == "MUST"}
+    if Status.ERROR in statuses or any(problems) or statuses <= _NOT_RUN:
         return Verdict.INVALID
-    if not any(rule.status in (Status.PASSED, Status.FAILED, Status.WAIVED) for rule in scored):
-        if not any(rule.status is Status.UNTESTABLE for rule in scored):
-            return Verdict.INVALID
+    if scored & {Status.FAILED, Status.UNTESTABLE}:
         return Verdict.NOT_CONFORMANT
-    if any(rule.status in (Status.FAILED, Status.UNTESTABLE) for rule in scored):
-        return Verdict.NOT_CONFORMANT
-    if any(rule.status in (Status.FILTERED, Status.WAIVED, Status.FLAKY) for rule in scored):
+    if scored & {Status.FILTERED, Status.WAIVED, Status.FLAKY} or not scored - _NOT_RUN or interrupted:
         return Verdict.PARTIAL
     return Verdict.CONFORMANT
 
@@ -258,7 +275,7 @@ def _exit_code(
         return ExitCode.INTERRUPTED
     if problems:
         return int(problems[0].get("exit", ExitCode.HARNESS_ERROR))
-    if not statuses or statuses == {Status.FILTERED}:
+    if statuses <= _NOT_RUN:
         return ExitCode.NOTHING_SELECTED
     if Status.ERROR in statuses:
         return ExitCode.HARNESS_ERROR

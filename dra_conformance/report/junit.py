@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from xml.etree import ElementTree as ET
 
@@ -11,9 +12,13 @@ from dra_conformance.suite.status import Status
 _SKIPPED = (Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED, Status.WAIVED)
 
 
+# Everything outside the Char production of XML 1.0, section 2.2.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def _clean(text: str) -> str:
-    """Text without the control characters that XML 1.0 cannot hold."""
-    return "".join(c if c in "\t\n\r" or ord(c) >= 32 else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Text without the characters that XML 1.0 cannot hold."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def render(report: Report) -> str:
@@ -43,7 +48,11 @@ def render(report: Report) -> str:
 
 def _case(suite: ET.Element, scenario: ScenarioResult) -> None:
     case = ET.SubElement(
-        suite, "testcase", classname=scenario.id.split("#")[0], name=scenario.name, time=f"{scenario.duration:.3f}"
+        suite,
+        "testcase",
+        classname=scenario.id.split("#")[0],
+        name=_clean(scenario.name),
+        time=f"{scenario.duration:.3f}",
     )
     properties = ET.SubElement(case, "properties")
     for rule in scenario.rules:

@@ -36,6 +36,14 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
             differences += _rows(key, expected.get(key) or [], written.get(key) or [])
         else:
             differences.append(f"{key}: the log yields {expected.get(key)!r}, the report says {written.get(key)!r}")
+    for name, text in files.render(computed).items():
+        path = folder / name
+        if name == "report.json":
+            continue
+        if not path.is_file():
+            differences.append(f"{name}: missing")
+        elif path.read_bytes() != text:
+            differences.append(f"{name}: not what the log yields")
     return computed, differences
 
 

@@ -74,8 +74,13 @@ class Catalogue(Mapping[str, Rule]):
         found: dict[str, Rule] = {}
         for path in sorted((folder or assets.fixtures() / "rules").glob("*.yaml")):
             document = documents.load(path) or {}
-            for number, row in enumerate(document.get("rules") or (), start=1):
-                rule = _rule(row, f"{path.name}, row {number}", document.get("defaults") or {})
+            if not isinstance(document, dict) or not set(document) <= {"defaults", "rules"}:
+                raise SpecificationError(f"{path.name}: a catalogue file holds `defaults` and `rules`, nothing else")
+            rows, defaults = document.get("rules") or [], document.get("defaults") or {}
+            if not isinstance(rows, list) or not isinstance(defaults, dict):
+                raise SpecificationError(f"{path.name}: `rules` is a list and `defaults` a mapping")
+            for number, row in enumerate(rows, start=1):
+                rule = _rule(row, f"{path.name}, row {number}", defaults)
                 if rule.id in found:
                     raise SpecificationError(f"{path.name}: rule {rule.id} has two rows")
                 found[rule.id] = rule
@@ -110,6 +115,8 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
     if missing := {"id", "text", "level", "seat", "source"} - {key for key, value in row.items() if value}:
         raise SpecificationError(f"{where} ({row.get('id', 'no id')}): missing {', '.join(sorted(missing))}")
     for key in ("since", "until"):
+        if isinstance(row.get(key), float) and row[key] * 100 % 10 == 0:
+            raise SpecificationError(f"{where}: {key}: YAML reads 1.30 as 1.3; quote the version")
         if row.get(key) is not None:
             row[key] = str(row[key])
             try:
@@ -122,5 +129,9 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
         raise SpecificationError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
     if row["seat"] not in SEATS:
         raise SpecificationError(f"{where}: seat {row['seat']!r} is none of {', '.join(SEATS)}")
-    row["text"] = " ".join(str(row["text"]).split())
+    if not isinstance(row.get("quirk", False), bool):
+        raise SpecificationError(f"{where}: quirk is true or false, not {row['quirk']!r}")
+    for key in ("text", "source", "why", "mistake", "corrected"):
+        if key in row:
+            row[key] = " ".join(str(row[key]).split())
     return Rule(**row)

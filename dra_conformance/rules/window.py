@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_FORM = re.compile(r"v?(\d+)\.(\d+)")
+_FORM = re.compile(r"v?(\d+)\.(\d+)(?:\+|[.+-]\S*)?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -18,7 +18,7 @@ class Version:
     @classmethod
     def parse(cls, text: str) -> Version:
         """Read `1.36`, `v1.36.2` or `1.36+`. Raises ValueError otherwise."""
-        found = _FORM.match(text.strip())
+        found = _FORM.fullmatch(text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a Kubernetes version such as 1.36")
         return cls(int(found[1]), int(found[2]))

@@ -5,6 +5,7 @@ Data comes from the `.feature` files; nothing is imported from pytest here, so t
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from dra_conformance.errors import SpecificationError, UsageError
 from dra_conformance.suite import tags as tag_words
 from dra_conformance.suite.tags import Tags
 
+ROW_ID_MAX = 80
 RULE_SUFFIX = re.compile(r"\s*\[([A-Z]+-\d{3}[a-z]?(?:,\s*[A-Z]+-\d{3}[a-z]?)*)\]$")
 
 
@@ -147,13 +149,14 @@ def _scenario(
             outline=node["name"],
         )
         return
+    rows = _row_ids(node)
     for examples in node["examples"]:
         header = [cell["value"] for cell in (examples.get("tableHeader") or {}).get("cells", ())]
         for row in examples.get("tableBody") or ():
             values = [cell["value"] for cell in row["cells"]]
             substitution = dict(zip(header, values, strict=True))
             yield Scenario(
-                id=f"{base}[{'-'.join(slug(value) or '_' for value in values)}]",
+                id=f"{base}[{rows[row['id']]}]",
                 name=_substitute(node["name"], substitution),
                 chapter=chapter,
                 feature=feature["name"],
@@ -164,6 +167,30 @@ def _scenario(
                 example=tuple(values),
                 outline=node["name"],
             )
+
+
+def _row_ids(node: Any) -> dict[str, str]:
+    """What tells the rows of an outline apart: the values that its name shows, or all where those are not enough.
+
+    Long ones end in a hash, because ids are also names of folders.
+    """
+    shown: dict[str, str] = {}
+    full: dict[str, str] = {}
+    for examples in node["examples"]:
+        header = [cell["value"] for cell in (examples.get("tableHeader") or {}).get("cells", ())]
+        for row in examples.get("tableBody") or ():
+            cells = list(zip(header, (slug(cell["value"]) or "_" for cell in row["cells"]), strict=True))
+            shown[row["id"]] = "-".join(value for name, value in cells if f"<{name}>" in node["name"])
+            full[row["id"]] = "-".join(value for _, value in cells)
+    chosen = shown if all(shown.values()) and len(set(shown.values())) == len(shown) else full
+    return {row: _shortened(text) for row, text in chosen.items()}
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= ROW_ID_MAX:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{text[: ROW_ID_MAX - 9].rstrip('-')}-{digest}"
 
 
 def _substitute(text: str, values: dict[str, str]) -> str:

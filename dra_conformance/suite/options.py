@@ -1,10 +1,12 @@
 """The options of a run: one frozen object, from the command line, `dra-conformance.toml` or pytest.
 
-The same object travels to worker processes as JSON in the run's folder.
+The same object travels to the processes of the run as JSON in the run's folder.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date
@@ -26,11 +28,7 @@ class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: str
     owner: str
     reason: str
-    expires: str
-
-    def expired(self, today: date) -> bool:
-        """Whether the waiver's last day is over."""
-        return date.fromisoformat(self.expires) < today
+    expires: date
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -81,7 +79,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         from dra_conformance.rules.window import Version
         from dra_conformance.suite.tags import PROFILES
 
-        self.seats()
+        seats = self.seats()
+        for name, spec in seats.items():
+            if spec.kind == "cluster" and seats["control-plane"].kind == "embedded":
+                others = " or ".join(choice for choice in CHOICES[name] if choice != "cluster")
+                raise UsageError(
+                    f"--{name} cluster: the embedded control plane is not a cluster and has no {name} of its own",
+                    hint=f"A cluster is --control-plane kubeconfig; here this seat holds {others}.",
+                )
         for profile in self.profile:
             if profile not in PROFILES:
                 near = get_close_matches(profile, PROFILES, n=1)
@@ -91,19 +96,20 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             version = Version.parse(self.kubernetes_version)
         except ValueError as error:
             raise UsageError(f"--kubernetes-version: {error}") from None
-        if not Version(1, 34) <= version <= Version(1, 36):
-            raise UsageError(f"--kubernetes-version {version}: the embedded control plane is 1.34, 1.35 or 1.36")
+        if not Version(1, 34) <= version <= Version(1, 37):
+            raise UsageError(f"--kubernetes-version {version}: the embedded control plane is 1.34, 1.35, 1.36 or 1.37")
         if self.revision not in ("kai-0.17", "documented"):
             raise UsageError(f"--revision {self.revision!r}: one of kai-0.17, documented")
-        if self.patience is not None and self.patience <= 0:
+        if self.patience is not None and not 0 < self.patience < 1e6:
             raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
         if self.require and self.require not in ("conformant", "partial"):
             raise UsageError(f"--require {self.require!r}: one of conformant, partial")
-        for waiver in self.waivers:
+        for pattern, option in [(p, "--focus") for p in self.focus] + [(p, "--skip") for p in self.skip]:
             try:
-                date.fromisoformat(waiver.expires)
-            except ValueError:
-                raise UsageError(f"waiver of {waiver.rule}: expires {waiver.expires!r} is no date") from None
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(f"{option} {pattern!r} is no regular expression: {error}") from None
+        for waiver in self.waivers:
             if not (waiver.owner.strip() and waiver.reason.strip()):
                 raise UsageError(f"waiver of {waiver.rule}: owner and reason must say something")
         return self
@@ -111,16 +117,24 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
 def from_mapping(values: Mapping[str, Any], *, where: str) -> RunOptions:
     """Options from parsed TOML or JSON; unknown keys raise UsageError with the nearest known one."""
-    known = {item.encode_name: item for item in msgspec.structs.fields(RunOptions)}
+    known = [item.encode_name for item in msgspec.structs.fields(RunOptions)]
     for key in values:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
             raise UsageError(f"{where}: unknown key {key!r}", hint=hint)
+    filled = dict(values)
+    if str(filled.get("control-plane", "")).startswith("kubeconfig"):
+        # A cluster has these parts already; a second one beside them would be judged together with the first.
+        for seat in CHOICES:
+            if "cluster" in CHOICES[seat]:
+                filled.setdefault(seat, "cluster")
     try:
-        return msgspec.convert(dict(values), RunOptions).validated()
+        return msgspec.convert(filled, RunOptions).validated()
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from None
+        told, _, place = str(error).partition(" - at ")
+        key = place.strip("`").removeprefix("$.").removeprefix("$")
+        raise UsageError(f"{where}: {f'{key}: ' if key else ''}{told}") from None
 
 
 def config_file(path: Path | None) -> dict[str, Any]:
@@ -129,18 +143,49 @@ def config_file(path: Path | None) -> dict[str, Any]:
     if path is None and not found.is_file():
         return {}
     try:
-        return tomllib.loads(found.read_text())
+        values = tomllib.loads(found.read_text())
     except OSError as error:
         raise UsageError(f"cannot read {found}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{found}: does not parse as TOML: {error}") from None
+    from_mapping(values, where=str(found))  # so that a mistake is told with the file's name
+    return values
 
 
-def to_json(options: RunOptions) -> bytes:
-    """Options as they travel to workers."""
-    return msgspec.json.encode(options)
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run was told: its options, and the command line as it was typed (without secrets)."""
+
+    options: RunOptions
+    command: str = ""
 
 
-def from_json(data: bytes) -> RunOptions:
-    """Options from `to_json`."""
-    return msgspec.json.decode(data, type=RunOptions)
+def to_json(order: Order) -> bytes:
+    """An order as it travels to the process that runs it."""
+    return msgspec.json.encode(order)
+
+
+def from_json(data: bytes) -> Order:
+    """An order from `to_json`."""
+    return msgspec.json.decode(data, type=Order)
+
+
+def plain(options: RunOptions) -> dict[str, Any]:
+    """Options as the event log holds them: plain values, without secrets."""
+    found: dict[str, Any] = msgspec.to_builtins(options)
+    return {key: _without_secrets(value) for key, value in found.items()}
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    return [_without_secrets(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+_SECRET = re.compile(r"(?i)((?:token|password|passwd|secret|api-?key)[\w-]*[= ]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)")
+
+
+def redact(text: str) -> str:
+    """Hide what looks like a secret in a command line: the value behind a name that says token, password or key."""
+    text = _SECRET.sub(r"\1***", text)
+    home = os.path.expanduser("~")
+    return text.replace(home + "/", "~/") if home not in ("/", "") else text

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dra_conformance.errors import SpecificationError, UsageError
+from dra_conformance.errors import SpecificationError
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.rules.window import outside
 from dra_conformance.seats.spec import SeatSpec
@@ -18,16 +18,23 @@ from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.status import Status
 
+# Steps that choose the revision of the BindRequest protocol name it in quotes.
+_REVISION = re.compile(r'revision "([^"]+)"')
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is known of the system under test before the first scenario."""
+    """What is known of the system under test before the first scenario.
+
+    `missing_apis` are plural names of optional resources that the control plane does not serve.
+    """
 
     kubernetes_version: Version
     seats: Mapping[str, SeatSpec]
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     driver_name: str = "gpu.nvidia.com"
     own_control_plane: bool = True
+    missing_apis: frozenset[str] = frozenset()
     revision: str = "kai-0.17"
 
 
@@ -82,24 +89,17 @@ def check_specification(scenarios: Sequence[Scenario], catalogue: Catalogue) -> 
 
 
 def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOptions, target: Target) -> Plan:
-    """Decide on every scenario. Raises UsageError for a rule or pattern that selects nothing that exists."""
+    """Decide on every scenario. Raises UsageError for a rule that does not exist."""
     check_specification(scenarios, catalogue)
     wanted_rules = {catalogue.find(rule).id for rule in options.rule}
-    focus = [_pattern("--focus", text) for text in options.focus]
-    skip = [_pattern("--skip", text) for text in options.skip]
+    focus = [re.compile(text, re.IGNORECASE) for text in options.focus]
+    skip = [re.compile(text, re.IGNORECASE) for text in options.skip]
     decisions: list[Decision] = []
     for scenario in scenarios:
         if options.profile and not set(options.profile) & set(scenario.tags.profiles):
             continue
         decisions.append(_decide(scenario, catalogue, options, target, wanted_rules, focus, skip))
     return Plan(decisions)
-
-
-def _pattern(option: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text, re.IGNORECASE)
-    except re.error as error:
-        raise UsageError(f"{option} {text!r} is no regular expression: {error}") from None
 
 
 def _decide(
@@ -156,5 +156,18 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
     if need == "own-kubelet" and target.seats["kubelet"].kind != "reference":
         return "needs the harness's kubelet"
     if need == "compute-domain" and target.seats["fabric"].kind == "none":
-        return "the seat fabric is empty"
+        return "the seat fabric is empty (--fabric none)"
+    if need == "compute-domain" and "computedomains" in target.missing_apis:
+        return "the control plane does not serve ComputeDomains"
+    if need == "kai" and "bindrequests" in target.missing_apis:
+        return "the control plane does not serve BindRequests"
+    direct = target.seats["scheduler"].settings.get("publish") == "direct"
+    if need == "kai" and "scheduler" in scenario.tags.seats and direct:
+        return "the scheduler binds pods itself and writes no BindRequests (publish=direct)"
+    if need == "pinned-revision" and target.seats["scheduler"].kind != "reference":
+        other = {found for step in scenario.steps for found in _REVISION.findall(step.text)} - {target.revision}
+        if other:
+            return (
+                f"speaks of the revision {', '.join(sorted(other))}; the scheduler's is {target.revision} (--revision)"
+            )
     return None

@@ -6,6 +6,7 @@ In any other pytest run this module only adds options, and imports nothing heavy
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,16 +26,30 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("taint-eviction", "what sits in this seat"),
     ("driver-name", "name of the driver under test"),
     ("device-class", "existing DeviceClass to use instead of one made for the run"),
-    ("kubernetes-version", "version that the embedded control plane is: 1.34, 1.35 or 1.36"),
+    ("kubernetes-version", "version that the embedded control plane is: 1.34, 1.35, 1.36 or 1.37"),
     ("revision", "revision of KAI's protocol: kai-0.17 or documented"),
     ("inventory", "inventory of the fake NVML"),
     ("profile", "profiles, comma-separated"),
     ("rule", "rule ids, comma-separated"),
+    ("features", "more features, comma-separated folders"),
+    ("require", "verdict that must be reached: conformant or partial"),
+    ("config", "file to read instead of dra-conformance.toml"),
     ("out", "folder of the report"),
     ("seed", "seed of all choices"),
     ("patience", "seconds that a check waits"),
 )
-LISTS = frozenset({"profile", "rule"})
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+# How an option's text becomes its value; the others stay text.
+CONVERT: Mapping[str, Callable[[str], object]] = {
+    **dict.fromkeys(("profile", "rule", "features"), _split),
+    "seed": int,
+    "patience": float,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,5 +62,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the runner when the suite itself is asked for."""
-    if any("dra_conformance" in str(arg) and "scenarios" in str(arg) for arg in config.args):
+    if any(_asks_for_suite(str(arg)) for arg in config.args):
         config.pluginmanager.import_plugin("dra_conformance.suite.runner")
+
+
+def _asks_for_suite(argument: str) -> bool:
+    path = argument.split("::")[0]
+    return path == SUITE or path.endswith("/".join(SUITE.split(".")) + ".py")

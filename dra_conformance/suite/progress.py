@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from dra_conformance.suite.plan import Plan
     from dra_conformance.suite.run import Run
 
-_MARKS = {
-    Status.PASSED: ".",
-    Status.FAILED: "F",
-    Status.ERROR: "E",
-    Status.UNTESTABLE: "U",
-    Status.FLAKY: "~",
-}
-
 
 class Progress:
     """Tells how a run goes. `mode` is `auto`, `live` (rewrites its line), `plain` or `none`."""
@@ -37,13 +29,14 @@ class Progress:
         self._color = mode == "live" and "NO_COLOR" not in os.environ
         self._planned: Counter[str] = Counter()
         self._done: dict[str, list[Status]] = defaultdict(list)
-        self._time: Counter[str] = Counter()
-        self._chapter = ""
+        self._time: defaultdict[str, float] = defaultdict(float)
+        self._chapter = ""  # the one whose line is open
+        self._closed: set[str] = set()
         self._told = 0.0
 
     def begin(self, run: Run, plan: Plan) -> None:
         """Say what runs against what."""
-        target = run._describe()
+        target = run.describe()
         self._planned = Counter(scenario.chapter for scenario in plan.to_run)
         left_out = Counter(d.status.value for d in plan.decisions if d.status is not None)
         seats = " ".join(f"{seat}={held}" for seat, held in target["seats"].items() if held != "reference")
@@ -55,15 +48,14 @@ class Progress:
 
     def scenario_started(self, scenario: Scenario) -> None:
         """A scenario begins."""
-        if scenario.chapter != self._chapter:
-            self._close_line()
-            self._chapter = scenario.chapter
+        self._chapter = scenario.chapter
         self._line(now=scenario.name)
 
     def scenario_finished(self, scenario: Scenario, status: Status, reason: str, duration: float) -> None:
         """A scenario ended."""
         self._done[scenario.chapter].append(status)
-        self._time[scenario.chapter] += duration  # type: ignore[assignment]
+        self._time[scenario.chapter] += duration
+        self._chapter = scenario.chapter
         if status is not Status.PASSED:
             self._clear()
             self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
@@ -75,9 +67,14 @@ class Progress:
 
     def end(self, report: Report, folder: Path) -> None:
         """Show the verdict."""
+        if self._mode == "none":
+            return
         from dra_conformance.report.terminal import render
 
-        self._close_line()
+        for chapter in [chapter for chapter in self._done if chapter not in self._closed]:
+            self._chapter = chapter
+            self._close_line()
+        self._clear()
         self._say("")
         self._out.write(render(report, folder=folder, color=self._color))
         self._out.flush()
@@ -106,6 +103,7 @@ class Progress:
             return
         self._clear()
         self._say(self._bar(self._chapter))
+        self._closed.add(self._chapter)
         self._chapter = ""
 
     def _clear(self) -> None:

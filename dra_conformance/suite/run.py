@@ -6,14 +6,14 @@ owns the run's two folders: the report folder, which stays, and a short-lived on
 
 from __future__ import annotations
 
-import os
 import platform
 import random
 import secrets
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,6 +28,7 @@ from dra_api.objects import (
     CRDS,
     DEVICE_CLASSES,
     EVENTS,
+    NAMESPACES,
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
@@ -41,12 +42,13 @@ from dra_conformance import assets, documents
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.errors import TargetUnreachable
 from dra_conformance.events.log import EventLog
+from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
 from dra_conformance.events.recorder import RecordingTransport
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats.manager import Seats, short_folder
 from dra_conformance.suite.features import Scenario
-from dra_conformance.suite.options import RunOptions, to_json
+from dra_conformance.suite.options import RunOptions, plain, redact
 from dra_conformance.suite.plan import Plan, Target
 
 T = TypeVar("T")
@@ -84,8 +86,8 @@ class Run:
         self._client: KubeClient | None = None
         self._seats: Seats | None = None
         self._work: Path | None = None
+        self._log_handler: LogRecords | None = None
         self._number = 0
-        self._began = time.monotonic()
 
     # -- what scenarios ask for ------------------------------------------------------------------------------------
 
@@ -146,9 +148,12 @@ class Run:
         own = self.options.control_plane == "embedded"
         if self.control_plane is None:
             self.control_plane = self._make_control_plane()
+        missing: list[str] = []
         if not own:
             self.control_plane.start()
             version = Version.parse(self.control_plane.version())
+            client = KubeClient(self.control_plane.transport(), user_agent="dra-conformance")
+            missing = [r.plural for r in _OBSERVED_IF_SERVED if not client.serves(r)]
         gates.update(self.control_plane.feature_gates)
         return Target(
             kubernetes_version=version,
@@ -156,6 +161,7 @@ class Run:
             feature_gates=gates,
             driver_name=self.options.driver_name,
             own_control_plane=own,
+            missing_apis=frozenset(missing),
             revision=self.options.revision,
         )
 
@@ -166,6 +172,8 @@ class Run:
         if self._started:
             return
         self._started = True
+        self._log_handler = LogRecords(self.log)
+        self._log_handler.attach()
         began = time.monotonic()
         try:
             control_plane = self.control_plane or self._make_control_plane()
@@ -195,18 +203,28 @@ class Run:
         self.log.emit("control-plane", name=control_plane.name, ready=round(time.monotonic() - began, 3))
 
     def stop(self) -> None:
-        """End everything that `start` began; the report folder stays."""
-        if self._seats is not None:
-            self._seats.stop()
-        if self._observer is not None:
-            self._observer.stop()
-        if self._transport is not None:
-            self._transport.close()
-        if self.control_plane is not None:
-            self.control_plane.stop()
-        if self._work is not None:
-            shutil.rmtree(self._work, ignore_errors=True)
-            self._work = None
+        """End everything that `start` began, whatever fails on the way; the report folder stays."""
+        with ExitStack() as ending:  # runs backwards
+            if self._work is not None:
+                ending.callback(shutil.rmtree, self._work, ignore_errors=True)
+                self._work = None
+            if self._log_handler is not None:
+                ending.callback(self._log_handler.detach)
+                self._log_handler = None
+            for part in (self.control_plane, self._observer, self._seats):
+                if part is not None:
+                    ending.callback(part.stop)
+            if self._transport is not None:
+                ending.callback(self._transport.close)
+
+    def leftovers(self) -> list[str]:
+        """Objects of this run that are still there. Only asked of clusters that stay behind."""
+        if self.control_plane is None or self.control_plane.own or self._client is None:
+            return []
+        from dra_conformance.suite.world import RUN_LABEL
+
+        listed = self._client.list(NAMESPACES, label_selector=f"{RUN_LABEL}={self.run_id}")
+        return [f"namespace {name_of(obj)}" for obj in listed.items if not obj["metadata"].get("deletionTimestamp")]
 
     @property
     def work(self) -> Path:
@@ -215,9 +233,8 @@ class Run:
             self._work = short_folder()
         return self._work
 
-    def told_start(self, argv: Sequence[str]) -> None:
+    def told_start(self, command: str) -> None:
         """Write the first event: who runs what against what."""
-        options = _plain(self.options)
         self.log.emit(
             "run-started",
             runId=self.run_id,
@@ -230,9 +247,9 @@ class Run:
                 "python": platform.python_version(),
                 "platform": f"{sys.platform} {platform.machine()}",
             },
-            options=options,
-            target=self._describe(),
-            command=" ".join(["dra-conformance", "run", *argv]),
+            options=plain(self.options),
+            target=self.describe(),
+            command=command,
         )
 
     def told_plan(self, plan: Plan) -> None:
@@ -241,11 +258,11 @@ class Run:
         rows = []
         for decision in plan.decisions:
             scenario = decision.scenario
-            checks: dict[str, int] = {}
+            steps: dict[str, set[str]] = defaultdict(set)
             for step in scenario.steps:
                 if step.kind == "then":
                     for rule in step.rules or scenario.rules:
-                        checks[rule] = checks.get(rule, 0) + 1
+                        steps[rule].add(step.text)
             rows.append(
                 {
                     "id": scenario.id,
@@ -253,7 +270,7 @@ class Run:
                     "chapter": scenario.chapter,
                     "where": scenario.where,
                     "rules": scenario.rules,
-                    "checks": checks,
+                    "checks": {rule: len(texts) for rule, texts in steps.items()},
                     "status": decision.status.value if decision.status else None,
                     "reason": decision.reason,
                 }
@@ -288,7 +305,8 @@ class Run:
                 except ApiError as error:
                     raise TargetUnreachable(f"the CRD {name_of(crd)} was refused: {error.message}") from None
 
-    def _describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
+        """What the report says of the target."""
         seats = {name: redact(str(spec)) for name, spec in self.options.seats().items()}
         embedded = self.options.control_plane == "embedded"
         return {
@@ -307,25 +325,6 @@ class Run:
 
 def _version_of(control_plane: ControlPlane | None) -> str:
     return control_plane.version() if control_plane is not None else ""
-
-
-def _plain(options: RunOptions) -> dict[str, Any]:
-    import orjson
-
-    plain: dict[str, Any] = orjson.loads(to_json(options))
-    for key, value in plain.items():
-        if isinstance(value, str):
-            plain[key] = redact(value)
-    return plain
-
-
-def redact(text: str) -> str:
-    """Hide what looks like a secret in a command line: the value behind a name that says token, password or key."""
-    import re
-
-    text = re.sub(r"(?i)((?:token|password|secret|api-?key)[\w-]*[= ])\S+", r"\1***", text)
-    home = os.path.expanduser("~")
-    return text.replace(home + "/", "~/") if home not in ("/", "") else text
 
 
 def _there(value: T | None) -> T:

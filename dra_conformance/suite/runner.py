@@ -6,7 +6,8 @@ plane, seats, log); the first process merges the logs and writes the reports.
 
 from __future__ import annotations
 
-import os
+import shlex
+import signal
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -17,11 +18,12 @@ import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
 from dra_conformance import assets
-from dra_conformance.errors import CheckFailed, ExitCode, SuiteError, TargetUnreachable, Untestable
-from dra_conformance.report import files
-from dra_conformance.suite import features, plan, vocabulary
-from dra_conformance.suite.options import RunOptions, config_file, from_json, from_mapping
-from dra_conformance.suite.plugin import LISTS, OPTIONS
+from dra_conformance.errors import CheckFailed, ExitCode, SuiteError, TargetUnreachable, Untestable, UsageError
+from dra_conformance.events.log import read
+from dra_conformance.report import Report, files
+from dra_conformance.suite import features, plan, preflight, vocabulary
+from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
+from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
 from dra_conformance.suite.run import Run
 from dra_conformance.suite.status import Status
@@ -32,12 +34,13 @@ if TYPE_CHECKING:
 
 _STATE = pytest.StashKey["Session"]()
 _SCENARIO = pytest.StashKey[features.Scenario]()
-_FOLDERS: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
+_FILES: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
+_OUTCOME = "dra-outcome"
 
 
-def feature_folders() -> list[Path]:
-    """The folders whose features this pytest run collects."""
-    return _FOLDERS or [assets.features()]
+def feature_files() -> list[Path]:
+    """The feature files with scenarios that this pytest run is to run."""
+    return _FILES
 
 
 class Session:
@@ -48,12 +51,34 @@ class Session:
         self.is_worker = is_worker
         self.has_workers = has_workers
         self.progress = progress
-        self.plan: plan.Plan | None = None
+        self.scenarios: list[features.Scenario] = []
+        self.plan = plan.Plan([])
+        self.problem: SuiteError | None = None
         self.interrupted = False
+        self.finished = False
         self.world: World | None = None
         self.outcome: tuple[Status, str] = (Status.PASSED, "")
         self.failed_step = ""
         self.began = 0.0
+
+    def fail(self, error: SuiteError) -> None:
+        """The run cannot judge: say why in the log, once."""
+        self.problem = error
+        self.run.log.emit("problem", message=error.message, hint=error.hint, exit=int(error.exit_code))
+
+
+class _Follower:
+    """Shows the progress of pytest-xdist's workers in the first process."""
+
+    def __init__(self, state: Session, progress: Progress) -> None:
+        self._progress = progress
+        self._scenarios = {scenario.id: scenario for scenario in state.scenarios}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if name == _OUTCOME and isinstance(value, (list, tuple)):
+                scenario, status, reason, duration = value
+                self._progress.scenario_finished(self._scenarios[scenario], Status(status), reason, duration)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -63,16 +88,20 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read options and open the run's folder and log."""
+    """Read options, open the run's folder and log, and plan."""
     if _STATE in config.stash:
         return
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     try:
-        options = options_of(config)
-        folder = Path(options.out)
+        order = order_of(config)
+        if not worker_input:
+            preflight.check(order.options)
+        folder = Path(order.options.out)
         folder.mkdir(parents=True, exist_ok=True)
+        if not worker_input:
+            files.clear(folder)
         run = Run(
-            options,
+            order.options,
             folder=folder,
             run_id=worker_input.get("dra_run_id"),
             seed=worker_input.get("dra_seed"),
@@ -82,50 +111,61 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     except OSError as error:
         raise pytest.UsageError(f"cannot write to {error.filename}: {error.strerror}") from None
-    _FOLDERS[:] = [assets.features(), *(Path(extra) for extra in options.features)]
     for rule in run.catalogue:
         config.addinivalue_line("markers", f"{rule}: rule")
-    has_workers = bool(getattr(config.option, "numprocesses", None))
-    progress = (
-        None if worker_input or config.pluginmanager.has_plugin("terminalreporter") else Progress(options.progress)
-    )
-    config.stash[_STATE] = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
-    if not worker_input:
-        run.told_start(_argv(config))
+    has_workers = bool(getattr(config.option, "numprocesses", None)) and not worker_input
+    quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
+    progress = None if quiet else Progress(order.options.progress)
+    state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
+    config.stash[_STATE] = state
+    _prepare(state, order.command)
+    if has_workers and progress and state.problem is None:
+        progress.begin(run, state.plan)
+        config.pluginmanager.register(_Follower(state, progress), "dra-follower")
+
+
+def _prepare(state: Session, command: str) -> None:
+    """Read the specification, meet the target and decide on every scenario; what goes wrong is the run's problem."""
+    run = state.run
+    problem: SuiteError | None = None
+    try:
+        folders = [assets.features(), *(Path(extra) for extra in run.options.features)]
+        state.scenarios = features.read_all(folders)
+        vocabulary.check(state.scenarios, vocabulary.catalogue())
+        state.plan = plan.make(state.scenarios, run.catalogue, run.options, run.target())
+    except SuiteError as error:
+        problem = error
+    if not state.is_worker:
+        run.told_start(command)
+        if problem is not None:
+            state.fail(problem)
+    _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close the log."""
+    """Close the log; a run that ended before its session began writes its report here."""
     state = config.stash.get(_STATE, None)
-    if state is not None:
-        state.run.stop()
-        state.run.log.close()
+    if state is not None and not state.finished:
+        state.interrupted = True
+        _finish(state)
 
 
-def options_of(config: pytest.Config) -> RunOptions:
+def order_of(config: pytest.Config) -> Order:
     """The run's options: a JSON file from the command, or `--dra-…` over `dra-conformance.toml`."""
     if path := config.getoption("dra_options"):
         return from_json(Path(path).read_bytes())
-    values: dict[str, Any] = config_file(None)
+    named = config.getoption("dra_config")
+    values: dict[str, Any] = config_file(Path(named) if named else None)
     for name, _ in OPTIONS:
         given = config.getoption(f"dra_{name.replace('-', '_')}")
-        if given is None:
+        if given is None or name == "config":
             continue
-        if name in LISTS:
-            values[name] = [part for part in given.split(",") if part]
-        elif name == "seed":
-            values[name] = int(given)
-        elif name == "patience":
-            values[name] = float(given)
-        else:
-            values[name] = given
-    return from_mapping(values, where="options")
-
-
-def _argv(config: pytest.Config) -> list[str]:
-    return (
-        list(os.environ.get("DRA_CONFORMANCE_ARGV", "").split("\x1f")) if "DRA_CONFORMANCE_ARGV" in os.environ else []
-    )
+        try:
+            values[name] = CONVERT.get(name, str)(given)
+        except ValueError:
+            raise UsageError(f"--dra-{name} {given!r}: must be a number") from None
+    words = [redact(str(word)) for word in config.invocation_params.args]
+    return Order(options=from_mapping(values, where="options"), command=shlex.join(["pytest", *words]))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -140,6 +180,14 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Under pytest's own terminal a problem of the plan is told as pytest tells wrong use."""
+    state = session.config.stash[_STATE]
+    if state.problem is not None and state.progress is None and not state.is_worker:
+        raise pytest.UsageError(str(state.problem))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
     """Turn a tag into a marker; `a:b` becomes `a_b`, so that -m can name it."""
     getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)(function)
@@ -147,45 +195,36 @@ def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Plan: decide on every scenario, keep the items that run, log the rest with their reasons."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the items that the plan runs, in its order; what pytest itself left out is reported as filtered."""
     state = config.stash[_STATE]
-    run = state.run
-    try:
-        scenarios = features.read_all(feature_folders())
-        vocabulary.check(scenarios, vocabulary.catalogue())
-        state.plan = plan.make(scenarios, run.catalogue, run.options, run.target())
-    except SuiteError as error:
-        _problem(state, error)
-        raise pytest.UsageError(str(error)) from None
-    by_key = {_key_of(scenario): scenario for scenario in scenarios}
-    wanted = {scenario.id for scenario in state.plan.to_run}
-    kept, dropped = [], []
+    by_key = {_key_of(scenario): (number, scenario) for number, scenario in enumerate(state.plan.to_run)}
+    kept: list[tuple[int, pytest.Item]] = []
+    dropped: list[pytest.Item] = []
     for item in items:
-        scenario = by_key.get(_item_key(item))
-        if scenario is not None and scenario.id in wanted:
-            item.stash[_SCENARIO] = scenario
-            kept.append(item)
-        else:
+        number, scenario = by_key.get(_item_key(item), (0, None))
+        if scenario is None:
             dropped.append(item)
-    order = {scenario.id: number for number, scenario in enumerate(scenarios)}
-    kept.sort(key=lambda item: order[item.stash[_SCENARIO].id])
-    items[:] = kept
+        else:
+            item.stash[_SCENARIO] = scenario
+            kept.append((number, item))
+    items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     # pytest's own -k and -m have selected before this hook (it runs last): what they left out is the user's choice.
-    here = {item.stash[_SCENARIO].id for item in kept}
-    decisions = [
-        plan.Decision(decision.scenario, Status.FILTERED, "not selected by pytest's -k or -m")
-        if decision.status is None and decision.scenario.id not in here
-        else decision
-        for decision in state.plan.decisions
-    ]
-    state.plan = plan.Plan(decisions)
-    if not state.is_worker or run.worker == "gw0":
-        run.told_plan(state.plan)
-    if state.progress:
-        state.progress.begin(run, state.plan)
+    here = {item.stash[_SCENARIO].id for item in items}
+    state.plan = plan.Plan(
+        [
+            plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
+            if decision.status is None and decision.scenario.id not in here
+            else decision
+            for decision in state.plan.decisions
+        ]
+    )
+    if not state.is_worker or state.run.worker == "gw0":
+        state.run.told_plan(state.plan)
+    if state.progress and state.problem is None:
+        state.progress.begin(state.run, state.plan)
 
 
 def _key_of(scenario: features.Scenario) -> tuple[str, str, tuple[str, ...]]:
@@ -282,27 +321,42 @@ def pytest_runtest_makereport(
     """Tell what an exception means, and save the evidence while it is there."""
     report = yield
     state = item.config.stash.get(_STATE, None)
-    if state is None or _SCENARIO not in item.stash or call.excinfo is None:
+    if state is None or _SCENARIO not in item.stash:
         return report
-    error = call.excinfo.value
+    if call.excinfo is not None:
+        _judge(state, item, call, call.excinfo, report)
+    if state.is_worker and call.when == "teardown":
+        status, reason = state.outcome
+        duration = round(time.monotonic() - state.began, 4)
+        report.user_properties.append((_OUTCOME, [item.stash[_SCENARIO].id, status.value, reason, duration]))
+    return report
+
+
+def _judge(
+    state: Session,
+    item: pytest.Item,
+    call: pytest.CallInfo[None],
+    excinfo: pytest.ExceptionInfo[BaseException],
+    report: pytest.TestReport,
+) -> None:
+    error = excinfo.value
     status, reason = _classify(error, call.when, state.world)
     current = state.outcome[0]
     if current is Status.PASSED or (status is Status.ERROR and current is not Status.FAILED):
         state.outcome = (status, reason)
         state.failed_step = state.world.step_text if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
-        state.run.log.emit("traceback", text=str(call.excinfo.getrepr(style="long"))[-6000:])
+        state.run.log.emit("traceback", text=str(excinfo.getrepr(style="long"))[-6000:])
     if call.when == "call":
         # People read the reason; the traceback of the suite's own code only where that code is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
             state.world.save_evidence(state.run.folder / "failures" / item.stash[_SCENARIO].id.replace("/", "."))
     if isinstance(error, TargetUnreachable):
-        _problem(state, error)
+        state.fail(error)
         item.session.shouldstop = error.message
     elif state.run.options.fail_fast and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
         item.session.shouldstop = "--fail-fast"
-    return report
 
 
 def _classify(error: BaseException, when: str, world: World | None) -> tuple[Status, str]:
@@ -317,65 +371,69 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
     return Status.ERROR, f"{type(error).__name__}{where}: {text}" if text else f"{type(error).__name__}{where}"
 
 
-def _problem(state: Session, error: SuiteError) -> None:
-    state.run.log.emit("problem", message=error.message, hint=error.hint, exit=int(error.exit_code))
-
-
 # -- end -----------------------------------------------------------------------------------------------------------
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Nothing to do: the session's end writes the report of what ran."""
+    """Clean up in peace: the session's end stops what runs and writes the report, and a second Ctrl-C must not stop it.
+
+    pytest calls this also for its own ways to stop early (`-x`, `session.shouldstop`), which are no KeyboardInterrupt.
+    """
+    if excinfo.type is KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Stop the seats, write the last event and the reports, and set the exit code."""
     state = session.config.stash.get(_STATE, None)
-    if state is None:
+    if state is None or state.finished:
         return
-    state.interrupted = state.interrupted or (exitstatus == pytest.ExitCode.INTERRUPTED and not session.shouldstop)
-    leftovers = _leftovers(state.run)
-    state.run.stop()
-    if state.is_worker:
-        state.run.log.emit("worker-finished", leftovers=leftovers)
-        state.run.log.close()
-        return
-    if state.has_workers:
-        leftovers += _merge(state.run)
+    stopped = session.shouldstop or (state.has_workers and state.run.options.fail_fast)
+    state.interrupted = state.interrupted or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
-        state.run.log.emit("problem", message="the harness itself failed; see the traceback", hint="", exit=3)
-    state.run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
-    state.run.log.close()
-    report = files.from_folder(state.run.folder)
-    files.write_all(report, state.run.folder)
-    session.exitstatus = report.exit_code
+        state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
+    report = _finish(state)
+    if report is not None:
+        session.exitstatus = report.exit_code
+
+
+def _finish(state: Session) -> Report | None:
+    """End the run; the report, where this process is the one to write it."""
+    state.finished = True
+    run = state.run
+    leftovers = run.leftovers()
+    run.stop()
+    if state.is_worker:
+        run.log.emit("worker-finished", leftovers=leftovers)
+        run.log.close()
+        return None
+    if state.has_workers:
+        leftovers += _merge(state)
+    run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
+    run.log.close()
+    report = files.from_folder(run.folder)
+    files.write_all(report, run.folder)
     if state.progress:
-        state.progress.end(report, state.run.folder)
+        state.progress.end(report, run.folder)
+    return report
 
 
-def _leftovers(run: Run) -> list[str]:
-    """Objects of this run that are still there. Only asked of clusters that stay behind."""
-    if run.control_plane is None or run.control_plane.own or run._client is None:
-        return []
-    from dra_api.objects import NAMESPACES, name_of
-
-    listed = run.client.list(NAMESPACES, label_selector=f"dra-conformance/run={run.run_id}")
-    return [f"namespace {name_of(obj)}" for obj in listed.items if not obj["metadata"].get("deletionTimestamp")]
-
-
-def _merge(run: Run) -> list[str]:
-    """Append the workers' logs to the run's own, scenario by scenario, and remove them."""
-    from dra_conformance.events.log import read
-
+def _merge(state: Session) -> list[str]:
+    """Append the workers' logs to the run's own, scenario by scenario, and remove them; what they left behind."""
     leftovers: list[str] = []
-    for path in sorted(run.folder.glob("events.gw*.jsonl")):
+    planned = False
+    for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
         for event in read(path):
             if event.kind == "worker-finished":
                 leftovers += event.data["leftovers"]
             else:
-                run.log.append(event)
+                planned = planned or event.kind == "plan"
+                state.run.log.append(event)
         path.unlink()
+    if not planned:  # no worker came as far as that
+        state.run.told_plan(state.plan)
     return leftovers
 
 

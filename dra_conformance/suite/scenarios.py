@@ -9,4 +9,5 @@ from pytest_bdd import scenarios
 
 from dra_conformance.suite import runner
 
-scenarios(*(str(folder) for folder in runner.feature_folders()))
+if _files := runner.feature_files():
+    scenarios(*(str(path) for path in _files))

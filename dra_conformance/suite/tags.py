@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from dra_conformance.errors import SpecificationError
 from dra_conformance.rules.catalogue import RULE_ID, SEATS
+from dra_conformance.rules.window import Version
 
 PROFILES: dict[str, str] = {
     "driver-core": "what every DRA driver must do: register, publish, prepare, unprepare, survive",
@@ -72,14 +73,19 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
             near = get_close_matches(tag, [*choices, "disruptive"], n=1)
             hint = f"Did you mean @{near[0]}?" if near else "docs/writing-a-scenario.md lists the tags."
             raise SpecificationError(f"{where}: unknown tag @{tag}", hint=hint)
+    for version in [*sorted_in["since"], *sorted_in["until"]]:
+        try:
+            Version.parse(version)
+        except ValueError as error:
+            raise SpecificationError(f"{where}: {error}") from None
     return Tags(
         rules=tuple(rules),
         profiles=tuple(sorted_in["profile"]),
         seats=tuple(sorted_in["seat"]),
         needs=tuple(sorted_in["needs"]),
         gates=tuple(sorted_in["gate"]),
-        since=sorted_in["since"][0] if sorted_in["since"] else None,
-        until=sorted_in["until"][0] if sorted_in["until"] else None,
+        since=max(sorted_in["since"], key=Version.parse, default=None),
+        until=min(sorted_in["until"], key=Version.parse, default=None),
         disruptive=disruptive,
         all=everything,
     )

@@ -7,6 +7,7 @@ functions are thin and speak to the world; their logic is in typed functions bes
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.client import Conflict, KubeClient, NotFound
 from dra_api.objects import (
     COMPUTE_DOMAINS,
     NAMESPACES,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Seen = tuple[bool, object]
+RUN_LABEL = "dra-conformance/run"  # marks the namespaces of a run
+_ATTEMPTS = 20
 
 
 class World:
@@ -151,15 +154,16 @@ class World:
         return self.observer.list(resource, self.namespace if resource.namespaced else None)
 
     def update(self, resource: Resource, name: str, change: Callable[[Obj], None], *, subresource: str = "") -> Obj:
-        """Read, change and write an object, again on conflicts."""
-        while True:
+        """Read, change and write an object, again on conflicts. Raises Conflict when they do not end."""
+        for attempt in range(_ATTEMPTS):
             obj = copy.deepcopy(self.client.get(resource, name, self.namespace))
             change(obj)
             try:
                 return self.client.update(resource, obj, subresource=subresource or None)
-            except ApiError as error:
-                if error.status != 409:
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
                     raise
+        raise AssertionError("unreachable")
 
     # -- checking --------------------------------------------------------------------------------------------------
 
@@ -242,7 +246,7 @@ class World:
 
     def begin(self) -> None:
         """Make the scenario's namespace and fill the seats that its tags name."""
-        labels = {"dra-conformance/run": self.run.run_id}
+        labels = {RUN_LABEL: self.run.run_id}
         self.client.create(
             NAMESPACES,
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
@@ -260,10 +264,11 @@ class World:
         """Write the objects of the scenario as they are now, before anything is cleaned up."""
         folder.mkdir(parents=True, exist_ok=True)
         objects: list[Obj] = []
+        own = re.compile(rf"{re.escape(self.suffix)}(?!\d)")
         for resource in self.run.observed:
             for obj in self.observer.list(resource):
                 if namespace_of(obj) == self.namespace or (
-                    not resource.namespaced and (self.suffix in name_of(obj) or self._refers(obj))
+                    not resource.namespaced and (own.search(name_of(obj)) or self._refers(obj))
                 ):
                     objects.append({"apiVersion": resource.api_version, "kind": resource.kind, **obj})
         (folder / "objects.json").write_bytes(orjson.dumps(objects, option=orjson.OPT_INDENT_2))

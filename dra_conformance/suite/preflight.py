@@ -1,0 +1,58 @@
+"""What can be known to be wrong before anything starts.
+
+A mistake found here costs the user one sentence; found in the middle of a run it would cost an error a scenario.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.rules import Catalogue
+from dra_conformance.suite.options import RunOptions
+
+
+def check(options: RunOptions) -> None:
+    """Raise UsageError for rules, inventories, feature folders and programs that are not there.
+
+    Raises TargetUnreachable for a socket that is not there: that is the target's state, not a slip of the pen.
+    """
+    catalogue = Catalogue.load()
+    for rule in [*options.rule, *(waiver.rule for waiver in options.waivers)]:
+        catalogue.find(rule)
+    for folder in options.features:
+        if not Path(folder).is_dir():
+            raise UsageError(f"--features {folder}: there is no such folder")
+    _inventory(options.inventory)
+    for name, spec in options.seats().items():
+        if spec.kind == "exec":
+            _program(name, spec.command[0])
+        elif spec.kind == "socket" and not Path(spec.argument).exists():
+            raise TargetUnreachable(
+                f"--{name} socket:{spec.argument}: there is no such socket",
+                hint="Is the driver running, and is this the path of its registration socket?",
+            )
+
+
+def _inventory(name: str) -> None:
+    import fake_nvml
+    from fake_nvml.errors import InventoryError
+
+    try:
+        fake_nvml.Inventory.load(name)
+    except InventoryError as error:
+        raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def _program(seat: str, program: str) -> None:
+    if os.path.sep not in program:
+        if shutil.which(program) is None:
+            raise UsageError(
+                f"--{seat} exec: there is no program {program!r} on PATH", hint=f"Write ./{program} for a local one."
+            )
+    elif not os.path.isfile(program):
+        raise UsageError(f"--{seat} exec: there is no program {program}")
+    elif not os.access(program, os.X_OK):
+        raise UsageError(f"--{seat} exec: {program} is not executable", hint=f"chmod +x {program}")
