@@ -1,0 +1,163 @@
+"""A driver that does what a scenario tells it: the other side of the wire when the kubelet is judged.
+
+It prepares any claim with one CDI device for each request, unless told to fail, to lie or to wait. A scenario makes it
+and ends it with `stop`; its CDI files lie in the node's folder and go with the node.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+from dra_api.rpc import DRA_VERSIONS, ClaimRef, PluginServer, PreparedDevice, PrepareResult
+
+Poke = Callable[[], None]
+
+
+class ScriptedDriver:
+    """One instance of a scripted driver on one node.
+
+    Arguments:
+        name: the driver's name.
+        node: the node's name, which is the pool's too.
+        cdi_root: where its CDI files go.
+        plugins_dir, registration_dir: the kubelet's folders.
+        instance: tells the sockets of several instances apart.
+        poke: called after every call, so that whoever waits looks again.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        node: str,
+        cdi_root: Path,
+        plugins_dir: Path,
+        registration_dir: Path,
+        instance: str = "",
+        poke: Poke,
+    ) -> None:
+        self.name = name
+        self.node = node
+        self.requests: dict[str, tuple[str, ...]] = {}
+        self.unnamed: set[str] = set()
+        self.prepare_error = ""
+        self.call_error = ""
+        self.unprepare_error = ""
+        self.leaves_out = ""
+        self.adds_stranger = False
+        self.silent = False
+        self.prepared: list[tuple[ClaimRef, ...]] = []
+        self.unprepared: list[tuple[ClaimRef, ...]] = []
+        self._cdi_root = cdi_root
+        self._instance = instance
+        self._plugins_dir = plugins_dir
+        self._registration_dir = registration_dir
+        self._poke = poke
+        self._release = threading.Event()
+        self.server: PluginServer | None = None
+
+    @property
+    def registration_socket(self) -> Path:
+        """Where this instance registers."""
+        return self._registration_dir / f"{self.name}{self._instance}-reg.sock"
+
+    @property
+    def plugin_socket(self) -> Path:
+        """Where this instance serves."""
+        return self._plugins_dir / self.name / f"dra{self._instance}.sock"
+
+    def start(
+        self,
+        *,
+        versions: Sequence[str] = DRA_VERSIONS,
+        extra_versions: Sequence[str] = (),
+        endpoint: str | None = None,
+    ) -> None:
+        """Serve and register."""
+        self.server = PluginServer(
+            self,
+            self.name,
+            self.plugin_socket,
+            self.registration_socket,
+            versions=versions,
+            extra_versions=extra_versions,
+            endpoint=endpoint,
+            serialize=False,
+        )
+        self.server.start()
+
+    def stop(self) -> None:
+        """End both sockets and let go of calls that are held. Idempotent."""
+        self._release.set()
+        if self.server is not None:
+            self.server.stop(grace=0.2)
+
+    def hold(self) -> None:
+        """Answer no Prepare from now on until `release`."""
+        self.silent = True
+        self._release.clear()
+
+    def release(self) -> None:
+        """Answer again, also the calls that wait."""
+        self.silent = False
+        self._release.set()
+
+    # -- the service -----------------------------------------------------------------------------------------------
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Prepare as told."""
+        self.prepared.append(tuple(claims))
+        self._poke()
+        if self.silent:
+            self._release.wait(120)
+        if self.call_error:
+            raise RuntimeError(self.call_error)
+        answer = {claim.uid: self._prepare_one(claim) for claim in claims if claim.name != self.leaves_out}
+        if self.adds_stranger:
+            answer["00000000-0000-0000-0000-000000000000"] = PrepareResult()
+        return answer
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Unprepare as told."""
+        self.unprepared.append(tuple(claims))
+        self._poke()
+        return {claim.uid: self.unprepare_error for claim in claims}
+
+    def device_id(self, claim: str, request: str) -> str:
+        """The CDI id for one request of a claim."""
+        return f"scripted.dra.test/device={claim}-{request}"
+
+    def _prepare_one(self, claim: ClaimRef) -> PrepareResult:
+        if self.prepare_error:
+            return PrepareResult(error=self.prepare_error)
+        requests = self.requests.get(claim.name, ("gpu",))
+        self._write_spec(claim, requests)
+        return PrepareResult(
+            tuple(
+                PreparedDevice(
+                    () if claim.name in self.unnamed else (request,),
+                    self.node,
+                    f"dev-{claim.name}-{request}",
+                    (self.device_id(claim.name, request),),
+                )
+                for request in requests
+            )
+        )
+
+    def _write_spec(self, claim: ClaimRef, requests: Sequence[str]) -> None:
+        document = {
+            "cdiVersion": "0.5.0",
+            "kind": "scripted.dra.test/device",
+            "devices": [
+                {
+                    "name": f"{claim.name}-{request}",
+                    "containerEdits": {"env": [f"DEVICE_{claim.name}_{request}=yes".replace("-", "_").upper()]},
+                }
+                for request in requests
+            ],
+        }
+        (self._cdi_root / f"scripted-{claim.uid}.json").write_bytes(orjson.dumps(document))
