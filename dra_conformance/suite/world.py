@@ -220,17 +220,17 @@ class World:
             raise Untestable(f"{message}: saw {show(seen[1])}")
 
     def stays(self, message: str, look: Callable[[], Seen], *, expected: object, seconds: float | None = None) -> None:
-        """Check that `look` returns (True, …) now and for `seconds` (default: the run's quiet time) on end."""
+        """Check that `look` returns (True, …) once all has come to rest, and then for `seconds` on end, if given."""
         self.settle()
         seen = look()
-        if seen[0]:
+        if seen[0] and seconds:
 
             def ask() -> bool:
                 nonlocal seen
                 seen = look()
                 return not seen[0]
 
-            self.log.wait_for(ask, self.run.quiet if seconds is None else seconds)
+            self.log.wait_for(ask, seconds)
         self.check(seen[0], message, expected=expected, observed=seen[1])
 
     def settle(self) -> None:

@@ -32,7 +32,7 @@ HARMLESS_XIDS = frozenset({13, 31, 43, 45, 68, 109})
 WHOLE_GPU = 0xFFFFFFFF
 """GPU and compute instance id of an event that concerns a full GPU."""
 
-_POLL_MS = 250  # how long a stop may have to wait: nothing wakes nvmlEventSetWait but an event
+_POLL_MS = 50  # how long a stop may have to wait: nothing wakes nvmlEventSetWait but an event
 _REPEAT = 10.0
 
 
