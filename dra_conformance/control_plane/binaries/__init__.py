@@ -1,0 +1,8 @@
+"""A real control plane of the run's own: etcd and the Kubernetes programs, on loopback, with certificates and RBAC."""
+
+from __future__ import annotations
+
+from dra_conformance.control_plane.binaries.control_plane import BinariesControlPlane
+from dra_conformance.control_plane.binaries.programs import Programs, ProgramsMissing, Wanted, find
+
+__all__ = ["BinariesControlPlane", "Programs", "ProgramsMissing", "Wanted", "find"]

@@ -1,0 +1,337 @@
+"""etcd, kube-apiserver and kube-controller-manager as one control plane that belongs to the run.
+
+Owns its folder (keys, tokens, kubeconfigs, etcd's data) and its processes: `stop` ends and removes all of it. The
+programs' output stays in the log folder. The controllers and the scheduler that have a seat of their own are not
+started here: whoever fills the seat starts them with `seat_command`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import RealClock
+from dra_api.objects import Resource
+from dra_api.transport import HttpTransport, Transport, TransportError
+from dra_conformance.control_plane.binaries import flags
+from dra_conformance.control_plane.binaries.authority import Authority, signing_key
+from dra_conformance.control_plane.binaries.programs import (
+    API_SERVER,
+    CONTROLLERS,
+    ETCD,
+    SCHEDULER,
+    Programs,
+    Wanted,
+    find,
+)
+from dra_conformance.control_plane.embedded.certificates import write_private
+from dra_conformance.errors import TargetUnreachable
+from dra_conformance.seats.process import ManagedProcess
+
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+
+_READY_TIMEOUT = 60.0
+_TURN = 0.02
+_ATTEMPTS = 3
+_SYSTEM = {CONTROLLERS: "system:kube-controller-manager", SCHEDULER: "system:kube-scheduler"}
+
+
+class BinariesControlPlane:
+    """A real control plane. `kubernetes_version` is a minor ("1.36") or a release ("1.36.2").
+
+    `directory` gets everything that it needs and is removed by `stop`; `logs` gets the programs' output and stays.
+    `feature_gates` go to every program; a gate that the release does not know is refused by `start`.
+    """
+
+    own = True
+    evidence = "evidence"
+
+    def __init__(
+        self,
+        *,
+        kubernetes_version: str = "1.36",
+        directory: Path,
+        logs: Path,
+        bin_dir: str = "",
+        feature_gates: Mapping[str, bool] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._wanted = Wanted(kubernetes_version)
+        self._directory = directory
+        self._logs = logs
+        self._bin_dir = bin_dir
+        self._overrides = dict(feature_gates or {})
+        self._environ = environ
+        self._programs: Programs | None = None
+        self._gates: dict[str, bool] | None = None
+        self._authority: Authority | None = None
+        self._layout: flags.Layout | None = None
+        self._clock = RealClock()
+        self._never = threading.Event()
+        self._processes: dict[str, ManagedProcess] = {}
+        self._transports: list[HttpTransport] = []
+
+    # -- what is known of it ---------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        return f"kube-apiserver {self.version()}"
+
+    @property
+    def programs(self) -> Programs:
+        """The programs. Raises ProgramsMissing."""
+        if self._programs is None:
+            self._programs = find(self._wanted, bin_dir=self._bin_dir, environ=self._environ)
+        return self._programs
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin kubeconfig (0600), there after `start`."""
+        return self._directory / "kubeconfig"
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """Every gate that this release's API server knows, as it runs. Raises ProgramsMissing."""
+        if self._gates is None:
+            self._gates = {**self.programs.default_gates(), **self._overrides}
+        return self._gates
+
+    @property
+    def url(self) -> str:
+        """The API server's address, after `start`."""
+        return self._laid_out().url
+
+    def version(self) -> str:
+        """The release of its programs, such as v1.36.2. Raises ProgramsMissing."""
+        return self.programs.version
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start all programs and wait until they serve. Raises TargetUnreachable with what one that died said last."""
+        if self._processes:
+            return
+        self._check_gates()
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._lay_out()
+            try:
+                self._launch(ETCD, flags.etcd(self._laid_out()))
+                self._launch(API_SERVER, flags.api_server(self._laid_out(), self._overrides))
+                self._wait_ready()
+                others = [f"-{name}" for name in flags.SEAT_CONTROLLERS.values()]
+                kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])
+                command = flags.controllers(kubeconfig, self._overrides, run=["*", *others], layout=self._laid_out())
+                self._launch(CONTROLLERS, command)
+                self._wait_controllers()
+                return
+            except TargetUnreachable:
+                taken = [name for name, process in self._processes.items() if _port_was_taken(process)]
+                self.stop()
+                if not taken or attempt == _ATTEMPTS:
+                    raise
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        """End every program and remove the folder. Idempotent."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        for process in reversed(self._processes.values()):
+            process.kill()  # nothing here is worth a graceful end: the data goes too
+        self._processes.clear()
+        if self._layout is not None:
+            self._layout = None
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> BinariesControlPlane:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def dead(self) -> str:
+        """Which program ended by itself, with its last lines; empty while all is well."""
+        for name, process in self._processes.items():
+            if not process.running:
+                return _obituary(name, process)
+        return ""
+
+    def kill(self, program: str) -> None:
+        """End one program at once, as a crash would."""
+        self._processes[program].kill()
+
+    def restart(self, program: str) -> None:
+        """Start one program again after `kill`, on its old ports and data, and wait until the API server serves."""
+        self._processes[program].kill()
+        self._processes[program].start()
+        self._wait_ready()
+
+    # -- who may ask -----------------------------------------------------------------------------------------------
+
+    def transport(self) -> Transport:
+        """A connection as the admin."""
+        return self._connect(self.kubeconfig)
+
+    def transport_for(self, user: str, groups: Iterable[str] = ()) -> Transport:
+        """A connection as a user, who is known by a client certificate."""
+        return self._connect(self.kubeconfig_for(user, groups))
+
+    def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
+        """A kubeconfig (0600) with a fresh client certificate for a user in groups."""
+        if self._authority is None:
+            raise TargetUnreachable("the control plane is not started")
+        pair = self._authority.client(user, groups)
+        credentials = {
+            "client-certificate-data": base64.b64encode(pair.certificate).decode(),
+            "client-key-data": base64.b64encode(pair.key).decode(),
+        }
+        safe = "".join(letter if letter.isalnum() else "-" for letter in user)
+        return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
+
+    def seat_command(self, program: str, seat: str) -> list[str]:
+        """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager."""
+        kubeconfig = self.kubeconfig_for(_SYSTEM[program])
+        if program == SCHEDULER:
+            words = flags.scheduler(kubeconfig, self._overrides)
+        else:
+            words = flags.controllers(kubeconfig, self._overrides, run=[flags.SEAT_CONTROLLERS[seat]])
+        return [str(self.programs[program]), *words]
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _laid_out(self) -> flags.Layout:
+        if self._layout is None:
+            raise TargetUnreachable("the control plane is not started")
+        return self._layout
+
+    def _lay_out(self) -> None:
+        """Make the folder with keys, certificates, tokens and the admin kubeconfig."""
+        folder = self._directory
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._layout = flags.Layout(folder, *_free_ports(3))
+        self._authority = authority = Authority()
+        write_private(folder / "ca.crt", authority.certificate)
+        authority.server("etcd").write(folder, "etcd")
+        authority.client("kube-apiserver").write(folder, "etcd-client")
+        authority.server("kube-apiserver").write(folder, "apiserver")
+        write_private(folder / "sa.key", signing_key())
+        token = secrets.token_urlsafe(32)
+        write_private(folder / "tokens.csv", f'{token},kubernetes-admin,admin,"system:masters"\n'.encode())
+        (folder / "served").mkdir(mode=0o700)
+        (folder / "etcd").mkdir(mode=0o700)
+        self._write_kubeconfig(self.kubeconfig.name, "kubernetes-admin", {"token": token})
+
+    def _write_kubeconfig(self, name: str, user: str, credentials: Mapping[str, str]) -> Path:
+        authority = (self._directory / "ca.crt").read_bytes()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "binaries",
+                    "cluster": {
+                        "server": self._laid_out().url,
+                        "certificate-authority-data": base64.b64encode(authority).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": user, "user": dict(credentials)}],
+            "contexts": [{"name": "binaries", "context": {"cluster": "binaries", "user": user}}],
+            "current-context": "binaries",
+        }
+        path = self._directory / name
+        write_private(path, yaml.safe_dump(config).encode())
+        return path
+
+    def _launch(self, name: str, words: list[str]) -> None:
+        process = ManagedProcess(
+            name, _ends_with_us([str(self.programs[name]), *words]), log_path=self._logs / f"{name}.log"
+        )
+        self._processes[name] = process
+        process.start()
+
+    def _check_gates(self) -> None:
+        known = self.programs.default_gates() if self._overrides else {}
+        if unknown := sorted(name for name in self._overrides if name not in known):
+            raise TargetUnreachable(
+                f"kube-apiserver {self.version()} does not know the feature gate {', '.join(unknown)}",
+                hint="`kube-apiserver --help` lists its gates; one that the release has locked can no longer be set.",
+            )
+
+    def _wait_ready(self) -> None:
+        transport = self._connect(self.kubeconfig)
+        deadline = self._clock.monotonic() + _READY_TIMEOUT
+        while True:
+            if dead := self.dead():
+                raise TargetUnreachable(dead)
+            with contextlib.suppress(TransportError):
+                if transport.request("GET", "/readyz", timeout=5.0).status == 200:
+                    return
+            if self._clock.monotonic() > deadline:
+                said = self._processes[API_SERVER].last_lines()
+                raise TargetUnreachable(
+                    f"kube-apiserver was not ready within {_READY_TIMEOUT:.0f} s; it said last: {said}"
+                )
+            self._clock.wait(self._never, _TURN)
+
+    def _wait_controllers(self) -> None:
+        """Wait for the first thing that only a running controller manager brings: a service account."""
+        client = KubeClient(self._connect(self.kubeconfig))
+        deadline = self._clock.monotonic() + _READY_TIMEOUT
+        while self._clock.monotonic() < deadline:
+            if dead := self.dead():
+                raise TargetUnreachable(dead)
+            with contextlib.suppress(ApiError, TransportError):
+                client.get(SERVICE_ACCOUNTS, "default", "default")
+                return
+            self._clock.wait(self._never, _TURN)
+        said = self._processes[CONTROLLERS].last_lines()
+        raise TargetUnreachable(
+            f"kube-controller-manager did nothing within {_READY_TIMEOUT:.0f} s; it said last: {said}"
+        )
+
+    def _connect(self, kubeconfig: Path) -> HttpTransport:
+        made = HttpTransport.from_kubeconfig(kubeconfig)
+        self._transports.append(made)
+        return made
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports on loopback that nobody has now; somebody may take one before it is used, which `start` survives."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((flags.LOOPBACK, 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+def _port_was_taken(process: ManagedProcess) -> bool:
+    return not process.running and "address already in use" in process.last_lines(40)
+
+
+def _obituary(name: str, process: ManagedProcess) -> str:
+    return f"{name} ended with exit code {process.exit_code}; it said last:\n{process.last_lines(8)}"
+
+
+def _ends_with_us(command: list[str]) -> list[str]:
+    """The command so that the kernel kills it when the harness is killed, where util-linux's setpriv is there.
+
+    The signal comes when the thread that started the program ends: start control planes from a thread that lives on.
+    """
+    setpriv = shutil.which("setpriv") if sys.platform.startswith("linux") else None
+    return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv and os.access(setpriv, os.X_OK) else command

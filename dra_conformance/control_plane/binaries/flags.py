@@ -1,0 +1,146 @@
+"""The command lines of a control plane's programs. Pure functions of paths and ports.
+
+Loopback only; everything that is served asks for a certificate or a token. What trades durability for speed (etcd
+without fsync) is fine here: the data goes with the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+RESOURCE_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")  # v1 is served without being asked for
+
+# The controllers that have a seat of their own, by the seat's option name.
+SEAT_CONTROLLERS: Mapping[str, str] = {
+    "claim-controller": "resourceclaim-controller",
+    "taint-eviction": "device-taint-eviction-controller",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything of one control plane lies: its folder, and the ports that were free when it was laid out."""
+
+    folder: Path
+    etcd_port: int
+    peer_port: int
+    server_port: int
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return f"https://{LOOPBACK}:{self.server_port}"
+
+    @property
+    def etcd_url(self) -> str:
+        """etcd's address."""
+        return f"https://{LOOPBACK}:{self.etcd_port}"
+
+    def file(self, name: str) -> str:
+        """The path of a file in the folder."""
+        return str(self.folder / name)
+
+
+def gates(values: Mapping[str, bool]) -> list[str]:
+    """`--feature-gates`, or nothing where no gate is set."""
+    told = ",".join(f"{name}={str(value).lower()}" for name, value in sorted(values.items()))
+    return [f"--feature-gates={told}"] if told else []
+
+
+def etcd(layout: Layout) -> list[str]:
+    """Flags of etcd: one member, TLS with client certificates on both doors."""
+    peer = f"https://{LOOPBACK}:{layout.peer_port}"
+    return [
+        "--name=default",
+        f"--data-dir={layout.file('etcd')}",
+        f"--listen-client-urls={layout.etcd_url}",
+        f"--advertise-client-urls={layout.etcd_url}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--client-cert-auth",
+        f"--trusted-ca-file={layout.file('ca.crt')}",
+        f"--cert-file={layout.file('etcd.crt')}",
+        f"--key-file={layout.file('etcd.key')}",
+        "--peer-client-cert-auth",
+        f"--peer-trusted-ca-file={layout.file('ca.crt')}",
+        f"--peer-cert-file={layout.file('etcd.crt')}",
+        f"--peer-key-file={layout.file('etcd.key')}",
+        "--unsafe-no-fsync",
+        "--heartbeat-interval=10",
+        "--election-timeout=100",
+        "--log-level=warn",
+    ]
+
+
+def api_server(layout: Layout, feature_gates: Mapping[str, bool]) -> list[str]:
+    """Flags of kube-apiserver: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io."""
+    return [
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={layout.server_port}",
+        f"--advertise-address={LOOPBACK}",
+        "--endpoint-reconciler-type=none",
+        f"--cert-dir={layout.file('served')}",
+        f"--tls-cert-file={layout.file('apiserver.crt')}",
+        f"--tls-private-key-file={layout.file('apiserver.key')}",
+        f"--client-ca-file={layout.file('ca.crt')}",
+        f"--token-auth-file={layout.file('tokens.csv')}",
+        f"--etcd-servers={layout.etcd_url}",
+        f"--etcd-cafile={layout.file('ca.crt')}",
+        f"--etcd-certfile={layout.file('etcd-client.crt')}",
+        f"--etcd-keyfile={layout.file('etcd-client.key')}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--allow-privileged=true",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-account-signing-key-file={layout.file('sa.key')}",
+        f"--service-account-key-file={layout.file('sa.key')}",
+        "--runtime-config=" + ",".join(f"resource.k8s.io/{version}=true" for version in RESOURCE_VERSIONS),
+        *gates(feature_gates),
+    ]
+
+
+def controllers(
+    kubeconfig: Path, feature_gates: Mapping[str, bool], *, run: Sequence[str], layout: Layout | None = None
+) -> list[str]:
+    """Flags of kube-controller-manager that runs the controllers `run` (`*` and `-name` as in its own flag).
+
+    `layout` gives the files that only the control plane's own one has. It serves nothing: port 0.
+    """
+    own = (
+        []
+        if layout is None
+        else [
+            f"--root-ca-file={layout.file('ca.crt')}",
+            f"--service-account-private-key-file={layout.file('sa.key')}",
+            # The nodes of scenarios have no kubelet that renews leases: none of them may be called dead.
+            "--node-monitor-grace-period=24h",
+        ]
+    )
+    return [
+        f"--kubeconfig={kubeconfig}",
+        f"--controllers={','.join(run)}",
+        "--use-service-account-credentials=true",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        *own,
+        *gates(feature_gates),
+    ]
+
+
+def scheduler(kubeconfig: Path, feature_gates: Mapping[str, bool]) -> list[str]:
+    """Flags of kube-scheduler with its default profile; client limits as scheduler_perf sets them. Serves nothing."""
+    return [
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=5000",
+        "--kube-api-burst=5000",
+        *gates(feature_gates),
+    ]

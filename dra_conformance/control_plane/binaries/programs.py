@@ -1,0 +1,165 @@
+"""Where the programs of a real control plane lie, and which release they are.
+
+Looked for in this order: the folder of `--bin-dir`, KUBEBUILDER_ASSETS, the cache of setup-envtest, the project's own
+cache, `peers/bin` of a checkout. kube-apiserver decides the release; kube-controller-manager and kube-scheduler must be
+of the same one, and may lie further down the order (envtest's archives hold neither). Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_conformance import assets
+from dra_conformance.errors import TargetUnreachable
+
+ETCD, API_SERVER = "etcd", "kube-apiserver"
+CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
+NEEDED = (ETCD, API_SERVER, CONTROLLERS, SCHEDULER)
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+][0-9A-Za-z.+-]*)?")
+_GATE = re.compile(r"(?:kube:)?(\w+)=true\|false \((?:\w+ - )?default=(true|false)\)")
+_LOOK_TIMEOUT = 30.0
+
+
+class ProgramsMissing(TargetUnreachable):
+    """A program of the control plane is nowhere to be found in the release that is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A release as a user names it: `1.36` takes any patch release, `v1.36.2` only that one."""
+
+    text: str
+
+    def matches(self, version: str) -> bool:
+        """Whether a version such as v1.36.2 is what is wanted."""
+        wanted, found = self.text.removeprefix("v").split("."), version.removeprefix("v").split(".")
+        return not self.text or found[: len(wanted)] == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of one control plane, all of the release `version` (etcd has its own)."""
+
+    version: str
+    paths: Mapping[str, Path]
+
+    def __getitem__(self, name: str) -> Path:
+        return self.paths[name]
+
+    def default_gates(self) -> dict[str, bool]:
+        """The feature gates that this API server knows, with their defaults, as its own help tells them."""
+        return {name: value == "true" for name, value in _GATE.findall(_output(self.paths[API_SERVER], "--help"))}
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The project's own cache of control planes, one folder a release (XDG_CACHE_HOME, else ~/.cache)."""
+    env = os.environ if environ is None else environ
+    base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".cache")
+    return Path(base) / "dra-conformance" / "control-plane"
+
+
+def envtest_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where setup-envtest keeps its archives, one folder a release (its `tools/setup-envtest/store`)."""
+    env = os.environ if environ is None else environ
+    home = Path(env.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "io.kubebuilder.envtest" / "k8s"
+    return Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "kubebuilder-envtest" / "k8s"
+
+
+def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list[tuple[str, Path]]:
+    """All folders to look in, in order, each with the name of its source. Folders need not exist."""
+    env = os.environ if environ is None else environ
+    found: list[tuple[str, Path]] = []
+    if bin_dir:
+        found.append(("--bin-dir", Path(bin_dir)))
+    if assets_dir := env.get("KUBEBUILDER_ASSETS"):
+        found.append(("KUBEBUILDER_ASSETS", Path(assets_dir)))
+    found += [("setup-envtest", folder) for folder in _releases(envtest_folder(env))]
+    found += [("cache", folder) for folder in _releases(cache_folder(env))]
+    found.append(("peers/bin", assets.features().parent / "peers" / "bin"))
+    return found
+
+
+def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None = None) -> Programs:
+    """The first control plane of a release. Raises ProgramsMissing that says where was looked and what was there."""
+    places = folders(bin_dir, environ)
+    if bin_dir and not Path(bin_dir).is_dir():
+        raise ProgramsMissing(f"--bin-dir {bin_dir}: there is no such folder")
+    told: list[str] = []
+    for source, server in _each(API_SERVER, places):
+        version = version_of(server)
+        if not wanted.matches(version):
+            told.append(f"{source} has {API_SERVER} {version or 'that tells no version'}")
+            continue
+        paths = {API_SERVER: server}
+        if etcd := next((path for _, path in _each(ETCD, places)), None):
+            paths[ETCD] = etcd
+        for name in (CONTROLLERS, SCHEDULER):
+            if found := next((path for _, path in _each(name, places) if version_of(path) == version), None):
+                paths[name] = found
+        missing = [name for name in NEEDED if name not in paths]
+        if not missing:
+            return Programs(version, paths)
+        told.append(f"{source} has {API_SERVER} {version}, but {' and '.join(missing)} of it is nowhere")
+    looked = ", ".join(dict.fromkeys(f"{source} ({path})" for source, path in places))
+    seen = f"; {'; '.join(dict.fromkeys(told))}" if told else ""
+    release = f"Kubernetes {wanted.text.removeprefix('v')}" if wanted.text else "Kubernetes"
+    raise ProgramsMissing(
+        f"no control plane of {release}: looked in {looked}{seen}",
+        hint=f"`dra-conformance control-plane install {wanted.text.removeprefix('v')}` fetches or builds one.".replace(
+            " `", "`"
+        ),
+    )
+
+
+def version_of(program: Path) -> str:
+    """The version that a program tells, such as v1.36.2; empty where it tells none."""
+    found = _VERSION.search(_output(program, "--version"))
+    return f"v{found[0].removeprefix('v')}" if found else ""
+
+
+def installed(
+    bin_dir: str = "", environ: Mapping[str, str] | None = None
+) -> list[tuple[str, Path, str, Sequence[str]]]:
+    """Every folder with a kube-apiserver: its source, path, release and the programs in it."""
+    return [
+        (source, server.parent, version_of(server), [name for name in NEEDED if (server.parent / name).exists()])
+        for source, server in _each(API_SERVER, folders(bin_dir, environ))
+    ]
+
+
+def _each(name: str, places: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
+    for source, folder in places:
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            yield source, path
+
+
+def _releases(folder: Path) -> list[Path]:
+    """Sub-folders named by a release (`v1.36.2`, `1.36.0-linux-amd64`), the newest first."""
+    if not folder.is_dir():
+        return []
+    found = [
+        (tuple(int(part) for part in match.groups()), path)
+        for path in folder.iterdir()
+        if (match := _VERSION.match(path.name))
+    ]
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _output(program: Path, flag: str) -> str:
+    try:
+        done = subprocess.run(
+            [str(program), flag], capture_output=True, text=True, errors="replace", timeout=_LOOK_TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
