@@ -1,0 +1,125 @@
+"""A driver of the harness's own that prepares every claim and says of its devices what a scenario tells it to.
+
+It judges kubelets: real drivers report health when they feel like it, this one when the scenario does. A scenario
+starts it on a node with a kubelet and owns it until its end.
+
+Source: k8s.io/kubelet dra-health v1alpha1; rules DRA-295 to DRA-302.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.clock import Clock
+from dra_api.objects import RESOURCE_CLAIMS, uid_of
+from dra_api.rpc import (
+    ClaimRef,
+    DeviceHealth,
+    HealthFeed,
+    HealthStatus,
+    HealthSubscription,
+    PluginServer,
+    PreparedDevice,
+    PrepareResult,
+)
+
+
+class HealthDriver:
+    """A driver called `name` with one pool.
+
+    Arguments:
+        client: reads the claims that the kubelet names.
+        plugins_dir, registration_dir: the kubelet's folders.
+        devices: the device names of the pool; all are Healthy at first.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        name: str,
+        pool: str,
+        devices: Sequence[str],
+        plugins_dir: Path,
+        registration_dir: Path,
+        clock: Clock,
+    ) -> None:
+        self.name = name
+        self.pool = pool
+        self.cdi_ids: dict[str, tuple[str, ...]] = {}
+        self._client = client
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._feed = HealthFeed()
+        self._health = {device: DeviceHealth(pool, device, HealthStatus.HEALTHY) for device in devices}
+        folder = plugins_dir / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._server = PluginServer(self, name, folder / "dra.sock", registration_dir / f"{name}-reg.sock", clock=clock)
+
+    def start(self) -> None:
+        """Serve, say that all devices are well, and register."""
+        self._report()
+        self._server.start()
+
+    def stop(self) -> None:
+        """End all streams and leave the kubelet. Idempotent."""
+        with self._lock:
+            self._feed.close()
+        self._server.stop(grace=0.2)
+
+    # -- what a scenario tells it ----------------------------------------------------------------------------------
+
+    def say(self, device: str, health: HealthStatus, *, message: str = "", timeout_seconds: int = 0) -> None:
+        """Report a device, and all others as they are, at once. `timeout_seconds` 0: the kubelet's own limit."""
+        held = self._health[device]
+        self._health[device] = replace(held, health=health, message=message, timeout_seconds=timeout_seconds)
+        self._report()
+
+    def end_streams(self) -> None:
+        """End every health stream; a kubelet that asks again gets a new one, with the same list."""
+        with self._lock:
+            ended, self._feed = self._feed, HealthFeed()
+        ended.close()
+        self._report()
+
+    def _report(self) -> None:
+        now = int(self._clock.now().timestamp())
+        with self._lock:
+            self._feed.publish([replace(device, last_updated=now) for device in self._health.values()])
+
+    # -- the plugin's services -------------------------------------------------------------------------------------
+
+    def watch_health(self) -> HealthSubscription:
+        """A new stream of complete lists."""
+        with self._lock:
+            return self._feed.watch_health()
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Answer with what each claim was allocated; nothing is done to any device."""
+        return {claim.uid: self._prepare(claim) for claim in claims}
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Nothing was done, so nothing is undone."""
+        return {claim.uid: "" for claim in claims}
+
+    def _prepare(self, ref: ClaimRef) -> PrepareResult:
+        try:
+            claim = self._client.get(RESOURCE_CLAIMS, ref.name, ref.namespace)
+        except ApiError as error:
+            return PrepareResult(error=str(error))
+        if uid_of(claim) != ref.uid:
+            return PrepareResult(error=f"claim {ref.namespace}/{ref.name} was replaced")
+        results = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results") or ()
+        return PrepareResult(
+            tuple(
+                PreparedDevice(
+                    (result["request"],), self.pool, result["device"], self.cdi_ids.get(result["device"], ())
+                )
+                for result in results
+                if result["driver"] == self.name
+            )
+        )

@@ -1,0 +1,113 @@
+@profile:device-health @seat:kubelet @needs:own-kubelet
+Feature: A pod's status shows how its devices are
+  A driver streams the health of its devices to the kubelet, which shows it in the status of the containers that use
+  them. Nothing else follows from it.
+
+  @DRA-295
+  Scenario: The health of a device follows what its driver says
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    And pod "infer" runs on device "dev-1" of "n1"
+    Then pod "train" shows the health "Healthy" for "claim:train"
+    When device "dev-0" of "n1" is reported Unhealthy because of "XID 48"
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And pod "infer" still shows the health "Healthy" for "claim:infer"
+    When device "dev-0" of "n1" is reported Healthy
+    Then pod "train" shows the health "Healthy" for "claim:train"
+
+  @DRA-295 @DRA-299
+  Scenario: One of several devices is unwell, and the status says why
+    Given node "n1" running a driver that reports the health of 3 devices
+    And pod "train" runs on devices "dev-0, dev-1, dev-2" of "n1"
+    When device "dev-1" of "n1" is reported Unhealthy because of "XID 48"
+    Then pod "train" shows the health "Healthy, Healthy, Unhealthy" for "claim:train" [DRA-295]
+    And pod "train" shows the health message "XID 48" for "claim:train" [DRA-299]
+
+  @DRA-296
+  Scenario: A container that uses one request sees the health of that request
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on devices "dev-0, dev-1" of "n1", a container for each
+    When device "dev-1" of "n1" is reported Unhealthy
+    Then container "on-dev-1" of pod "train" shows the health "Unhealthy" for "claim:train/dev-1" and nothing else
+    And container "on-dev-0" of pod "train" shows the health "Healthy" for "claim:train/dev-0" and nothing else
+
+  @DRA-297 @needs:virtual-clock
+  Scenario: What a driver said half a minute ago is no longer known
+    Given node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    When 20 seconds pass
+    Then pod "train" still shows the health "Unhealthy" for "claim:train"
+    When 12 seconds pass
+    Then pod "train" shows the health "Unknown" for "claim:train"
+
+  @DRA-297 @needs:virtual-clock
+  Scenario: A driver may say how long its word holds
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    And pod "infer" runs on device "dev-1" of "n1"
+    When device "dev-0" of "n1" is reported Healthy for 120 seconds
+    And device "dev-1" of "n1" is reported Healthy for 10 seconds
+    Then pod "infer" shows the health "Healthy" for "claim:infer"
+    When 15 seconds pass
+    Then pod "infer" shows the health "Unknown" for "claim:infer"
+    When 60 seconds pass
+    Then pod "train" still shows the health "Healthy" for "claim:train"
+
+  @DRA-298 @needs:virtual-clock
+  Scenario: When the stream ends nothing is known until the kubelet has a new one
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    And pod "infer" runs on device "dev-1" of "n1"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    When the driver of "n1" ends its health streams
+    Then pod "train" shows the health "Unknown" for "claim:train"
+    And pod "infer" shows the health "Unknown" for "claim:infer"
+    When 6 seconds pass
+    Then pod "train" shows the health "Healthy" for "claim:train"
+    And pod "infer" shows the health "Healthy" for "claim:infer"
+
+  @DRA-299
+  Scenario: A long message is cut
+    Given node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy with a message of 1025 letters
+    Then pod "train" shows a health message of 1024 letters that ends in "x..." for "claim:train"
+    When device "dev-0" of "n1" is reported Unhealthy with a message of 1024 letters
+    Then pod "train" shows a health message of 1024 letters that ends in "xxxx" for "claim:train"
+
+  @DRA-299
+  Scenario: Without the gate for messages there are none
+    Given the kubelet of "n1" has the gate ResourceHealthStatusMessage off
+    And node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy because of "XID 48"
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And pod "train" shows no health message for "claim:train"
+
+  @DRA-300
+  Scenario: Devices that reach the container as one are shown as one
+    Given node "n1" running a driver that reports the health of 2 devices
+    And the devices "dev-0, dev-1" of "n1" share one CDI id
+    And pod "train" runs on devices "dev-0, dev-1" of "n1"
+    Then pod "train" shows the health "Healthy" for "claim:train"
+
+  @DRA-301 @seat:claim-controller @seat:taint-eviction
+  Scenario: Bad health alone moves no pod and no device
+    Given node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy because of "XID 48"
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And the Pod "train" still exists
+    And pod "train" comes to phase Running
+    And claim "train" is allocated the devices "dev-0"
+
+  @DRA-302
+  Scenario: Without the gate a pod's status says nothing of health
+    Given the kubelet of "n1" has the gate ResourceHealthStatus off
+    And node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy because of "XID 48"
+    Then pod "train" comes to phase Running
+    And pod "train" shows no health

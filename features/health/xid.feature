@@ -1,0 +1,103 @@
+@profile:device-health @seat:driver @needs:gpu-driver @needs:fake-nvml
+Feature: What NVML says of a GPU becomes a taint and a health state
+  The GPU driver listens to NVML's events. A GPU with an error stays published, with a taint that keeps new work away;
+  the pod that uses it learns of it in its status.
+
+  @NV-118
+  Scenario: An XID that harms the GPU taints it, and it alone
+    Given node "n1" running the driver
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And no device on "n1" but "gpu-2" is tainted
+
+  @NV-119
+  Scenario Outline: XID <xid> is the application's fault and keeps nobody away
+    Given node "n1" running the driver
+    When XID <xid> happens on GPU 1 of "n1"
+    Then the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=<xid>:None" only
+
+    Examples:
+      | xid |
+      | 13  |
+      | 31  |
+      | 43  |
+      | 45  |
+      | 68  |
+      | 109 |
+
+  @NV-121
+  Scenario: When NVML lost a GPU and cannot say which, all are suspect
+    Given node "n1" running the driver
+    When NVML on "n1" says that a GPU is lost, but not which
+    Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
+
+  @NV-122
+  Scenario: A GPU that nobody watches says so
+    Given NVML on "n1" cannot report events
+    And node "n1" running the driver
+    Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
+
+  @NV-123
+  Scenario: Of two XIDs the later one stays
+    Given node "n1" running the driver
+    When XID 48 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When XID 43 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=43:None" only
+
+  @NV-124
+  Scenario: An XID in a MIG instance taints that MIG device only
+    Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
+    When XID 48 happens in the MIG device with profile "2g.20gb" of "n1"
+    Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And no other device on "n1" than the MIG device with profile "2g.20gb" is tainted
+
+  @NV-125
+  Scenario: A restart forgets what it knew of health
+    Given node "n1" running the driver
+    When XID 48 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When the driver on "n1" restarts
+    Then no device on "n1" is tainted any more
+
+  @NV-126
+  Scenario: A claim on a GPU that has since gone bad is prepared all the same
+    Given node "n1" running the driver on the GPUs of "h200"
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    When XID 48 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+
+  @NV-127
+  Scenario: Events that are no XIDs taint nothing
+    Given node "n1" running the driver
+    When a single-bit ECC error happens on GPU 1 of "n1"
+    And XID 48 happens on GPU 2 of "n1"
+    # The XID came later, so the other event was seen as well.
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And device "gpu-1" on "n1" stays free of taints
+
+  @NV-118 @DRA-295 @DRA-301 @DRA-213 @seat:claim-controller @seat:scheduler @seat:binder @seat:taint-eviction @needs:own-kubelet
+  Scenario: From an XID to the scheduler and to the pod
+    Given node "n1" running the driver on the GPUs of "dgx-h100"
+    And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'
+    And a ResourceClaim "train" for 1 of "gpu"
+    And a ResourceClaim "infer" for 1 of "gpu"
+    And a ResourceClaim "rest" for 7 of "gpu"
+    And a ResourceClaim "six" for 6 of "gpu"
+    And a pod "train" using claim "train"
+    And a pod "infer" using claim "infer"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    And pod "infer" has shown the health "Healthy" for "claim:infer"
+    When XID 48 happens on the GPU of claim "train" on "n1"
+    Then the driver taints the GPU of claim "train" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-118]
+    And pod "train" shows the health "Unhealthy" for "claim:train" [DRA-295]
+    And pod "infer" still shows the health "Healthy" for "claim:infer" [DRA-295]
+    And the Pod "train" still exists [DRA-301]
+    When pod "train" is deleted
+    And a pod "rest" using claim "rest" is created
+    # Seven GPUs are held by nobody; one of them is the tainted one.
+    Then pod "rest" stays unbound [DRA-213]
+    When a pod "six" using claim "six" is created
+    Then pod "six" is bound to "n1" [DRA-213]
