@@ -58,7 +58,15 @@ class Scenario:
     @property
     def where(self) -> str:
         """The feature file and line, for people."""
-        return f"features/{self.chapter}/{self.path.name}:{self.line}"
+        return f"{shown(self.path)}:{self.line}"
+
+
+def shown(path: Path) -> str:
+    """A feature file as people are told of it: below features/, or as it lies below the working folder."""
+    for root, prefix in ((assets.features(), "features/"), (Path.cwd(), "")):
+        if path.is_absolute() and path.is_relative_to(root):
+            return prefix + path.relative_to(root).as_posix()
+    return str(path)
 
 
 def slug(text: str) -> str:
@@ -95,7 +103,7 @@ def read_file(path: Path) -> list[Scenario]:
     try:
         document: Any = Parser().parse(TokenScanner(path.read_text()))
     except (ParserError, CompositeParserException) as error:
-        raise SpecificationError(f"{chapter}/{path.name}: {error}") from None
+        raise SpecificationError(_syntax(path, error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
     feature = document.get("feature")
@@ -104,6 +112,14 @@ def read_file(path: Path) -> list[Scenario]:
     found: list[Scenario] = []
     _children(path, chapter, feature, feature["children"], _names(feature), [], found)
     return found
+
+
+def _syntax(path: Path, error: ParserError | CompositeParserException) -> str:
+    """The first complaint of the parser with file and line; its later ones follow from the first."""
+    first = error.errors[0] if isinstance(error, CompositeParserException) else error
+    line = (getattr(first, "location", None) or {}).get("line", "?")
+    text = re.sub(r"^\(\d+:\d+\):\s*", "", str(first)).replace("\n", " ")
+    return f"{shown(path)}:{line}: does not parse as Gherkin: {text}"
 
 
 def _names(node: Any) -> list[str]:
@@ -133,7 +149,7 @@ def _scenario(
     path: Path, chapter: str, feature: Any, node: Any, inherited: list[str], background: list[Any]
 ) -> Iterable[Scenario]:
     base = f"{chapter}/{path.stem}#{slug(node['name'])}"
-    where = f"{chapter}/{path.name}:{node['location']['line']}"
+    where = f"{shown(path)}:{node['location']['line']}"
     own = [*inherited, *_names(node)]
     raw = [*background, *node["steps"]]
     if not node.get("examples"):
