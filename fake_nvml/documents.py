@@ -15,6 +15,8 @@ import yaml
 
 from fake_nvml.errors import InventoryError
 
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser, where PyYAML has it
+
 Path_ = tuple[str | int, ...]
 
 
@@ -86,7 +88,7 @@ def read(path: Path) -> Document:
     except (OSError, UnicodeDecodeError) as error:
         raise InventoryError(f"{path}: cannot be read: {error}") from error
     lines: dict[Path_, int] = {}
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         root = loader.get_single_node()
         data = _plain(path, loader, root, (), lines) if root is not None else None
