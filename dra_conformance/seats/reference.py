@@ -13,7 +13,7 @@ from dra_conformance.errors import UsageError
 CLUSTER_SEATS = ("claim-controller", "scheduler", "binder", "taint-eviction", "fabric")
 
 _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "scheduler": ("publish", "dynamic-resource-allocation"),
+    "scheduler": ("publish", "dynamic-resource-allocation", "revision"),
     "binder": ("dynamic-resource-allocation",),
     "driver": ("process",),
 }
@@ -33,6 +33,7 @@ def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, setting
     check_settings(seat, settings)
     gate = settings.get("dynamic-resource-allocation")
     enabled = None if gate is None else gate == "true"
+    revision = settings.get("revision", revision)
     match seat:
         case "claim-controller":
             from reference_impl.claim_controller import ClaimController
@@ -47,7 +48,8 @@ def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, setting
                 options=SchedulerOptions(
                     publish="direct" if settings.get("publish") == "direct" else "bind-request",
                     revision="documented" if revision == "documented" else "kai-0.17",
-                    dynamic_resource_allocation=enabled,
+                    # The documented revision has the gate off by default; its instructions turn it on.
+                    dynamic_resource_allocation=True if gate is None and revision == "documented" else enabled,
                 ),
             )
         case "binder":

@@ -1,0 +1,115 @@
+"""Faults of the control plane: refusals that a run with a control plane of its own can arrange.
+
+The harness's own requests are never refused. A hook ends with the scenario or when its count is used up.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.control_plane.embedded.faults import Fault
+from dra_conformance.control_plane.embedded.request import Request, RequestInfo
+from dra_conformance.control_plane.embedded.status import StatusError
+from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
+from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.steps.objects import resource_named
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import Seen, World
+
+HARNESS = "dra-conformance"
+
+# What a sentence calls a request: verbs and subresource.
+REQUESTS: dict[str, tuple[frozenset[str], str]] = {
+    "creations": (frozenset({"create"}), ""),
+    "updates": (frozenset({"update", "patch"}), ""),
+    "deletions": (frozenset({"delete"}), ""),
+    "status updates": (frozenset({"update", "patch"}), "status"),
+    "bindings": (frozenset({"create"}), "binding"),
+}
+
+_REASONS = {403: "Forbidden", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+
+
+class Refusals:
+    """Refuses the next `count` requests of one sort; counts those that it has refused."""
+
+    def __init__(self, *, code: int, count: int, what: str, kind: str, namespace: str) -> None:
+        if what not in REQUESTS:
+            raise SpecificationError(f"{what!r} are no requests that can be refused; known: {', '.join(REQUESTS)}")
+        self.refused = 0
+        self._code = code
+        self._left = count
+        self._verbs, self._subresource = REQUESTS[what]
+        self._resource = resource_named(kind)
+        self._namespace = namespace
+        self._lock = threading.Lock()
+
+    def __call__(self, info: RequestInfo, request: Request) -> Fault | None:
+        """The hook: an answer for a request that is to be refused, None for all others."""
+        if (
+            (info.group, info.resource, info.subresource)
+            != (self._resource.group, self._resource.plural, self._subresource)
+            or info.verb not in self._verbs
+            or info.namespace != self._namespace
+            or request.user_agent.startswith(HARNESS)
+        ):
+            return None
+        with self._lock:
+            if not self._left:
+                return None
+            self._left -= 1
+            self.refused += 1
+        reason = _REASONS.get(self._code, "InternalError")
+        return Fault(error=StatusError(self._code, reason, f"the scenario refuses {info.verb} of {info.path}"))
+
+
+def refuse(world: World, *, code: int, count: int, what: str, kind: str) -> None:
+    """Arrange refusals for the rest of the scenario. Raises Untestable on a control plane that is not ours."""
+    control_plane = world.run.control_plane
+    if not isinstance(control_plane, RehearsalControlPlane):
+        raise Untestable("the control plane is not ours to break")
+    hook = Refusals(code=code, count=count, what=what, kind=kind, namespace=world.namespace)
+    world.cleanup.callback(control_plane.embedded.server.faults.add(hook))
+    world.memory["refusals"] = hook
+
+
+def overtake(world: World, *, claim: str, pod: Obj) -> None:
+    """Let `pod` be reserved in `claim` just before the next status update of a seat, which then meets a conflict."""
+    control_plane = world.run.control_plane
+    if not isinstance(control_plane, RehearsalControlPlane):
+        raise Untestable("the control plane is not ours to interfere with")
+    once = threading.Lock()
+
+    def hook(info: RequestInfo, request: Request) -> Fault | None:
+        wanted = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
+        ours = request.user_agent.startswith(HARNESS) or info.namespace != world.namespace
+        if not wanted or ours or not once.acquire(blocking=False):
+            return None
+
+        def change(obj: Obj) -> None:
+            users = obj.setdefault("status", {}).setdefault("reservedFor", [])
+            users.append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
+
+        world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+        return None
+
+    world.cleanup.callback(control_plane.embedded.server.faults.add(hook))
+
+
+@given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
+@when("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
+def _(world: World, code: int, count: int, what: str, kind: str) -> None:
+    """Refuse what the seats ask: creations, updates, deletions, status updates or bindings."""
+    refuse(world, code=code, count=count, what=what, kind=kind)
+
+
+@then("the API server has refused {count:d} of them")
+def _(world: World, count: int) -> None:
+    """So many of the requests that were to be refused came to be made."""
+    hook: Refusals = world.memory["refusals"]
+
+    def look() -> Seen:
+        return hook.refused == count, hook.refused
+
+    world.eventually("requests were refused", look, expected=count)

@@ -1,0 +1,127 @@
+@profile:bind-requests @seat:binder @needs:kai
+Feature: The binder carries a BindRequest out
+  The binder takes the scheduler's word: it writes what the claims get, then binds the pod, then says that it is done.
+
+  @KAI-100 @KAI-101 @KAI-102 @KAI-103 @KAI-186
+  Scenario: A pod without claims
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "n1" is created
+    Then pod "plain" is bound to "n1" [KAI-100]
+    And BindRequest "plain" comes to phase Succeeded [KAI-100]
+    And pod "plain" has annotation "received-resource-type" Regular [KAI-101]
+    And pod "plain" has annotation "kai.scheduler/numa-placement-predicted" null [KAI-102]
+    And pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
+    And pod "plain" gets a Normal event "Bound" [KAI-103]
+    And BindRequest "plain" stays Succeeded [KAI-186]
+
+  @KAI-102
+  Scenario: Predicted NUMA zones are handed to the pod
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "n1" is created with:
+      """
+      predictedNUMAZones: [{zone: "0", amount: {cpu: "2"}}]
+      """
+    Then pod "plain" has annotation "kai.scheduler/numa-placement-predicted" [{zone: "0", amount: {cpu: "2"}}]
+
+  @KAI-104 @KAI-105 @KAI-187
+  Scenario: The BindRequest alone says who is bound
+    Given node "n1"
+    And a pod "foreign" of scheduler "somebody-else" without claims
+    And a pod "named" without claims
+    And a pod "nobody" without claims
+    And a BindRequest "foreign" of pod "foreign" to "n1"
+    And a BindRequest "nobody" of pod "named" to "n1"
+    Then pod "foreign" is bound to "n1" [KAI-104]
+    And pod "named" is bound to "n1" [KAI-105]
+    And pod "nobody" stays unbound [KAI-105]
+    And nobody but the harness has created a BindRequest [KAI-187]
+
+  @KAI-106
+  Scenario: One BindRequest that fails holds up no other
+    Given node "n1"
+    And a pod "lost" without claims
+    And a pod "one" without claims
+    And a pod "two" without claims
+    And a BindRequest "lost" of pod "lost" to "never-was"
+    And a BindRequest "one" of pod "one" to "n1"
+    And a BindRequest "two" of pod "two" to "n1"
+    Then pod "one" is bound to "n1"
+    And pod "two" is bound to "n1"
+    And BindRequest "one" comes to phase Succeeded
+    And BindRequest "two" comes to phase Succeeded
+
+  @KAI-130 @KAI-131 @KAI-138
+  Scenario: A pod that is bound already stays where it is
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "here" using claim "claim"
+    And pod "here" is bound by hand to "n1"
+    And claim "claim" is remembered
+    And a BindRequest "same" of pod "here" to "n1" giving claim "claim" the devices "dev-0"
+    And a BindRequest "other" of pod "here" to "n2" giving claim "claim" the devices "dev-1"
+    Then BindRequest "same" comes to phase Succeeded [KAI-130]
+    And BindRequest "other" comes to phase Succeeded [KAI-131]
+    And pod "here" stays bound to "n1" [KAI-131, KAI-138]
+    And claim "claim" stays as remembered [KAI-130]
+
+  @KAI-138
+  Scenario: Two BindRequests for one pod bind it once
+    Given node "n1"
+    And node "n2"
+    And a pod "wanted" without claims
+    And a BindRequest "first" of pod "wanted" to "n1"
+    And a BindRequest "second" of pod "wanted" to "n2"
+    Then BindRequest "first" comes to phase Succeeded
+    And BindRequest "second" comes to phase Succeeded
+    And pod "wanted" is bound
+
+  @KAI-117 @KAI-179
+  Scenario: Done is done
+    Given node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    And BindRequest "plain" outlives its pod
+    Then BindRequest "plain" comes to phase Succeeded [KAI-179]
+    When pod "plain" is force-deleted
+    And a pod "plain" without claims is created
+    And BindRequest "plain" is touched
+    Then pod "plain" stays unbound [KAI-117]
+    And BindRequest "plain" stays Succeeded [KAI-179]
+    When the binder is started again
+    Then pod "plain" stays unbound [KAI-117]
+
+  @KAI-135
+  Scenario: A BindRequest that is being deleted is not carried out
+    Given the binder is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "going" of pod "plain" to "n1" that is being deleted
+    When the binder is started
+    Then pod "plain" stays unbound
+    And BindRequest "going" stays without phase
+
+  @KAI-184
+  Scenario: What was asked while the binder was away is done when it is back
+    Given the binder is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    When the binder is started
+    Then pod "plain" is bound to "n1"
+    And BindRequest "plain" comes to phase Succeeded
+
+  @KAI-202
+  Scenario: A share of a GPU without a group is no request at all
+    Given node "n1"
+    And a pod "sharing" without claims
+    When a BindRequest "sharing" of pod "sharing" to "n1" is created with:
+      """
+      receivedResourceType: Fraction
+      receivedGPU: {count: 1, portion: "0.50"}
+      """
+    Then the BindRequest "sharing" is gone
+    And pod "sharing" stays unbound

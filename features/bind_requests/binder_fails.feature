@@ -1,0 +1,188 @@
+@profile:bind-requests @seat:claim-controller @seat:binder @needs:kai
+Feature: The binder fails in the open
+  A BindRequest that cannot be carried out comes to the phase Failed with a reason, its pod stays unbound and is told.
+  Silence would leave the pod waiting: the scheduler acts on the phase alone.
+
+  @KAI-134 @KAI-170 @KAI-171
+  Scenario: The node is not there
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "never-was" is created
+    Then BindRequest "plain" fails with a reason that names "$(node:never-was)" [KAI-134]
+    And BindRequest "plain" fails with a reason [KAI-170]
+    And pod "plain" has condition PodBound False with reason "BindingError" [KAI-170]
+    And pod "plain" gets a Warning event "BindingError" [KAI-170]
+    And BindRequest "plain" counts 0 failed attempts [KAI-171]
+    And pod "plain" stays unbound [KAI-134]
+
+  @KAI-134
+  Scenario: The claims of a pod whose node is not there are left alone
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    When a BindRequest "train" of pod "train" to "never-was" giving claim "claim" the devices "dev-0" is created
+    Then BindRequest "train" fails with a reason
+    And claim "claim" stays unallocated
+
+  @KAI-132 @KAI-133 @KAI-185
+  Scenario: The pod comes late
+    Given node "n1"
+    And a BindRequest "late" of pod "late" to "n1"
+    Then BindRequest "late" fails with a reason that names "late" [KAI-132]
+    Given a pod "late" without claims
+    When BindRequest "late" is touched
+    Then pod "late" is bound to "n1" [KAI-133, KAI-185]
+    And BindRequest "late" comes to phase Succeeded [KAI-133]
+
+  @KAI-140
+  Scenario: A pod of the same name in another namespace is none of its business
+    Given node "n1"
+    And a pod "twin" without claims in a namespace of its own
+    When a BindRequest "twin" of pod "twin" to "n1" is created
+    Then BindRequest "twin" fails with a reason
+    And the pod "twin" of the other namespace stays unbound
+
+  @KAI-137
+  Scenario: A pod that is going away is not bound
+    Given node "n1"
+    And a pod "going" without claims
+    And pod "going" has a finalizer
+    When pod "going" is force-deleted
+    And a BindRequest "going" of pod "going" to "n1" is created
+    Then BindRequest "going" fails with a reason
+    And pod "going" stays unbound
+
+  @KAI-139
+  Scenario: A BindRequest of an earlier pod does not bind its namesake
+    Given the binder is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    And the pod "plain" is replaced by another of its name
+    When the binder is started
+    Then pod "plain" stays unbound
+
+  @KAI-150 @KAI-152 @KAI-151 @KAI-164
+  Scenario: Entries that make no sense
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a pod "misled" using claim "claim"
+    And a pod "claimless" using claim "not-there"
+    And a BindRequest "empty" of pod "train" to "n1" giving:
+      """
+      claim: null
+      """
+    And a BindRequest "misled" of pod "misled" to "n1" giving claim "someone-elses" the devices "dev-0"
+    And a BindRequest "claimless" of pod "claimless" to "n1" giving claim "not-there" the devices "dev-0"
+    Then BindRequest "empty" fails with a reason that names "claim" [KAI-150]
+    And BindRequest "misled" fails with a reason that names "someone-elses" [KAI-151]
+    And BindRequest "claimless" fails with a reason that names "not-there" [KAI-152]
+    And BindRequest "claimless" fails with a reason that names "DynamicResources" [KAI-164]
+    And BindRequest "claimless" fails with a reason that names "$(namespace)/claimless" [KAI-164]
+    And pod "train" stays unbound [KAI-150]
+    And pod "misled" stays unbound [KAI-151]
+    And pod "claimless" stays unbound [KAI-152]
+
+  @KAI-153
+  Scenario: The claim of a template is not made yet
+    Given the claim-controller is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "gpu" the devices "dev-0" is created
+    Then BindRequest "train" fails with a reason that names "gpu"
+    And pod "train" stays unbound
+
+  @KAI-158
+  Scenario: A claim that is full takes no further pod
+    Given the claim-controller is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-0" of "n1"
+    And a pod "train" using claim "claim"
+    And claim "claim" has 256 other consumers
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-0" is created
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+
+  @KAI-160 @KAI-161 @needs:own-control-plane
+  Scenario: A binding that is refused can be asked for again
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And the API server answers 500 to the next 1 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "train" fails with a reason [KAI-160]
+    When the BindRequest "train" is deleted
+    And a BindRequest "again" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then pod "train" is bound to "n1" [KAI-161]
+    And claim "claim" is allocated the devices "dev-1" [KAI-161]
+    And claim "claim" is reserved once for each of the pods "train" and for no other [KAI-161]
+
+  @KAI-172 @KAI-174 @KAI-180
+  Scenario: Attempts are counted, and never beyond the limit
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "never-was" is created with:
+      """
+      backoffLimit: 1
+      """
+    Then BindRequest "plain" fails with a reason [KAI-180]
+    And BindRequest "plain" counts 1 failed attempts [KAI-172]
+    When BindRequest "plain" is touched
+    Then BindRequest "plain" counts 1 failed attempts [KAI-174]
+    And BindRequest "plain" stays Failed [KAI-180]
+
+  @KAI-173
+  Scenario: A limit of zero is no limit to count against
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "never-was" is created with:
+      """
+      backoffLimit: 0
+      """
+    Then BindRequest "plain" fails with a reason
+    And BindRequest "plain" counts 0 failed attempts
+
+  @KAI-178 @KAI-184
+  Scenario: Once the cause is mended, a retry succeeds
+    Given a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    Then BindRequest "plain" fails with a reason [KAI-178]
+    Given node "n1"
+    When the binder is started again
+    Then pod "plain" is bound to "n1" [KAI-184]
+    And BindRequest "plain" comes to phase Succeeded [KAI-178]
+
+  @KAI-177
+  Scenario: A pod that is not bound is not said to be
+    Given node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "never-was"
+    Then BindRequest "plain" fails with a reason
+    When BindRequest "plain" is touched
+    Then pod "plain" is not said to be bound
+
+  @KAI-182 @needs:own-control-plane
+  Scenario: A phase that could not be written is written later
+    Given node "n1"
+    And a pod "plain" without claims
+    And the API server answers 500 to the next 2 status updates of BindRequest
+    When a BindRequest "plain" of pod "plain" to "n1" is created
+    Then pod "plain" is bound to "n1"
+    And BindRequest "plain" comes to phase Succeeded
+
+  @KAI-183 @needs:own-control-plane
+  Scenario: A pod that cannot be annotated is not bound
+    Given node "n1"
+    And a pod "plain" without claims
+    And the API server answers 500 to the next 100 updates of Pod
+    When a BindRequest "plain" of pod "plain" to "n1" is created
+    Then BindRequest "plain" fails with a reason
+    And pod "plain" stays unbound

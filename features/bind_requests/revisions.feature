@@ -1,0 +1,35 @@
+@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai @needs:pinned-revision
+Feature: Two revisions of one protocol
+  KAI's documentation and its release 0.17 differ in how a BindRequest is called and labelled. What stands in it is the
+  same. The pod is the one of the documentation: one GPU of the device plugin and one IMEX channel.
+
+  Background:
+    Given node "n1" with 4 GPUs of a device plugin
+    And an IMEX channel on "n1"
+    And a DeviceClass "channel" selecting 'device.driver == "compute-domain.nvidia.com" && device.attributes["compute-domain.nvidia.com"].type == "channel"'
+    And the objects of the manifest "bind_requests/imex-claim-template"
+
+  @KAI-010a @KAI-020
+  Scenario: The documented BindRequest for an IMEX channel
+    Given the scheduler speaks revision "documented"
+    And the objects of the manifest "bind_requests/gpu-imex-pod"
+    Then the BindRequest of pod "gpu-imex-pod" says what "bind_requests/gpu-imex-pod.documented" says [KAI-020]
+    And the BindRequest of pod "gpu-imex-pod" is named after its pod with a suffix [KAI-010a]
+    And the BindRequest of pod "gpu-imex-pod" has "metadata.labels.pod-name" gpu-imex-pod [KAI-010a]
+
+  @KAI-010b @KAI-020
+  Scenario: The BindRequest of release 0.17 for an IMEX channel
+    Given the scheduler speaks revision "kai-0.17"
+    And the objects of the manifest "bind_requests/gpu-imex-pod"
+    Then the BindRequest of pod "gpu-imex-pod" says what "bind_requests/gpu-imex-pod.kai-0.17" says [KAI-020]
+    And the BindRequest of pod "gpu-imex-pod" is named like its pod [KAI-010b]
+    And the BindRequest of pod "gpu-imex-pod" has "metadata.labels.pod-name" null [KAI-010b]
+
+  @KAI-028
+  Scenario: In release 0.17 a foreign BindRequest of the pod's name is in the way, and is respected
+    Given the scheduler speaks revision "kai-0.17"
+    And a pod "other" of scheduler "dra-conformance-by-hand" without claims
+    And a BindRequest "plain" of pod "other" to "n1"
+    And a pod "plain" without claims
+    Then pod "plain" has condition PodScheduled False with reason "BindingError"
+    And the BindRequest "plain" has "spec.podName" other

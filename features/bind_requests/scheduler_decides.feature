@@ -1,0 +1,123 @@
+@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai
+Feature: What is promised in a BindRequest is taken
+  Between the BindRequest and the claim's status lies the binder's work. A scheduler that looks at claims only would
+  promise the same device to two pods in that time.
+
+  @KAI-050 @KAI-052
+  Scenario: Eight pods, three devices
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And pods "train" 1 to 8 each using a claim of their own for 1 of "accelerator"
+    Then 3 pods get BindRequests, with 3 distinct devices [KAI-050, KAI-052]
+
+  @KAI-052
+  Scenario: A BindRequest that another scheduler run has left is counted as well
+    Given the scheduler is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And pods "train" 1 to 2 each using a claim of their own for 1 of "accelerator"
+    And a BindRequest "train-1" of pod "train-1" to "n1" giving claim "train-1" the devices "dev-0"
+    When the scheduler is started
+    Then the BindRequest of pod "train-2" gives claim "train-2" the devices "dev-1"
+
+  @KAI-051
+  Scenario: All devices of a pool
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then the BindRequest of pod "train" gives claim "all" the devices "dev-0, dev-1, dev-2"
+
+  @KAI-053
+  Scenario: A pod that ended before it was bound gives back what it was promised
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a pod "former" using claim "first"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    Then pod "former" gets a BindRequest to "n1"
+    When pod "former" ends as Failed
+    And a pod "next" using claim "second" is created
+    Then pod "next" gets a BindRequest to "n1"
+
+  @KAI-054
+  Scenario: A claim that is allocated elsewhere keeps its pod from a node that would do
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "here" for 1 of "accelerator"
+    And a ResourceClaim "there" for 1 of "accelerator"
+    And claim "here" holds the devices "dev-0" of "n1"
+    And claim "there" holds the devices "dev-0" of "n2"
+    And a pod "torn" using claims "here, there"
+    Then pod "torn" gets no BindRequest
+
+  @KAI-055 @KAI-044 @KAI-042
+  Scenario: No BindRequest for what cannot be
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "greedy" for 3 of "accelerator"
+    And a ResourceClaim "classless" for 1 of "nothing"
+    And a pod "greedy" using claim "greedy"
+    And a pod "classless" using claim "classless"
+    And a pod "claimless" using claim "not-there"
+    Then pod "greedy" gets no BindRequest [KAI-055]
+    And pod "classless" gets no BindRequest [KAI-044]
+    And pod "claimless" gets no BindRequest [KAI-042]
+
+  @KAI-042
+  Scenario: A pod is scheduled once its claim appears
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a pod "early" using claim "late"
+    And a ResourceClaim "late" for 1 of "accelerator"
+    Then the BindRequest of pod "early" gives claim "late" 1 devices on its node
+
+  @KAI-043
+  Scenario: A template claim must be made before it can be allocated
+    Given the claim-controller is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one"
+    Then pod "train" gets no BindRequest
+    When the claim-controller is started
+    Then pod "train" gets exactly one BindRequest
+
+  @KAI-047
+  Scenario: Devices that are no GPUs need no queue on their claim
+    Given node "n1" with 1 devices
+    And a DeviceClass "network" for those devices
+    And a ResourceClaim "shared" for 1 of "network"
+    When a pod "train" using claim "shared" is created
+    Then pod "train" gets exactly one BindRequest
+
+  @KAI-049
+  Scenario: A claim has room for 256 consumers
+    Given the claim-controller is stopped
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-0" of "n1"
+    And claim "claim" has 255 other consumers
+    And a pod "last" using claim "claim"
+    Then pod "last" gets exactly one BindRequest
+    When claim "claim" has 1 more consumers
+    And a pod "late" using claim "claim" is created
+    Then pod "late" gets no BindRequest
+
+  @KAI-040 @needs:pinned-revision
+  Scenario: Without dynamic resource allocation, pods with claims are left alone and told so
+    Given the scheduler has dynamic resource allocation off
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "with" using claim "claim"
+    And a pod "without" without claims
+    Then pod "without" gets a BindRequest to "n1"
+    And pod "with" has condition PodScheduled False with reason "Unschedulable"
+    And the condition PodScheduled of pod "with" says "claim"
+    And pod "with" gets no BindRequest

@@ -1,0 +1,115 @@
+@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai
+Feature: The scheduler hands its decision over
+  The scheduler decides and writes one BindRequest; it binds nothing and touches no claim. Whoever reads the request
+  must be able to carry it out without asking again.
+
+  @KAI-010 @KAI-011 @KAI-012 @KAI-014
+  Scenario: One BindRequest for one pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    When a pod "train" using claim "claim" is created
+    Then pod "train" gets exactly one BindRequest [KAI-010]
+    And the BindRequest of pod "train" has "spec.podName" train [KAI-010]
+    And the BindRequest of pod "train" is owned by the pod alone [KAI-011]
+    And the BindRequest of pod "train" names a node that exists, in its spec and in its label [KAI-012]
+    And the BindRequest of pod "train" stays without status [KAI-014]
+
+  @KAI-015
+  Scenario: A pod that needs no device
+    Given node "n1"
+    And a pod "plain" without claims
+    Then the BindRequest of pod "plain" has "spec.receivedResourceType" Regular
+    And the BindRequest of pod "plain" has "spec.receivedGPU.portion" "0.00"
+    And the BindRequest of pod "plain" has "spec.resourceClaimAllocations" null
+    And the BindRequest of pod "plain" has "spec.selectedGPUGroups" null
+
+  @KAI-016
+  Scenario: GPUs of a device plugin are counted
+    Given node "n1" with 4 GPUs of a device plugin
+    And a pod "classic" with 2 GPUs of a device plugin
+    Then the BindRequest of pod "classic" has "spec.receivedGPU" {count: 2, portion: "1.00"}
+    And the BindRequest of pod "classic" has "spec.receivedResourceType" Regular
+
+  @KAI-020 @KAI-024 @KAI-025
+  Scenario: What a named claim gets stands in the BindRequest, and only there
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 2 of "accelerator"
+    And claim "claim" is remembered
+    And a pod "train" using claim "claim" as "mine"
+    Then the BindRequest of pod "train" is about the claims "mine" and no other [KAI-020]
+    And the BindRequest of pod "train" gives claim "mine" 2 devices on its node [KAI-020]
+    And the entry of claim "mine" for pod "train" can be used on the selected node alone [KAI-020]
+    And the BindRequest of pod "train" has "spec.receivedGPU" {portion: "0.00"} [KAI-024]
+    And claim "claim" stays as remembered [KAI-025]
+    And pod "train" stays unbound [KAI-025]
+
+  @KAI-021
+  Scenario: A claim from a template looks like a named one
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    When a pod "train" using template "one" is created
+    Then the BindRequest of pod "train" is about the claims "gpu" and no other
+    And the BindRequest of pod "train" gives claim "gpu" 1 devices on its node
+
+  @KAI-022 @KAI-056
+  Scenario: Several claims of one pod share a node, not a device
+    Given node "n1" with 2 devices
+    And node "n2" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "a" for 1 of "accelerator"
+    And a ResourceClaim "b" for 2 of "accelerator"
+    And a pod "train" using claims "a, b"
+    Then the BindRequest of pod "train" is about the claims "a, b" and no other [KAI-022]
+    And pod "train" gets a BindRequest to "n2" [KAI-056]
+    And the BindRequest of pod "train" gives claim "a" 1 devices on its node [KAI-056]
+    And the BindRequest of pod "train" gives claim "b" 2 devices on its node [KAI-056]
+    And 1 pods get BindRequests, with 3 distinct devices [KAI-056]
+
+  @KAI-023 @KAI-054
+  Scenario: An allocated claim is carried over and leads the pod to its node
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-1" of "n2"
+    When a pod "train" using claim "claim" is created
+    Then the BindRequest of pod "train" gives claim "claim" the devices "dev-1" [KAI-023]
+    And the entry of claim "claim" for pod "train" can be used on the selected node alone [KAI-023]
+    And pod "train" gets a BindRequest to "n2" [KAI-054]
+
+  @KAI-020
+  Scenario: Configuration of class and claim is handed on, the class first
+    Given node "n1" with 1 devices
+    And the objects of the manifest "bind_requests/configured"
+    When a pod "train" using claim "configured" is created
+    Then the entry of claim "configured" for pod "train" has configuration of "FromClass, FromClaim"
+    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[1].requests" [gpu]
+    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[0].opaque.parameters" {from: class}
+
+  @KAI-026
+  Scenario: The pod is told that it is scheduled, though it is not bound yet
+    Given node "n1"
+    And a pod "plain" without claims
+    Then pod "plain" gets a Normal event "Scheduled"
+
+  @KAI-027 @needs:own-control-plane
+  Scenario: A BindRequest that cannot be written is tried again
+    Given node "n1"
+    And the API server answers 500 to the next 1 creations of BindRequest
+    And a pod "plain" without claims
+    Then pod "plain" gets a Warning event "FailedBinding"
+    And pod "plain" has condition PodScheduled False with reason "BindingError"
+    And pod "plain" gets exactly one BindRequest
+
+  @KAI-034
+  Scenario: A gated pod waits
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" with a scheduling gate using claim "claim"
+    Then pod "train" gets no BindRequest
+    When the scheduling gates of pod "train" are removed
+    Then pod "train" gets exactly one BindRequest
