@@ -19,7 +19,8 @@ def command(rule: str) -> int:
     Example:
       dra-conformance explain DRA-258
     """
-    from dra_conformance.suite import features
+    from dra_conformance import assets
+    from dra_conformance.suite import features, mutation
 
     found = Catalogue.load().find(rule)
     click.echo(f"{found.id}  {found.level}  binds the {found.seat}\n")
@@ -53,6 +54,9 @@ def command(rule: str) -> int:
         for step in scenario.steps:
             if step.kind == "then" and (not step.rules or found.id in step.rules):
                 click.echo(f"    Then {step.text}")
+    for one in mutation.load() if assets.mutants().is_dir() else ():
+        if one.rule == found.id:
+            click.echo(f"mutant {one.id}: {one.purpose}")
     if judging:
         click.echo(f"\njudge it: dra-conformance run --rule {found.id}")
     return ExitCode.OK

@@ -8,6 +8,7 @@ import click
 
 from dra_conformance.errors import ExitCode
 from dra_conformance.rules import Catalogue
+from dra_conformance.rules.catalogue import SEATS
 from dra_conformance.suite.tags import PROFILES
 
 
@@ -26,6 +27,8 @@ def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
     """
     if profile is not None and profile not in PROFILES:
         raise click.UsageError(f"There is no profile {profile!r}. Profiles: {', '.join(PROFILES)}.")
+    if seat is not None and seat not in SEATS:
+        raise click.UsageError(f"There is no seat {seat!r}. Seats: {', '.join(SEATS)}.")
     rows = {"rules": _rules, "scenarios": _scenarios, "profiles": _profiles, "steps": _steps}[what](profile, seat)
     if form == "json":
         import orjson

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from dra_conformance.errors import ExitCode, UsageError
@@ -10,11 +12,30 @@ from dra_conformance.errors import ExitCode, UsageError
 @click.command()
 @click.option("--rule", multiple=True, metavar="ID", help="Only mutants of this rule.")
 @click.option("--focus", default="", metavar="TEXT", help="Only mutants whose id contains this.")
-@click.option("--jobs", type=int, default=0, help="How many at a time (default: one a processor).")
+@click.option("--jobs", type=click.IntRange(0, 256), default=0, help="How many at a time (default: one a processor).")
 @click.option("--patience", type=float, default=1.5, metavar="S", help="Seconds that a check waits.")
+@click.option("--limit", type=click.FloatRange(1), default=120.0, metavar="S", help="Seconds that one may take.")
+@click.option("--features", multiple=True, metavar="DIR", help="More features, beside the suite's own.")
+@click.option(
+    "--mutants",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Mutants of your own, in the place of the suite's.",
+)
 @click.option("--list", "only_list", is_flag=True, help="Name the mutants; run nothing.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(rule: tuple[str, ...], focus: str, jobs: int, patience: float, only_list: bool, form: str) -> int:
+def command(
+    rule: tuple[str, ...],
+    focus: str,
+    jobs: int,
+    patience: float,
+    limit: float,
+    features: tuple[str, ...],
+    folder: Path | None,
+    only_list: bool,
+    form: str,
+) -> int:
     """Prove the judge: run every mutant and show which scenario kills it.
 
     A mutant is a small deliberate fault in the reference. Exits 1 when one survives.
@@ -27,7 +48,7 @@ def command(rule: tuple[str, ...], focus: str, jobs: int, patience: float, only_
     from dra_conformance.suite import mutation
     from dra_conformance.suite.options import RunOptions
 
-    mutants = [one for one in mutation.load() if (not rule or one.rule in rule) and focus in one.id]
+    mutants = [one for one in mutation.load(folder) if (not rule or one.rule in rule) and focus in one.id]
     if not mutants:
         raise UsageError("no mutant matches", hint="`dra-conformance mutants --list` shows all of them.")
     if only_list:
@@ -36,21 +57,19 @@ def command(rule: tuple[str, ...], focus: str, jobs: int, patience: float, only_
         click.echo(f"\n{len(mutants)} mutants")
         return ExitCode.OK
     outcomes = []
-    for outcome in mutation.matrix(mutants, RunOptions(patience=patience), jobs=jobs):
+    options = RunOptions(patience=patience, features=features).validated()
+    for outcome in mutation.matrix(mutants, options, jobs=jobs, limit=limit):
         outcomes.append(outcome)
         if form == "text":
             click.echo(f"{outcome.status:<9} {outcome.rule:<9} {outcome.id:<48} {outcome.scenario}")
-            if outcome.status != "killed":
-                click.echo(f"          {outcome.reason}")
+        if outcome.status != "killed":
+            click.echo(f"          {outcome.id} survived: {outcome.reason}", err=form == "json")
     outcomes.sort(key=lambda outcome: (outcome.rule, outcome.id))
     survivors = [outcome for outcome in outcomes if outcome.status != "killed"]
     if form == "json":
         import orjson
 
-        rows = [
-            {"id": o.id, "rule": o.rule, "scenario": o.scenario, "status": o.status, "reason": o.reason}
-            for o in outcomes
-        ]
+        rows = [{"id": o.id, "rule": o.rule, "scenario": o.scenario, "status": o.status} for o in outcomes]
         click.echo(orjson.dumps({"mutants": rows}, option=orjson.OPT_INDENT_2).decode())
     else:
         click.echo(f"\n{len(outcomes) - len(survivors)} of {len(outcomes)} mutants killed")

@@ -15,14 +15,14 @@ from dra_conformance.errors import ExitCode, UsageError
 from dra_conformance.suite.options import Order, RunOptions, config_file, from_mapping, redact, to_json
 
 _SEAT_HELP = {
-    "control-plane": "embedded, or kubeconfig[:FILE].",
-    "claim-controller": "reference, exec:COMMAND, cluster or none.",
-    "scheduler": "reference[:publish=direct], exec:COMMAND, cluster or none.",
+    "control-plane": "embedded, binaries or kubeconfig[:FILE].",
+    "claim-controller": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
+    "scheduler": "reference[:publish=direct], exec:COMMAND, kube-scheduler, cluster or none.",
     "binder": "reference, exec:COMMAND, cluster or none.",
     "kubelet": "reference or cluster.",
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
     "fabric": "reference, exec:COMMAND, cluster or none.",
-    "taint-eviction": "reference, exec:COMMAND, cluster or none.",
+    "taint-eviction": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
 }
 
 
@@ -33,7 +33,8 @@ def _options(function: Any) -> Any:
     decorators += [
         click.option("--driver-name", metavar="NAME", default=None, help="Name of the driver under test."),
         click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
-        click.option("--kubernetes-version", metavar="X.Y", default=None, help="What the embedded control plane is."),
+        click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of a control plane of our own."),
+        click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),

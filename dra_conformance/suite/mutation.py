@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import multiprocessing
 import os
 import re
 import sys
@@ -24,6 +23,7 @@ import msgspec
 from dra_conformance import assets
 from dra_conformance.errors import SpecificationError, UsageError
 from dra_conformance.rules.catalogue import RULE_ID
+from dra_conformance.suite.forked import each
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.status import Status
 
@@ -132,16 +132,17 @@ def load(folder: Path | None = None) -> list[Mutant]:
     return list(found.values())
 
 
-def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0) -> Iterator[Outcome]:
+def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, limit: float = 120.0) -> Iterator[Outcome]:
     """Run every mutant with the scenarios of its rule, `jobs` at a time (default: one a processor).
 
-    Scenarios run once without any mutant first: one that does not pass then cannot kill anything.
+    Scenarios run once without any mutant first: one that does not pass then cannot kill anything. `limit` is the
+    seconds that one mutant may take; one that hangs longer has survived.
     """
-    # Imported before forking, so that no child pays for it and none starts with threads of ours.
-    from dra_conformance.suite import features, runner, vocabulary  # noqa: F401
+    from dra_conformance.suite import features, preflight, runner, vocabulary  # noqa: F401 - before forking: once for all
 
+    preflight.check(options)
     vocabulary.modules()
-    scenarios = features.read_all()
+    scenarios = features.read_all([assets.features(), *(Path(folder) for folder in options.features)])
     targets: dict[str, list[str]] = {}
     for one in mutants:
         judging = [s.id for s in scenarios if one.rule in s.rules and one.scenario in ("", s.id, s.id.split("[")[0])]
@@ -149,7 +150,6 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0) -> 
             raise SpecificationError(f"mutant {one.id}: no scenario {one.scenario or 'at all'} judges {one.rule}")
         targets[one.id] = judging
     jobs = jobs or os.cpu_count() or 1
-    fork = multiprocessing.get_context("fork")
     # Mutants that need options of their own need a baseline under the same options.
     wanted: dict[str, tuple[RunOptions, set[str]]] = {}
     for one in mutants:
@@ -159,49 +159,45 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0) -> 
         ordered = sorted(names)
         shares += [(key, ordered[start::jobs], chosen) for start in range(jobs) if ordered[start::jobs]]
     baseline: dict[str, dict[str, tuple[str, str]]] = {key: {} for key in wanted}
-    with fork.Pool(jobs, maxtasksperchild=1) as pool:
-        for key, part in pool.imap_unordered(_run_baseline, shares):
-            baseline[key].update(part)
-    _MUTANTS.update({one.id: one for one in mutants})
-    work = [(one.id, targets[one.id], wanted[_key(one)][0], baseline[_key(one)]) for one in mutants]
-    with fork.Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(_run_mutant, work)
+    for (key, share, _), answer in each(shares, _run_baseline, jobs=jobs, limit=limit * 5):
+        if isinstance(answer, str):
+            answer = dict.fromkeys(share, (Status.ERROR.value, answer))
+        baseline[key].update(answer)
+    work = [(one, targets[one.id], wanted[_key(one)][0], baseline[_key(one)]) for one in mutants]
+    for (one, judging, _, _), outcome in each(work, _run_mutant, jobs=jobs, limit=limit):
+        yield Outcome(one.id, one.rule, judging[0], "survived", outcome) if isinstance(outcome, str) else outcome
 
 
 def _key(one: Mutant) -> str:
     return repr(sorted(one.options.items()))
 
 
-_MUTANTS: dict[str, Mutant] = {}  # filled before forking: functions cannot be pickled into the children
-
-
 def _with(options: RunOptions, more: dict[str, Any]) -> RunOptions:
     return msgspec.structs.replace(options, **{key.replace("-", "_"): value for key, value in more.items()})
 
 
-def _run_baseline(work: tuple[str, list[str], RunOptions]) -> tuple[str, dict[str, tuple[str, str]]]:
-    key, names, options = work
-    return key, {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
+def _run_baseline(work: tuple[str, list[str], RunOptions]) -> dict[str, tuple[str, str]]:
+    _, names, options = work
+    return {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
 
 
-def _run_mutant(work: tuple[str, list[str], RunOptions, dict[str, tuple[str, str]]]) -> Outcome:
-    name, scenarios, options, baseline = work
-    one = _MUTANTS[name]
+def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, str]]]) -> Outcome:
+    one, scenarios, options, baseline = work
     able = [scenario for scenario in scenarios if baseline.get(scenario, ("", ""))[0] == Status.PASSED]
     if not able:
         status, reason = baseline.get(scenarios[0], ("not run", ""))
-        return Outcome(name, one.rule, scenarios[0], "survived", f"without the mutant: {status}: {reason}")
+        return Outcome(one.id, one.rule, scenarios[0], "survived", f"without the mutant: {status}: {reason}")
     try:
         one.apply(Patch())
     except SpecificationError as error:
-        return Outcome(name, one.rule, able[0], "survived", error.message)
+        return Outcome(one.id, one.rule, able[0], "survived", error.message)
     results = _run(able, options)
     for scenario, row in results.items():
         for check in row["checks"]:
             if check["status"] == Status.FAILED and one.rule in check["rules"]:
-                return Outcome(name, one.rule, scenario, "killed", check["message"])
+                return Outcome(one.id, one.rule, scenario, "killed", check["message"])
     told = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
-    return Outcome(name, one.rule, able[0], "survived", told)
+    return Outcome(one.id, one.rule, able[0], "survived", told)
 
 
 def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:
@@ -211,10 +207,6 @@ def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]
 
     with tempfile.TemporaryDirectory(prefix="dra-mutant-") as folder:
         focus = tuple(f"^{re.escape(name)} " for name in names)
-        # The children's own words would tangle with the matrix.
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
         execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none"))
         report = orjson.loads((Path(folder) / "report.json").read_bytes())
     return {row["id"]: row for row in report["scenarios"] if row["status"] != Status.FILTERED}

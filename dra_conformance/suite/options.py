@@ -35,7 +35,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     """All that a user can choose about a run. Durations are in seconds.
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
-    embedded, 60 s elsewhere). `revision` is the revision of KAI's protocol that the seats are held to.
+    embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's protocol that the seats are held to.
     """
 
     control_plane: str = "embedded"
@@ -49,6 +49,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     driver_name: str = "gpu.nvidia.com"
     device_class: str = ""
     kubernetes_version: str = "1.36"
+    bin_dir: str = ""
     revision: str = "kai-0.17"
     inventory: str = "dgx-h100"
     profile: tuple[str, ...] = ()
@@ -81,10 +82,18 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
         seats = self.seats()
         for name, spec in seats.items():
-            if spec.kind == "cluster" and seats["control-plane"].kind == "embedded":
+            if spec.is_kubernetes and seats["control-plane"].kind != "binaries":
+                raise UsageError(
+                    f"--{name} {spec.kind}: the harness starts Kubernetes' programs on its own real control plane only",
+                    hint="Add --control-plane binaries.",
+                )
+        if self.bin_dir and seats["control-plane"].kind != "binaries":
+            raise UsageError("--bin-dir: only --control-plane binaries starts programs from a folder")
+        for name, spec in seats.items():
+            if spec.kind == "cluster" and seats["control-plane"].kind in ("embedded", "binaries"):
                 others = " or ".join(choice for choice in CHOICES[name] if choice != "cluster")
                 raise UsageError(
-                    f"--{name} cluster: the embedded control plane is not a cluster and has no {name} of its own",
+                    f"--{name} cluster: a control plane of the run's own is not a cluster and has no {name} in it",
                     hint=f"A cluster is --control-plane kubeconfig; here this seat holds {others}.",
                 )
         for profile in self.profile:
@@ -97,7 +106,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         except ValueError as error:
             raise UsageError(f"--kubernetes-version: {error}") from None
         if not Version(1, 34) <= version <= Version(1, 37):
-            raise UsageError(f"--kubernetes-version {version}: the embedded control plane is 1.34, 1.35, 1.36 or 1.37")
+            raise UsageError(f"--kubernetes-version {version}: the suite knows 1.34, 1.35, 1.36 and 1.37")
         if self.revision not in ("kai-0.17", "documented"):
             raise UsageError(f"--revision {self.revision!r}: one of kai-0.17, documented")
         if self.patience is not None and not 0 < self.patience < 1e6:

@@ -16,7 +16,7 @@ SUITE = "dra_conformance.suite.scenarios"
 
 # pytest option, help. Each is the option of `dra-conformance run` of the same name.
 OPTIONS: tuple[tuple[str, str], ...] = (
-    ("control-plane", "embedded (default) or kubeconfig[:FILE]"),
+    ("control-plane", "embedded (default), binaries or kubeconfig[:FILE]"),
     ("claim-controller", "what sits in this seat: reference, exec:COMMAND, cluster, none"),
     ("scheduler", "what sits in this seat"),
     ("binder", "what sits in this seat"),
@@ -26,7 +26,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("taint-eviction", "what sits in this seat"),
     ("driver-name", "name of the driver under test"),
     ("device-class", "existing DeviceClass to use instead of one made for the run"),
-    ("kubernetes-version", "version that the embedded control plane is: 1.34, 1.35, 1.36 or 1.37"),
+    ("kubernetes-version", "release of a control plane of our own: 1.34, 1.35, 1.36 or 1.37"),
+    ("bin-dir", "folder where binaries looks for its programs first"),
     ("revision", "revision of KAI's protocol: kai-0.17 or documented"),
     ("inventory", "inventory of the fake NVML"),
     ("profile", "profiles, comma-separated"),

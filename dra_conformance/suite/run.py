@@ -11,6 +11,7 @@ import random
 import secrets
 import shutil
 import sys
+import threading
 import time
 from collections import defaultdict
 from contextlib import ExitStack
@@ -34,13 +35,14 @@ from dra_api.objects import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    Obj,
     Resource,
     name_of,
 )
 from dra_api.transport import Transport
 from dra_conformance import assets, documents
 from dra_conformance.control_plane.base import ControlPlane
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.errors import TargetUnreachable, UsageError
 from dra_conformance.events.log import EventLog
 from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from dra_conformance.suite.world import World
 
 _OBSERVED = (NODES, PODS, EVENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
+_CRD_TIMEOUT = 20.0
 _OBSERVED_IF_SERVED = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 
 
@@ -116,16 +119,26 @@ class Run:
         """Seconds that a check waits for the target to do something."""
         if self.options.patience is not None:
             return self.options.patience
-        return 5.0 if self.options.control_plane == "embedded" else 60.0
+        return {"embedded": 5.0, "binaries": 20.0}.get(self.options.seat("control-plane").kind, 60.0)
 
     @property
     def quiet(self) -> float:
         """Seconds without any event after which nothing more is expected."""
-        return 0.15 if self.options.control_plane == "embedded" and self._all_in_process else 2.0
+        if not self._all_in_process:
+            return 2.0
+        return {"embedded": 0.15, "binaries": 0.5}.get(self.options.seat("control-plane").kind, 2.0)
 
     @property
     def _all_in_process(self) -> bool:
         return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")
+
+    def seat_command(self, program: str, seat: str) -> list[str]:
+        """The command line of Kubernetes' own program for a seat. Raises UsageError where it cannot sit."""
+        from dra_conformance.control_plane.binaries import BinariesControlPlane
+
+        if not isinstance(self.control_plane, BinariesControlPlane):
+            raise UsageError(f"--{seat} {program} needs --control-plane binaries")
+        return self.control_plane.seat_command(program, seat)
 
     def part_transport(self) -> Transport:
         """A transport for a reference part in process, recorded like the harness's own."""
@@ -145,10 +158,12 @@ class Run:
         """What is known of the target. Starts nothing that is ours; connects to a cluster that is not."""
         gates: dict[str, bool] = {}
         version = Version.parse(self.options.kubernetes_version)
-        own = self.options.control_plane == "embedded"
         if self.control_plane is None:
             self.control_plane = self._make_control_plane()
+        own = self.control_plane.own
         missing: list[str] = []
+        if self.options.seat("control-plane").kind == "binaries":
+            version = Version.parse(self.control_plane.version())  # its programs tell, without being started
         if not own:
             self.control_plane.start()
             version = Version.parse(self.control_plane.version())
@@ -288,6 +303,15 @@ class Run:
             from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 
             return KubeconfigControlPlane(spec.argument)
+        if spec.kind == "binaries":
+            from dra_conformance.control_plane.binaries import BinariesControlPlane
+
+            return BinariesControlPlane(
+                kubernetes_version=self.options.kubernetes_version,
+                directory=self.work / "api",
+                logs=self.folder / "logs" / "control-plane",
+                bin_dir=self.options.bin_dir,
+            )
         from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 
         return RehearsalControlPlane(
@@ -304,16 +328,33 @@ class Run:
                     self.client.create(CRDS, crd)
                 except ApiError as error:
                     raise TargetUnreachable(f"the CRD {name_of(crd)} was refused: {error.message}") from None
+                self._wait_served(crd)
+
+    def _wait_served(self, crd: Obj) -> None:
+        """Wait until a CRD is served; a real API server takes a moment to open the door."""
+        spec = crd["spec"]
+        kind = Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["plural"], spec["names"]["kind"])
+        deadline = self.log.clock.monotonic() + _CRD_TIMEOUT
+        never = threading.Event()
+        while not self.client.serves(kind):
+            if self.log.clock.monotonic() > deadline:
+                raise TargetUnreachable(f"the CRD {name_of(crd)} was not served within {_CRD_TIMEOUT:.0f} s")
+            self.log.clock.wait(never, 0.02)
 
     def describe(self) -> dict[str, Any]:
         """What the report says of the target."""
         seats = {name: redact(str(spec)) for name, spec in self.options.seats().items()}
         embedded = self.options.control_plane == "embedded"
+        own = self.control_plane is not None and self.control_plane.own and not embedded
         return {
             "seats": seats,
             "driver": self.options.driver_name,
             "kubernetesVersion": self.options.kubernetes_version if embedded else _version_of(self.control_plane),
-            "controlPlane": "embedded emulation (simulated)" if embedded else "cluster",
+            "controlPlane": "embedded emulation (simulated)"
+            if embedded
+            else f"{_there(self.control_plane).name}, started by the run"
+            if own
+            else "cluster",
             "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
             "nvml": f"fake NVML, inventory {self.options.inventory} (simulated)"
             if seats["driver"].startswith("reference")

@@ -19,6 +19,7 @@ import pytest_bdd
 from pytest_bdd.parsers import StepParser
 
 from dra_conformance.errors import SpecificationError
+from dra_conformance.suite import features
 from dra_conformance.suite.features import RULE_SUFFIX, Scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,7 +135,7 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
             if key not in known:
                 known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
             matching = known[key]
-            where = f"features/{scenario.chapter}/{scenario.path.name}:{step.line}"
+            where = f"{features.shown(scenario.path)}:{step.line}"
             if not matching:
                 yield SpecificationError(
                     f"{where}: undefined step: {step.kind.capitalize()} {step.text}",

@@ -22,6 +22,7 @@ from dra_api.objects import (
     NODES,
     PODS,
     RESOURCE_CLAIMS,
+    SERVICE_ACCOUNTS,
     Obj,
     Resource,
     key_of,
@@ -252,6 +253,8 @@ class World:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
         )
         self.cleanup.callback(self._delete_namespace)
+        if self.run.options.control_plane != "embedded":
+            self._wait_service_account()
         self.cleanup.callback(self._delete_created)
         self.seats.fill(self)
 
@@ -275,6 +278,15 @@ class World:
 
     def _refers(self, obj: Obj) -> bool:
         return str((obj.get("spec") or {}).get("nodeName") or "").endswith(self.suffix)
+
+    def _wait_service_account(self) -> None:
+        """Wait for the namespace's default service account: until it is there, a cluster refuses every pod."""
+        seconds = max(int(self.run.patience), 1)
+        with self.client.watch(
+            SERVICE_ACCOUNTS, self.namespace, field_selector="metadata.name=default", timeout_seconds=seconds
+        ) as events:
+            if not any(event.type == "ADDED" for event in events):
+                raise Untestable(f"namespace {self.namespace} got no default service account within {seconds} s")
 
     def _delete_created(self) -> None:
         for resource, name, namespace in reversed(self._created):
