@@ -55,22 +55,22 @@ class HealthCache:
         self._lock = threading.Lock()
         self._drivers: dict[str, dict[DeviceKey, _Known]] = {}
 
-    def update(self, driver: str, devices: Sequence[DeviceHealth]) -> dict[DeviceKey, float]:
-        """Take a complete list; returns its devices with the seconds that each statement holds.
+    def update(self, driver: str, devices: Sequence[DeviceHealth]) -> list[DeviceKey]:
+        """Take a complete list; returns its devices.
 
         The time of arrival counts, not the driver's `last_updated`. Devices that the list lacks keep their last state
         until it times out.
         """
         now = self._clock.monotonic()
-        holds: dict[DeviceKey, float] = {}
+        told: list[DeviceKey] = []
         with self._lock:
             known = self._drivers.setdefault(driver, {})
             for device in devices:
                 timeout = float(device.timeout_seconds) if device.timeout_seconds > 0 else self._default_timeout
                 key = (device.pool_name, device.device_name)
                 known[key] = _Known(device.health, cut_message(device.message), now, timeout)
-                holds[key] = timeout
-        return holds
+                told.append(key)
+        return told
 
     def clear(self, driver: str) -> None:
         """Forget all devices of a driver: its stream ended (rule DRA-298)."""
@@ -85,12 +85,21 @@ class HealthCache:
             return "Unknown", ""
         return _NAMES[known.health], known.message
 
+    def holds(self, driver: str, pool: str, device: str) -> float | None:
+        """Seconds until the newest word on a device expires; None where there is none that could."""
+        with self._lock:
+            known = self._drivers.get(driver, {}).get((pool, device))
+        if known is None:
+            return None
+        left = known.timeout - (self._clock.monotonic() - known.received)
+        return left if left >= 0 else None
+
 
 class HealthWatcher:
     """Follows the health stream of every registered instance.
 
-    `on_change(driver, devices, hold)` is called when devices (pool, name; None for all of the driver) may look
-    different now, and again after `hold` seconds, when their statement has expired.
+    `on_change(driver, devices)` is called when devices (pool, name; None for all of the driver) may look different
+    now. That a statement expires is for whoever shows it to notice: `HealthCache.holds` says when.
     """
 
     def __init__(
@@ -99,7 +108,7 @@ class HealthWatcher:
         clock: Clock,
         timing: Timing,
         record: Record,
-        on_change: Callable[[str, Iterable[DeviceKey] | None, float], None],
+        on_change: Callable[[str, Iterable[DeviceKey] | None], None],
     ) -> None:
         self.cache = HealthCache(clock, timing.health)
         self._clock = clock
@@ -167,15 +176,13 @@ class HealthWatcher:
                 self._streams.pop(id(instance), None)
             self.cache.clear(instance.driver)
             if received and not instance.stopping.is_set():
-                self._on_change(instance.driver, None, 0.0)
+                self._on_change(instance.driver, None)
         return "the driver ended the stream", received
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
-        holds = self.cache.update(driver, devices)
+        told = self.cache.update(driver, devices)
         self._record("health", step="received", driver=driver, devices=[_shown(device) for device in devices])
-        self._on_change(driver, list(holds), 0.0)
-        for hold in sorted(set(holds.values())):
-            self._on_change(driver, [key for key, value in holds.items() if value == hold], hold)
+        self._on_change(driver, told)
 
 
 def _shown(device: DeviceHealth) -> dict[str, Any]:

@@ -299,8 +299,8 @@ class _Life:
         self.health.stop()
         self.pods.stop()
 
-    def _on_health(self, driver: str, devices: Iterable[DeviceKey] | None, after: float) -> None:
-        self.pods.resync(driver, devices, after)
+    def _on_health(self, driver: str, devices: Iterable[DeviceKey] | None) -> None:
+        self.pods.resync(driver, devices)
 
     def _on_instance(self, instance: PluginInstance, added: bool) -> None:
         if not self._gates.resource_health_status:

@@ -238,15 +238,14 @@ class PodWorkers:
             self._record("pod", step="reconcile", uid=uid)
             self._unprepare_orphan(uid)
 
-    def resync(self, driver: str, devices: Iterable[DeviceKey] | None, after: float) -> None:
-        """Look again, in `after` seconds, at the pods that use devices of a driver (None: any of them)."""
+    def resync(self, driver: str, devices: Iterable[DeviceKey] | None) -> None:
+        """Look again at the pods that use devices of a driver (None: any of them)."""
         wanted = None if devices is None else set(devices)
         for claim in self._claims.cache.all():
             held = claim.drivers.get(driver) or ()
             if held and (wanted is None or any((d.pool_name, d.device_name) in wanted for d in held)):
                 for uid in claim.pod_uids:
-                    # A moment more than `after`, so that a statement has expired when the pod is looked at.
-                    self._queue.add_after(uid, after + 0.01 if after else 0.0)
+                    self._queue.add(uid)
 
     # -- threads ---------------------------------------------------------------------------------------------------
 
@@ -389,6 +388,16 @@ class PodWorkers:
             health=health,
         )
         self._write(pod, state, status)
+        holds = [
+            hold
+            for record in records.values()
+            for driver, devices in record.drivers.items()
+            for device in devices
+            if (hold := self._health.holds(driver, device.pool_name, device.device_name)) is not None
+        ]
+        if any(health.values()) and holds:
+            # A moment more, so that the word has expired when the pod is looked at (rule DRA-297).
+            self._queue.add_after(uid_of(pod), min(holds) + 0.01)
 
     def _end(self, pod: Obj, state: _PodState, phase: Phase) -> None:
         """Containers ended: Unprepare comes before the pod is reported as finished (rule DRA-275)."""

@@ -138,7 +138,8 @@ def test_long_messages_are_cut(message: str, expected: str) -> None:
 def test_a_negative_timeout_is_the_default() -> None:
     clock = AdvanceableClock()
     cache = HealthCache(clock, 30.0)
-    assert cache.update("d", [health("d0", HealthStatus.HEALTHY, timeout_seconds=-5)]) == {(NODE, "d0"): 30.0}
+    cache.update("d", [health("d0", HealthStatus.HEALTHY, timeout_seconds=-5)])
+    assert cache.holds("d", NODE, "d0") == pytest.approx(30.0, abs=1.0)
     clock.advance(29)
     assert cache.get("d", NODE, "d0") == ("Healthy", "")
     clock.advance(2)
