@@ -33,7 +33,7 @@ def _options(function: Any) -> Any:
     decorators += [
         click.option("--driver-name", metavar="NAME", default=None, help="Name of the driver under test."),
         click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
-        click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of a control plane of our own."),
+        click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
         click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),

@@ -33,6 +33,8 @@ class Seats:
         self._work = work
         self._processes: dict[str, ManagedProcess] = {}
         self._parts: dict[str, Part] = {}
+        self.driver_came = False
+        """Whether the driver under test has registered in this run, on any node."""
 
     def spec(self, seat: str) -> SeatSpec:
         """What sits in a seat."""
@@ -64,7 +66,7 @@ class Seats:
             )
             part.start()
             self._parts[seat] = part
-        elif spec.kind == "exec":
+        elif spec.kind == "exec" or spec.is_kubernetes:
             self._start_process(seat, spec)
 
     def empty(self, seat: str) -> None:
@@ -109,7 +111,10 @@ class Seats:
                 f"the {seat} ended with exit code {held.exit_code}", hint=f"It said last: {held.last_lines()}"
             )
         kubeconfig = self._run.kubeconfig
-        command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
+        if spec.is_kubernetes:
+            command = self._run.seat_command(spec.kind, seat)
+        else:
+            command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
         process = ManagedProcess(
             seat, command, log_path=self._run.folder / "logs" / f"{seat}.log", env={"KUBECONFIG": str(kubeconfig)}
         )

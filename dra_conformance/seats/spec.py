@@ -11,14 +11,14 @@ from dra_conformance.errors import UsageError
 
 # What each seat can hold today, by the option's name.
 CHOICES: dict[str, tuple[str, ...]] = {
-    "control-plane": ("embedded", "kubeconfig"),
-    "claim-controller": ("reference", "exec", "cluster", "none"),
-    "scheduler": ("reference", "exec", "cluster", "none"),
+    "control-plane": ("embedded", "binaries", "kubeconfig"),
+    "claim-controller": ("reference", "exec", "kube-controller-manager", "cluster", "none"),
+    "scheduler": ("reference", "exec", "kube-scheduler", "cluster", "none"),
     "binder": ("reference", "exec", "cluster", "none"),
     "kubelet": ("reference", "cluster"),
     "driver": ("reference", "exec", "socket", "cluster"),
     "fabric": ("reference", "exec", "cluster", "none"),
-    "taint-eviction": ("reference", "exec", "cluster", "none"),
+    "taint-eviction": ("reference", "exec", "kube-controller-manager", "cluster", "none"),
 }
 
 
@@ -67,6 +67,11 @@ class SeatSpec:
     def command(self) -> Sequence[str]:
         """The words of an `exec` command."""
         return shlex.split(self.argument)
+
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether one of Kubernetes' own programs sits here, which the harness starts on its own control plane."""
+        return self.kind in ("kube-scheduler", "kube-controller-manager")
 
     @property
     def in_process(self) -> bool:

@@ -35,7 +35,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     """All that a user can choose about a run. Durations are in seconds.
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
-    embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's protocol that the seats are held to.
+    embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision
+    of KAI's protocol that the seats are held to.
     """
 
     control_plane: str = "embedded"

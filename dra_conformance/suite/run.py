@@ -365,7 +365,10 @@ class Run:
 
 
 def _version_of(control_plane: ControlPlane | None) -> str:
-    return control_plane.version() if control_plane is not None else ""
+    try:
+        return control_plane.version() if control_plane is not None else ""
+    except TargetUnreachable:  # told as the run's problem already
+        return ""
 
 
 def _there(value: T | None) -> T:

@@ -22,7 +22,7 @@ import yaml
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import Resource
+from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.binaries import flags
 from dra_conformance.control_plane.binaries.authority import Authority, signing_key
@@ -38,8 +38,6 @@ from dra_conformance.control_plane.binaries.programs import (
 from dra_conformance.control_plane.embedded.certificates import write_private
 from dra_conformance.errors import TargetUnreachable
 from dra_conformance.seats.process import ManagedProcess
-
-SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 _READY_TIMEOUT = 60.0
 _TURN = 0.02
@@ -87,7 +85,7 @@ class BinariesControlPlane:
     @property
     def name(self) -> str:
         """What the report calls it."""
-        return f"kube-apiserver {self.version()}"
+        return f"kube-apiserver {self._programs.version}" if self._programs else "kube-apiserver"
 
     @property
     def programs(self) -> Programs:
