@@ -160,4 +160,4 @@ class ScriptedDriver:
                 for request in requests
             ],
         }
-        (self._cdi_root / f"scripted-{claim.uid}.json").write_bytes(orjson.dumps(document))
+        (self._cdi_root / f"scripted-{claim.name}.json").write_bytes(orjson.dumps(document))

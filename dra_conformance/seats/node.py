@@ -105,17 +105,27 @@ class NodeSeat:
     def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
         """Wait until the driver is registered with the kubelet.
 
-        Raises Untestable telling what the registration folder holds, or how the driver's process ended.
+        Raises Untestable telling what the registration folder holds, or how the driver's process ended. A driver that
+        has not registered once in the whole run raises TargetUnreachable instead: no other scenario would fare better.
         """
         seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
         process = self._processes.get(self.driver_name)
         try:
-            if process is not None:
-                return self._wait_process(process, seconds)
-            return self.kubelet.wait_registered(self.driver_name, seconds)
+            handle = (
+                self._wait_process(process, seconds)
+                if process is not None
+                else self.kubelet.wait_registered(self.driver_name, seconds)
+            )
         except DriverNotRegistered as error:
             said = f"; it said last: {process.last_lines(3)}" if process and process.last_lines() else ""
-            raise Untestable(f"{error}{said}") from error
+            raise self._never_came(f"{error}{said}") from error
+        self.world.run.seats.driver_came = True
+        return handle
+
+    def _never_came(self, message: str) -> Exception:
+        if self.world.run.seats.driver_came or self.world.run.seats.spec("driver").kind == "reference":
+            return Untestable(message)
+        return TargetUnreachable(message, hint="docs/driver-first-run.md tells what a driver is given and must do.")
 
     def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
         """Wait in short turns, so that a program that died at once is told from one that is slow."""
@@ -126,12 +136,14 @@ class NodeSeat:
                 return self.kubelet.wait_registered(self.driver_name, 0.25)
             except DriverNotRegistered:
                 if not process.running:
-                    raise Untestable(
-                        f"the driver ended with exit code {process.exit_code} before it registered; "
-                        f"it said last: {process.last_lines(3)}"
+                    last = process.last_lines(3)
+                    raise self._never_came(
+                        f"the driver ended with exit code {process.exit_code} before it registered"
+                        + (f"; it said last: {last}" if last else ", without a word")
                     ) from None
                 if real.monotonic() >= deadline:
-                    raise
+                    told = self.kubelet.plugins.explain(self.driver_name)
+                    raise DriverNotRegistered(f"{seconds:g} s after its start {told}") from None
 
     def slices(self) -> list[Obj]:
         """The driver's ResourceSlices for this node, as last seen."""

@@ -34,6 +34,11 @@ def check(options: RunOptions) -> None:
                 f"--{name} socket:{spec.argument}: there is no such socket",
                 hint="Is the driver running, and is this the path of its registration socket?",
             )
+        elif spec.kind == "socket" and not Path(spec.argument).is_socket():
+            raise UsageError(
+                f"--{name} socket:{spec.argument}: that is no socket",
+                hint="Name the driver's socket in the kubelet's registration folder.",
+            )
 
 
 def _inventory(name: str) -> None:

@@ -55,8 +55,8 @@ Feature: The kubelet finds drivers
     When the scripted driver "sim" leaves the registration folder
     And the kubelet of "n1" has no driver "sim" any more
     And a pod "train" with a claim of the scripted driver "sim" starts on "n1"
-    Then an event of pod "train" says "is not registered" [DRA-273]
-    And the scripted driver "sim" has had 0 Prepare calls [DRA-260]
+    Then the scripted driver "sim" has had 0 Prepare calls [DRA-260]
+    And an event of pod "train" says "is not registered" [DRA-273]
     When pod "train" is deleted
     Then the Pod "train" is gone [DRA-273]
     And the scripted driver "sim" has had 0 Unprepare calls [DRA-273]

@@ -1,0 +1,81 @@
+"""A driver that is broken in one way, for `dra-conformance run --driver 'exec:python broken_driver.py FAULT …'`.
+
+Faults: `exits` ends at once; `silent` never registers; `dies` is killed in the middle of Prepare; `garbage` answers
+Prepare with bytes that are no message; `no-spec` answers CDI ids that no specification declares. It publishes one
+slice with two devices, like a working driver.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dra_api.client import KubeClient
+from dra_api.objects import RESOURCE_SLICES
+from dra_api.rpc import ClaimRef, PluginServer, PreparedDevice, PrepareResult, codec
+from dra_api.transport import HttpTransport
+
+DRIVER = "broken.dra.test"
+
+
+class Broken:
+    """Prepare and Unprepare, with the fault."""
+
+    def __init__(self, fault: str, node: str) -> None:
+        self.fault, self.node = fault, node
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Prepare, wrongly."""
+        if self.fault == "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        ids = ("broken.dra.test/gpu=nowhere",)
+        return {c.uid: PrepareResult((PreparedDevice(("gpu",), self.node, "dev-0", ids),)) for c in claims}
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Unprepare, with nothing to do."""
+        return {claim.uid: "" for claim in claims}
+
+
+def publish(kubeconfig: str, node: str) -> None:
+    """Write the node's slice."""
+    client = KubeClient(HttpTransport.from_kubeconfig(kubeconfig), user_agent="broken-driver")
+    spec = {
+        "driver": DRIVER,
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "dev-0"}, {"name": "dev-1"}],
+    }
+    slice_ = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-broken"}}
+    client.create(RESOURCE_SLICES, {**slice_, "spec": spec})
+
+
+def main() -> int:
+    """Run until SIGTERM."""
+    fault, kubeconfig, node, plugins, registrar = sys.argv[1:6]
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    if fault == "exits":
+        print("cannot open /dev/broken: no such device", flush=True)
+        return 3
+    if fault == "silent":
+        print("waiting for hardware", flush=True)
+        stop.wait()
+        return 0
+    if fault == "garbage":
+        codec.DRACodec.encode_prepared = lambda self, answers: b"\xff\xff\xff"  # type: ignore[method-assign]
+    server = PluginServer(
+        Broken(fault, node), DRIVER, Path(plugins) / DRIVER / "dra.sock", Path(registrar) / f"{DRIVER}-reg.sock"
+    )
+    server.start()
+    publish(kubeconfig, node)
+    stop.wait()
+    server.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
