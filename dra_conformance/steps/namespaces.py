@@ -18,6 +18,12 @@ def _(world: World, label: str, value: str) -> None:
     set_label(world, label, value)
 
 
+@given('the namespace has lost label "{label}"')
+def _(world: World, label: str) -> None:
+    """Take a label away again before the scenario begins in earnest."""
+    set_label(world, label, None)
+
+
 @when('the namespace loses label "{label}"')
 def _(world: World, label: str) -> None:
     """Take a label away from the scenario's namespace."""

@@ -1,0 +1,191 @@
+@profile:claim-lifecycle @seat:claim-controller
+Feature: The life of a claim
+  A claim from a template lives and dies with its pod. Every claim, whoever made it, gives its devices back when its last
+  consumer is gone, and not before.
+
+  @DRA-100 @DRA-101
+  Scenario: A pod that names a template gets a claim of its own
+    Given the objects of the manifest "claims/labelled-template"
+    When a pod "train" using template "labelled" is created
+    Then pod "train" gets one claim for "gpu" [DRA-100]
+    And the claim of pod "train" has "metadata.labels.team" a [DRA-100]
+    And the claim of pod "train" has "metadata.annotations.purpose" training [DRA-100]
+    And the claim of pod "train" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
+    And the claim of pod "train" has "metadata.ownerReferences[0].kind" Pod [DRA-100]
+    And the status of pod "train" names its claim as "gpu" [DRA-101]
+
+  @DRA-102
+  Scenario: Long names of pod and entry are both shortened
+    Given the objects of the manifest "claims/labelled-template"
+    And the manifest "claims/long-names"
+    When it is created
+    Then the name of the claim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" is short and tells both "podpodpod-podpodpod-" and "ent-entryentry-"
+
+  @DRA-103
+  Scenario: A pod may come before its template
+    Given a pod "early" using template "subject"
+    And the manifest "claims/template"
+    Then pod "early" gets a Warning event "FailedResourceClaimCreation"
+    When it is created
+    Then pod "early" gets one claim for "gpu"
+
+  @DRA-104
+  Scenario: A claim that was deleted by mistake is made again
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    When the claim of pod "train" is deleted
+    Then pod "train" gets another claim for "gpu"
+
+  @DRA-105
+  Scenario: A claim that was made and not recorded is found again
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    When the status of pod "train" loses its claims
+    Then the status of pod "train" names its claim as "gpu"
+    And pod "train" keeps one claim
+
+  @DRA-108 @DRA-109
+  Scenario: A pod that is deleted before it has a node gives its devices back
+    Given node "n1"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    And claim "shared" is allocated by hand on "n1" for pods "first"
+    When pod "first" is deleted
+    Then claim "shared" comes to be reserved for nobody [DRA-108]
+    And claim "shared" comes to be unallocated [DRA-109]
+    And claim "shared" is not protected from deletion [DRA-109]
+
+  @DRA-108 @DRA-109
+  Scenario Outline: A pod that ended as <phase> gives its devices back
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And claim "mine" is allocated by hand on "n1" for pods "train"
+    And pod "train" is bound by hand to "n1"
+    When pod "train" ends as <phase>
+    Then claim "mine" comes to be reserved for nobody [DRA-108]
+    And claim "mine" comes to be unallocated [DRA-109]
+    And claim "mine" is not protected from deletion [DRA-109]
+
+    Examples:
+      | phase     |
+      | Succeeded |
+      | Failed    |
+
+  @DRA-117
+  Scenario: A claim that a user made outlives its pods
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And claim "mine" is allocated by hand on "n1" for pods "train"
+    And pod "train" is bound by hand to "n1"
+    When pod "train" ends as Succeeded
+    Then claim "mine" comes to be unallocated
+    And the ResourceClaim "mine" still exists
+
+  @DRA-110
+  Scenario: Devices stay as long as one consumer is left
+    Given node "n1"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    And a pod "second" using claim "shared"
+    And claim "shared" is allocated by hand on "n1" for pods "first, second"
+    When pod "first" is deleted
+    Then claim "shared" comes to be reserved for pods "second" alone
+    And claim "shared" stays allocated
+
+  @DRA-111
+  Scenario: Consumers of unknown kinds are left in peace
+    Given node "n1"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    And claim "shared" is allocated by hand on "n1" for pod "first" and for {apiGroup: dra.test, resource: widgets, name: w, uid: w-1}
+    When pod "first" is deleted
+    Then claim "shared" comes to be reserved for the consumer {apiGroup: dra.test, resource: widgets, name: w, uid: w-1} alone
+    And claim "shared" stays allocated
+
+  @DRA-112
+  Scenario: Pods are told apart by uid, not by name
+    Given node "n1"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    And a pod "second" using claim "shared"
+    And claim "shared" is allocated by hand on "n1" for pod "first" and for {resource: pods, name: second, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}
+    Then claim "shared" comes to be reserved for pods "first" alone
+    And claim "shared" stays allocated
+
+  @DRA-113 @DRA-114
+  Scenario: A claim that was allocated and never used keeps its devices until it is deleted
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And claim "mine" is allocated by hand on "n1"
+    Then claim "mine" stays allocated [DRA-113]
+    When the ResourceClaim "mine" is deleted
+    Then the ResourceClaim "mine" is gone [DRA-114]
+
+  @DRA-115
+  Scenario: A claim in use is deleted when its last pod is gone
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And claim "mine" is allocated by hand on "n1" for pods "train"
+    When the ResourceClaim "mine" is deleted
+    Then claim "mine" waits to be deleted, allocated
+    When pod "train" is deleted
+    Then the ResourceClaim "mine" is gone
+
+  @DRA-116
+  Scenario Outline: The claim of a pod that ended as <phase> is deleted although the pod is still there
+    Given node "n1"
+    And the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" is bound by hand to "n1"
+    When pod "train" ends as <phase>
+    Then the claim of pod "train" is gone
+    And the Pod "train" still exists
+
+    Examples:
+      | phase     |
+      | Succeeded |
+      | Failed    |
+
+  @DRA-116
+  Scenario: A pod that runs keeps its claim
+    Given node "n1"
+    And the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" is bound by hand to "n1"
+    When pod "train" ends as Running
+    Then pod "train" keeps one claim
+
+  @DRA-118
+  Scenario: A pod that came with a node is given its allocated claim
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And claim "mine" is allocated by hand on "n1"
+    When a pod "placed" placed on "n1" using claim "mine" is created
+    Then claim "mine" is reserved for pod "placed"
+
+  @DRA-119
+  Scenario: Nobody allocates for a pod that came with a node
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "placed" placed on "n1" using claim "mine" is created
+    Then claim "mine" stays unallocated
+
+  @DRA-121
+  Scenario: A template for admin access makes no claims once its namespace is a common one
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And the manifest "claims/template"
+    And "spec.spec.devices.requests[0].exactly.adminAccess" is true
+    And it is created
+    And the namespace has lost label "resource.kubernetes.io/admin-access"
+    When a pod "snoop" using template "subject" is created
+    Then a Warning event "FailedResourceClaimCreation" of pod "snoop" says "resource.kubernetes.io/admin-access"
+    And pod "snoop" has no claim
