@@ -724,3 +724,230 @@ def _(patch: Patch) -> None:
         return command
 
     patch.wrap("dra_conformance.seats.node:NodeSeat._reference_command", make)
+
+
+# -- gpu.nvidia.com ----------------------------------------------------------------------------------------------------
+
+CONFIGS = "reference_impl.kubelet_plugin.configs"
+DEVICES = "reference_impl.kubelet_plugin.devices"
+
+
+def attributes(patch: Patch, change: Callable[[Any], None]) -> None:
+    """Change the attributes of every device before they are published."""
+
+    def make(original: Any) -> Any:
+        def of(device: Any) -> Any:
+            made = original(device)
+            change(made)
+            return made
+
+        return of
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("names-gpus-from-one", rule="NV-020")
+def _(patch: Patch) -> None:
+    """Device names count from one."""
+    patch.replace(f"{DEVICES}:gpu_name", lambda minor: f"gpu-{minor + 1}")
+
+
+@mutant("loses-the-last-gpu", rule="NV-020")
+def _(patch: Patch) -> None:
+    """The last GPU is not found."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.discovery:Nvml.handles", lambda original: lambda self: original(self)[:-1]
+    )
+
+
+@mutant("versions-as-texts", rule="NV-021")
+def _(patch: Patch) -> None:
+    """The driver version is a text attribute."""
+
+    def change(made: Any) -> None:
+        made["cudaDriverVersion"] = {"string": made["cudaDriverVersion"]["version"]}
+
+    attributes(patch, change)
+
+
+@mutant("a-driver-version-with-a-suffix", rule="NV-022")
+def _(patch: Patch) -> None:
+    """The driver version keeps a build suffix."""
+
+    def change(made: Any) -> None:
+        made["driverVersion"] = {"version": made["driverVersion"]["version"] + "-open"}
+
+    attributes(patch, change)
+
+
+@mutant("memory-in-round-gigabytes", rule="NV-026")
+def _(patch: Patch) -> None:
+    """Memory is rounded down to whole Gi."""
+    patch.replace(f"{DEVICES}:binary_quantity", lambda number: f"{number >> 30}Gi")
+
+
+@mutant("cdi-devices-of-another-class", rule="NV-050")
+def _(patch: Patch) -> None:
+    """CDI ids are of class gpu."""
+    patch.wrap(f"{CDI}.kind", lambda original: lambda self: f"{self.vendor}/gpu")
+
+
+@mutant("cdi-files-by-another-name", rule="NV-094")
+def _(patch: Patch) -> None:
+    """CDI files are JSON by name."""
+    patch.wrap(f"{CDI}.path", lambda original: lambda self, uid: original(self, uid).with_suffix(".json"))
+
+
+@mutant("all-gpus-in-every-container", rule="NV-095")
+def _(patch: Patch) -> None:
+    """The edits of a claim bring the first GPU to everybody."""
+
+    def make(original: Any) -> Any:
+        def edits(self: Any) -> Any:
+            made = original(self)
+            return {**made, "deviceNodes": [*made["deviceNodes"], {"path": "/dev/nvidia7"}]}
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+@mutant("legacy-runtime-is-not-told", rule="NV-095")
+def _(patch: Patch) -> None:
+    """NVIDIA_VISIBLE_DEVICES is not set to void."""
+
+    def make(original: Any) -> Any:
+        return lambda self: {**original(self), "env": ["NVIDIA_VISIBLE_DEVICES=all"]}
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+def saying(patch: Patch, text: str) -> None:
+    """Replace the text of every refused claim."""
+
+    def make(original: Any) -> Any:
+        def one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            return PrepareResult(error=text) if result.error else result
+
+        return one
+
+    patch.wrap(f"{SERVICE}.prepare_one", make)
+
+
+for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
+
+    @mutant(f"says-only-failed-{_number}", rule=_rule)
+    def _(patch: Patch) -> None:
+        """Refusals tell no reason."""
+        saying(patch, "failed")
+
+
+@mutant("strangers-fail-alone", rule="DRA-284")
+def _(patch: Patch) -> None:
+    """A claim that was replaced fails alone, not the call."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
+            try:
+                answers: Answers = original(self, claims)
+                return answers
+            except Exception as error:
+                return {claim.uid: PrepareResult(error=str(error)) for claim in claims}
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("does-not-note-what-it-begins", rule="NV-099")
+def _(patch: Patch) -> None:
+    """PrepareStarted is not written."""
+    patch.replace(f"{PREPARER}.remember_started", lambda self, uid, entry: None)
+
+
+@mutant("does-not-note-what-it-finished", rule="NV-100")
+def _(patch: Patch) -> None:
+    """PrepareCompleted is not written."""
+    patch.replace(f"{PREPARER}.remember_completed", lambda self, uid, entry: None)
+
+
+@mutant("believes-a-damaged-checkpoint", rule="NV-101")
+def _(patch: Patch) -> None:
+    """Checksums are not compared."""
+    patch.replace("reference_impl.kubelet_plugin.checkpoint:checksum", lambda part: 0)
+
+
+def decoding(patch: Patch, error_text: str) -> None:
+    """Take the default configuration where decoding fails with this text."""
+
+    def make(original: Any) -> Any:
+        def decode(parameters: Any, **options: Any) -> Any:
+            from reference_impl.kubelet_plugin import configs
+
+            try:
+                return original(parameters, **options)
+            except configs.DecodeError as error:
+                if error_text not in str(error):
+                    raise
+                return configs.GpuConfig()
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("ignores-unknown-fields", rule="NV-071")
+def _(patch: Patch) -> None:
+    """Unknown fields are ignored."""
+    decoding(patch, "unknown field")
+
+
+@mutant("ignores-unknown-kinds", rule="NV-072")
+def _(patch: Patch) -> None:
+    """Unknown kinds are ignored."""
+    decoding(patch, "no kind")
+
+
+@mutant("ignores-missing-kinds", rule="NV-073")
+def _(patch: Patch) -> None:
+    """Parameters without kind are taken for the default."""
+    decoding(patch, "Object 'Kind' is missing")
+
+
+@mutant("applies-mig-configuration-to-gpus", rule="NV-074")
+def _(patch: Patch) -> None:
+    """A configuration that does not fit the device is not refused."""
+    patch.replace(f"{CONFIGS}:check_fits", lambda *args, **options: None)
+
+
+@mutant("refuses-general-mig-configuration", rule="NV-075")
+def _(patch: Patch) -> None:
+    """A configuration for all requests must fit every device."""
+
+    def make(original: Any) -> Any:
+        def select(offered: Any, *, request: str, device: str, kind: Any) -> Any:
+            named = [replace(candidate, requests=(request,)) for candidate in offered]
+            return original(named, request=request, device=device, kind=kind)
+
+        return select
+
+    patch.wrap(f"{CONFIGS}:select", make)
+
+
+@mutant("applies-vfio-configuration-to-gpus", rule="NV-076")
+def _(patch: Patch) -> None:
+    """Configuration for pass-through is not refused on a full GPU."""
+    patch.replace(f"{CONFIGS}:check_fits", lambda *args, **options: None)
+
+
+@mutant("sharing-without-its-gate", rule="NV-082")
+def _(patch: Patch) -> None:
+    """Time slicing is accepted although its gate is off."""
+    patch.replace(f"{CONFIGS}:validate", lambda config, gates: None)
+
+
+@mutant("any-sharing-strategy-will-do", rule="NV-083")
+def _(patch: Patch) -> None:
+    """Sharing strategies are not checked."""
+    patch.replace(f"{CONFIGS}:validate", lambda config, gates: None)
