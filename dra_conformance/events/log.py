@@ -41,6 +41,20 @@ def _encode(value: Any) -> Any:
     return str(value)
 
 
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, Mapping):
+        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_cleaned(item) for item in value]
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else str(value)
+    return _cleaned(_encode(value))
+
+
 class EventLog:
     """Writes events to a file (mode 0600) and keeps those of the current scenario for its timeline.
 
@@ -104,7 +118,11 @@ class EventLog:
         if self._file is None or self._file.closed:
             return
         line = {"seq": event.seq, "t": event.time, "kind": event.kind, "scenario": event.scenario, "data": event.data}
-        self._file.write(orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+        try:
+            encoded = orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS)
+        except TypeError:  # what a target said holds half a character, or a number beyond 64 bits
+            encoded = orjson.dumps(_cleaned(line))
+        self._file.write(encoded + b"\n")
         if event.kind in _FLUSHED:
             self._file.flush()
 

@@ -1,0 +1,187 @@
+"""Which scenarios run against a target; every other one gets a status and a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from dra_conformance.errors import UsageError
+from dra_conformance.rules import Catalogue, Version
+from dra_conformance.rules.catalogue import Rule
+from dra_conformance.suite import plan
+from dra_conformance.suite.features import Scenario, Step
+from dra_conformance.suite.options import RunOptions
+from dra_conformance.suite.plan import Decision, Target
+from dra_conformance.suite.status import Status
+from dra_conformance.suite.tags import Tags
+
+
+def rule(ident: str, **more: Any) -> Rule:
+    return Rule(id=ident, text="It holds.", level="MUST", seat="driver", source="a file", **more)
+
+
+CATALOGUE = Catalogue(
+    {
+        found.id: found
+        for found in (
+            rule("DRA-001"),
+            rule("DRA-002", since="1.37"),
+            rule("DRA-003", until="1.35"),
+            rule("DRA-004", gate="DRAThing"),
+        )
+    }
+)
+
+
+def scenario(name: str = "s", rules: tuple[str, ...] = ("DRA-001",), step: str = "it holds", **more: Any) -> Scenario:
+    tags = Tags(rules=rules, **{"profiles": ("driver-core",), **more})
+    steps = tuple(Step("then", step, 3, (ident,)) for ident in rules)
+    return Scenario(f"probe/p#{name}", name, "probe", "P", Path("p.feature"), 2, tags, steps)
+
+
+def decide(one: Scenario, *, target: dict[str, Any] | None = None, **options: Any) -> Decision:
+    chosen = RunOptions(**options)
+    known = {"kubernetes_version": Version(1, 36), "seats": chosen.seats(), "driver_name": chosen.driver_name}
+    made = plan.make([one], CATALOGUE, chosen, Target(**{**known, **(target or {})}))
+    assert len(made) == 1
+    return made.decisions[0]
+
+
+def test_a_scenario_that_fits_runs() -> None:
+    assert decide(scenario(seats=("driver", "scheduler", "control-plane"), needs=("kai", "gpu-driver"))) == Decision(
+        scenario(seats=("driver", "scheduler", "control-plane"), needs=("kai", "gpu-driver"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "options", "target", "status", "reason"),
+    [
+        (scenario(), {"rule": ("DRA-002",)}, {}, Status.FILTERED, "not selected by --rule"),
+        (scenario(), {"focus": ("other",)}, {}, Status.FILTERED, "not selected by --focus"),
+        (scenario(), {"skip": ("probe/p#S",)}, {}, Status.FILTERED, "left out by --skip"),
+        (scenario(disruptive=True), {}, {"own_control_plane": False}, Status.FILTERED, "--allow-disruptive"),
+        (
+            scenario(rules=("DRA-002",)),
+            {},
+            {},
+            Status.NOT_APPLICABLE,
+            "since Kubernetes 1.37; the target is 1.36",
+        ),
+        (scenario(rules=("DRA-003",)), {}, {}, Status.NOT_APPLICABLE, "held until Kubernetes 1.35"),
+        (scenario(since="1.37"), {}, {}, Status.NOT_APPLICABLE, "holds since"),
+        (
+            scenario(rules=("DRA-004",)),
+            {},
+            {"feature_gates": {"DRAThing": False}},
+            Status.NOT_SUPPORTED,
+            "Thing is off",
+        ),
+        (scenario(gates=("X",)), {}, {"feature_gates": {"X": False}}, Status.NOT_SUPPORTED, "feature gate X is off"),
+        (scenario(seats=("binder",)), {"binder": "none"}, {}, Status.NOT_APPLICABLE, "the seat binder is empty"),
+        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.NOT_APPLICABLE, "the driver is exec"),
+        (scenario(needs=("gpu-driver",)), {"driver_name": "a.b"}, {}, Status.NOT_APPLICABLE, "the driver is a.b"),
+        (scenario(needs=("process-driver",)), {"driver": "socket:/x"}, {}, Status.NOT_APPLICABLE, "not ours to kill"),
+        (
+            scenario(seats=("driver",), needs=("virtual-clock",)),
+            {"driver": "exec:x"},
+            {},
+            Status.NOT_APPLICABLE,
+            "does not reach the driver",
+        ),
+        (
+            scenario(needs=("own-control-plane",)),
+            {},
+            {"own_control_plane": False},
+            Status.NOT_APPLICABLE,
+            "belongs to the run",
+        ),
+        (scenario(needs=("own-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "harness's kubelet"),
+        (scenario(needs=("compute-domain",)), {"fabric": "none"}, {}, Status.NOT_APPLICABLE, "fabric is empty"),
+        (
+            scenario(needs=("compute-domain",)),
+            {},
+            {"missing_apis": frozenset({"computedomains"})},
+            Status.NOT_APPLICABLE,
+            "does not serve ComputeDomains",
+        ),
+        (
+            scenario(needs=("kai",)),
+            {},
+            {"missing_apis": frozenset({"bindrequests"})},
+            Status.NOT_APPLICABLE,
+            "does not serve BindRequests",
+        ),
+        (
+            scenario(needs=("kai",), seats=("scheduler",)),
+            {"scheduler": "reference:publish=direct"},
+            {},
+            Status.NOT_APPLICABLE,
+            "publish=direct",
+        ),
+        (
+            scenario(needs=("pinned-revision",), step='it writes revision "documented"'),
+            {"scheduler": "exec:x"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the scheduler's is kai-0.17",
+        ),
+    ],
+)
+def test_a_scenario_that_does_not_run_says_why(
+    one: Scenario, options: dict[str, Any], target: dict[str, Any], status: Status, reason: str
+) -> None:
+    found = decide(one, target=target, **options)
+    assert found.status is status
+    assert reason in found.reason
+
+
+def test_the_same_scenarios_run_where_their_condition_is_met() -> None:
+    assert decide(scenario(rules=("DRA-002",)), target={"kubernetes_version": Version(1, 37)}).status is None
+    assert decide(scenario(rules=("DRA-004",)), target={"feature_gates": {"DRAThing": True}}).status is None
+    assert decide(scenario(disruptive=True), target={"own_control_plane": False}, allow_disruptive=True).status is None
+    assert decide(scenario(), rule=("dra-001",), focus=("^PROBE/p#s s$",)).status is None
+    clock = scenario(seats=("scheduler",), needs=("virtual-clock",))
+    assert decide(clock, driver="exec:x").status is None
+
+
+def test_other_profiles_are_no_part_of_the_plan() -> None:
+    options = RunOptions(profile=("api",))
+    target = Target(kubernetes_version=Version(1, 36), seats=options.seats())
+    two = [scenario("a"), scenario("b", profiles=("api", "kubelet"))]
+    assert [d.scenario.name for d in plan.make(two, CATALOGUE, options, target).decisions] == ["b"]
+
+
+def test_a_rule_that_does_not_exist_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="there is no rule 'DRA-999'"):
+        decide(scenario(), rule=("DRA-999",))
+
+
+def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
+    """A need that nothing can fail to meet would be a word without a meaning."""
+    from dra_conformance.suite.tags import NEEDS
+
+    hard = RunOptions(
+        scheduler="reference:publish=direct", driver="socket:/x", driver_name="a.b", kubelet="cluster", fabric="none"
+    )
+    harder = msgspec.structs.replace(hard, scheduler="exec:x")
+    for need in NEEDS:
+        found = [
+            plan.make(
+                [scenario(needs=(need,), seats=("scheduler", "driver"), step='revision "documented"')],
+                CATALOGUE,
+                options,
+                Target(
+                    kubernetes_version=Version(1, 36),
+                    seats=options.seats(),
+                    driver_name=options.driver_name,
+                    own_control_plane=False,
+                ),
+            )
+            .decisions[0]
+            .status
+            for options in (hard, harder)
+        ]
+        assert Status.NOT_APPLICABLE in found, need
