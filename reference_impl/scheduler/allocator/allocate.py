@@ -169,7 +169,7 @@ class Allocator:
             first + number for number, constraint in enumerate(claim.constraints) if constraint.covers(sub)
         )
         if not sub.all_devices:
-            mask = matched.mask & ~inventory.repelling(sub)
+            mask = matched.mask & ~inventory.repelling(sub) & ~inventory.barred
             mask &= ~inventory.too_small(sub, mask)
             return Task(claim_number, sub, sub.count, mask, matched.failed, constraints=constraints)
         refuse_unusable_pools(inventory, claim, sub)
@@ -178,7 +178,7 @@ class Allocator:
             raise FailedDevice(task, next(bits(matched.failed)))
         wanted = matched.mask & ~inventory.too_small(sub, matched.mask)
         # A taint does not make the request smaller: a device that must be taken and cannot be ends it.
-        blocked = bool(wanted & inventory.repelling(sub))
+        blocked = bool(wanted & (inventory.repelling(sub) | inventory.barred))
         return Task(
             claim_number,
             sub,
@@ -229,6 +229,8 @@ class Allocator:
         """The tasks of a beginning: what is chosen, and of each later request what all its alternatives need."""
         tasks = [alternatives[number].task for alternatives, number in zip(options, chosen, strict=False)]
         for alternatives in options[len(chosen) :]:
+            if any(option.task.failed for option in alternatives):
+                break  # whether the search gets there decides between "no" and an error
             common = alternatives[0].task if len(alternatives) == 1 else least_of(alternatives, problem.inventory)
             if common is not None:
                 tasks.append(common)
@@ -238,8 +240,10 @@ class Allocator:
         for claim_number in range(len(self.claims)):
             if exceeds_limit(sum(task.count for task in tasks if task.claim == claim_number)):
                 return None
-        if not all(satisfied_by_nothing_less(task) for task in tasks):
-            return None
+        for number, task in enumerate(tasks):
+            if not satisfied_by_nothing_less(task):
+                Search(problem, tasks[:number], barrier=True).run()
+                return None
         return Search(problem, tasks).run()
 
     # -- results ---------------------------------------------------------------------------------------------------
@@ -266,7 +270,7 @@ class Allocator:
         claim = self.claims[task.claim]
         device_class = self.classes[task.request.class_name]
         try:
-            selectors.matches(inventory.devices[position], task.request, device_class, claim)
+            selectors.matches(inventory.devices[position], task.request, device_class, claim, self.features)
         except selectors.SelectorError as error:
             return error
         return AllocationError(f"claim {claim.key}: a selector failed")

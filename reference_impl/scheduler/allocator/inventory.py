@@ -6,7 +6,7 @@ for the i-th device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reference_impl.scheduler.allocator import capacity, constraints, pools, selectors, taints
@@ -44,12 +44,16 @@ class NodeInventory:
         self.index: dict[tuple[int, str], int] = {}
         self.shareable = 0
         self.tainted = 0
+        # Devices that count as devices, but cannot be had: partitions while the feature is off (DRA-199).
+        self.barred = 0
         for number, pool in enumerate(self.pools):
             for device in pool.devices:
                 bit = 1 << len(self.devices)
                 self.index[number, device.id.device] = len(self.devices)
                 if capacity.shareable(device, enabled=features.consumable_capacity):
                     self.shareable |= bit
+                if device.counters and not features.partitionable_devices:
+                    self.barred |= bit
                 if device.taints:
                     self.tainted |= bit
                 self.devices.append(device)
@@ -69,10 +73,13 @@ class NodeInventory:
         return next((pool for pool in self.pools if pool.state == state), None)
 
     def in_use(self, taken: Taken) -> int:
-        """The mask of devices in exclusive use."""
+        """The mask of devices in exclusive use; with consumable capacity off, every share is an exclusive use."""
         mask = 0
         for number, pool in enumerate(self.pools):
-            for name in taken.exclusive.get(pool.id, ()):
+            names: Iterable[str] = taken.exclusive.get(pool.id, ())
+            if not self.features.consumable_capacity:
+                names = taken.names(pool.id)
+            for name in names:
                 position = self.index.get((number, name))
                 if position is not None:
                     mask |= 1 << position
@@ -86,7 +93,7 @@ class NodeInventory:
             mask = failed = 0
             for position, device in enumerate(self.devices):
                 try:
-                    if selectors.matches(device, request, device_class, claim):
+                    if selectors.matches(device, request, device_class, claim, self.features):
                         mask |= 1 << position
                 except selectors.SelectorError:
                     failed |= 1 << position

@@ -84,16 +84,18 @@ def selects(selector: dict[str, object], node: NodeFacts, *, where: str) -> bool
         raise AllocationError(f"{where}: {error}") from error
 
 
-def problem_in(slices: Sequence[Slice], devices: Sequence[Device]) -> str:
+def problem_in(slices: Sequence[Slice], devices: Sequence[Device], features: Features) -> str:
     """Why a complete pool is invalid, or an empty string (DRA-149, DRA-194).
 
-    `slices` are all of the generation, `devices` those offered to the node.
+    `slices` are all of the generation, `devices` those of slices that offer anything to the node.
     """
     names: set[str] = set()
     for device in devices:
         if device.id.device in names:
             return f"device {device.id.device} is listed twice"
         names.add(device.id.device)
+    if not features.partitionable_devices:
+        return ""
     counters: set[tuple[str, str]] = set()
     sets: set[str] = set()
     for piece in slices:
@@ -128,10 +130,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         reason = f"{len(current)} of {current[0].slice_count} slices of generation {generation} are published"
         return NodePool(identity, "incomplete", reason, ())
     devices = tuple(device for piece in offered for device in piece.devices if device_offered_to(device, node))
-    if reason := problem_in(current, devices):
+    if reason := problem_in(current, [device for piece in offered for device in piece.devices], features):
         return NodePool(identity, "invalid", reason, ())
-    if not features.partitionable_devices:
-        devices = tuple(device for device in devices if not device.counters)
     if not features.binding_conditions:
         devices = tuple(device for device in devices if not device.binding_conditions)
     counters = {

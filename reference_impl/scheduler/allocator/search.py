@@ -9,7 +9,7 @@ Source: allocator_incubating.go allocateOne (v0.36) for the meaning; the pruning
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reference_impl.scheduler.allocator import capacity, constraints, counters, matching
@@ -95,13 +95,26 @@ class ConstraintBreach(Exception):
         self.position = position
 
 
-class Search:
-    """One search over `tasks`, in their order."""
+def union_of(masks: Iterable[int]) -> int:
+    """The union of masks."""
+    union = 0
+    for mask in masks:
+        union |= mask
+    return union
 
-    def __init__(self, problem: Problem, tasks: Sequence[Task]) -> None:
+
+class Search:
+    """One search over `tasks`, in their order.
+
+    `barrier` says that something after the tasks is impossible: nothing will be found, but a selector that fails on
+    the way there still makes the claim an error.
+    """
+
+    def __init__(self, problem: Problem, tasks: Sequence[Task], *, barrier: bool = False) -> None:
         self._problem = problem
         self._inventory = problem.inventory
         self._tasks = tasks
+        self._barrier = barrier
         self._states: list[constraints.State] = [None] * len(problem.constraints)
         self._used = 0
         self._used_by_claim = [0] * len(problem.claims)
@@ -116,6 +129,10 @@ class Search:
         self._class_of: dict[int, object] = {}
         self._dead: set[object] = set()
         self._bounds: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
+        # Devices that `All` requests behind a task take: they are given, but not yet met when the task's turn comes.
+        self._taken_later = [
+            union_of(other.mask for other in tasks[number + 1 :] if other.everything) for number in range(len(tasks))
+        ]
 
     # -- the way through -------------------------------------------------------------------------------------------
 
@@ -124,11 +141,13 @@ class Search:
 
         Raises FailedDevice, ConstraintBreach, SearchLimit.
         """
-        if not self._take_all_requests():
+        blocked = self._take_all_requests()
+        if blocked is not None:
+            Search(self._problem, self._tasks[:blocked], barrier=True).run()
             return None
         places = [(number, nth) for number in self._exact for nth in range(self._tasks[number].count)]
         if not places:
-            return self._picked
+            return None if self._barrier else self._picked
         levels = [self._choices(*places[0])]
         while levels:
             if next(levels[-1], None) is None:
@@ -139,27 +158,34 @@ class Search:
                 levels.append(self._choices(*places[len(levels)]))
         return None
 
-    def _take_all_requests(self) -> bool:
-        """Serve the `All` requests: their devices are given, so they go first whatever their place in the claim."""
+    def _take_all_requests(self) -> int | None:
+        """Serve the `All` requests: their devices are given, so they go first whatever their place in the claim.
+
+        Returns the number of the first that cannot be served, if any. Raises ConstraintBreach where one could be
+        reached and a constraint forbids it.
+        """
         for number, task in enumerate(self._tasks):
             if not task.everything:
                 continue
             for position in bits(task.mask):
                 if not self._open(task) >> position & 1 or not self._within_counters(task, position):
-                    return False
+                    return number
                 if not self._within_capacity(task, position):
-                    return False
+                    return number
                 states = self._constrained(task, position)
                 if states is None:
+                    if Search(self._problem, self._tasks[:number]).run() is None:
+                        return number
                     raise ConstraintBreach(task, position)
                 self._take(number, position, states)
-        return True
+        return None
 
     def _choices(self, number: int, nth: int) -> Iterator[int]:
         """Place device `nth` of task `number`: each choice in turn, undone when the caller asks for the next."""
         task = self._tasks[number]
         after = self._picked[number][-1] if nth else self._first_allowed(number)
-        candidates = (self._open(task) | (task.failed & self._unused(task))) >> (after + 1) << (after + 1)
+        failing = task.failed & (self._unused(task) | self._taken_later[number])
+        candidates = (self._open(task) | failing) >> (after + 1) << (after + 1)
         dead_key = (number, nth, after, self._used, tuple(self._used_by_claim), tuple(self._states))
         remember = not self._extra
         if (remember and dead_key in self._dead) or self._hopeless(number, nth, after):
@@ -302,7 +328,7 @@ class Search:
             else:
                 device = self._inventory.devices[position]
                 known = (
-                    tuple(bool(task.mask & bit) for task in self._tasks),
+                    tuple((bool(task.mask & bit), bool(task.failed & bit)) for task in self._tasks),
                     bool(self._problem.busy & bit),
                     tuple(
                         constraints.values(device, constraint.attribute, self._problem.features)
@@ -320,10 +346,15 @@ class Search:
             if other < number:
                 continue
             task = self._tasks[other]
+            if other > number and task.failed:
+                break  # whether the search gets as far as there decides between "no" and an error
             mask = self._open(task)
             if other == number:
                 mask = mask >> (after + 1) << (after + 1)
             remaining.append((other, Need(task.count - (nth if other == number else 0), mask)))
+        else:
+            if self._barrier:
+                return True
         if not self._countable(remaining):
             return True
         for position, constraint in enumerate(self._problem.constraints):

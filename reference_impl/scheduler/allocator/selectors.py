@@ -9,9 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from dra_api import cel
-from reference_impl.scheduler.allocator.model import AllocationError, Claim, Device, DeviceClass, SubRequest
-
-_VIEW = object()  # the key of a device's view among its verdicts
+from reference_impl.scheduler.allocator.model import AllocationError, Claim, Device, DeviceClass, Features, SubRequest
 
 
 class SelectorError(AllocationError):
@@ -19,50 +17,54 @@ class SelectorError(AllocationError):
 
 
 @lru_cache(maxsize=1024)
-def program(expression: str) -> cel.Selector:
-    """The compiled expression; compilation errors show when it is asked."""
-    return cel.compile_selector(expression)
+def program(expression: str, *, lists: bool) -> cel.Selector:
+    """The compiled expression as the scheduler compiles it: it may use fields whose gate is off."""
+    return cel.compile_selector(expression, list_type_attributes=lists, stored=True)
 
 
-def view_of(device: Device) -> cel.DeviceView:
-    """What an expression sees as `device`."""
-    known: cel.DeviceView | None = device.verdicts.get(_VIEW)
+def view_of(device: Device, *, lists: bool) -> cel.DeviceView:
+    """What an expression sees as `device`. Raises cel.CelError for a list attribute where lists are off."""
+    key = ("view", lists)
+    known: cel.DeviceView | None = device.verdicts.get(key)
     if known is None:
-        known = device.verdicts[_VIEW] = cel.DeviceView(
-            device.id.driver, device.raw.get("attributes"), device.raw.get("capacity"), device.allow_multiple
+        known = device.verdicts[key] = cel.DeviceView(
+            device.id.driver,
+            device.raw.get("attributes"),
+            device.raw.get("capacity"),
+            device.allow_multiple,
+            list_type_attributes=lists,
         )
     return known
 
 
-def evaluate(expression: str, device: Device) -> bool:
-    """The verdict of one expression on one device. Raises cel.CelError."""
-    return program(expression).matches(view_of(device))
-
-
-def verdict(expression: str | None, device: Device) -> bool | str:
+def verdict(expression: str | None, device: Device, features: Features) -> bool | str:
     """True, False, or the text of the error; remembered as long as the device is current."""
     if expression is None:
         return "unsupported selector type: it is not a CEL selector"
-    known: bool | str | None = device.verdicts.get(expression)
+    lists = features.list_attributes
+    key = ("verdict", lists, expression)
+    known: bool | str | None = device.verdicts.get(key)
     if known is None:
         try:
-            known = evaluate(expression, device)
+            known = program(expression, lists=lists).matches(view_of(device, lists=lists))
         except cel.CelCompileError as error:
             known = f"CEL compile error: {error}"
         except cel.CelError as error:
             known = f"CEL runtime error: {error}"
-        device.verdicts[expression] = known
+        device.verdicts[key] = known
     return known
 
 
-def matches(device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim) -> bool:
+def matches(
+    device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim, features: Features
+) -> bool:
     """Whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
     for where, expressions in (
         (f"class {device_class.name}", device_class.selectors),
         (f"claim {claim.key}", request.selectors),
     ):
         for index, expression in enumerate(expressions):
-            answer = verdict(expression, device)
+            answer = verdict(expression, device, features)
             if isinstance(answer, str):
                 raise SelectorError(f"{where}: selector #{index}: {answer} (on device {device.id})")
             if not answer:

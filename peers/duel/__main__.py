@@ -1,0 +1,137 @@
+"""`python -m peers.duel --cases N --seed S`: reference against upstream on generated cases.
+
+Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each made as small as it gets and
+written to the output folder. Ends with 1 when there is one, with 0 when there is none. The same seed gives the same
+cases. `--replay FILE…` asks both sides about written cases instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import orjson
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from dra_api.objects import Obj
+from peers.duel import compare, known, reduce, scenario
+from peers.duel.compare import Disagreement
+from peers.duel.generate import cases
+from peers.duel.known import Known
+from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone
+
+_BATCH = 1000
+
+
+class Duel:
+    """One run: counts, and what was found."""
+
+    def __init__(self, upstream: Upstream, entries: list[Known], *, out: Path, most: int) -> None:
+        self.upstream = upstream
+        self.entries = entries
+        self.out = out
+        self.most = most
+        self.cases = 0
+        self.outcomes: Counter[str] = Counter()
+        self.explained: Counter[str] = Counter()
+        self.unexplained: Counter[tuple[str, str, str]] = Counter()
+        self.written: list[Path] = []
+
+    def run(self, count: int, seed_: str) -> None:
+        """Ask both sides about `count` cases, in batches that each follow from the seed and their number alone."""
+        for batch in range(0, count, _BATCH):
+
+            @seed(f"{seed_}/{batch // _BATCH}")
+            @settings(
+                max_examples=min(_BATCH, count - batch),
+                database=None,
+                phases=[Phase.generate],
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(cases())
+            def play(case: Obj) -> None:
+                self.play(case)
+
+            play()
+
+    def play(self, case: Obj) -> None:
+        """One case."""
+        facts, found = compare.disagreements(self.upstream, case)
+        self.cases += 1
+        self.outcomes.update(fact.outcome for fact in facts)
+        for disagreement in found:
+            entry = known.explain(self.entries, case, disagreement)
+            if entry is not None:
+                self.explained[entry.id] += 1
+            else:
+                self.unexplained[disagreement.kind] += 1
+                if len(self.written) < self.most:
+                    self.report(case, disagreement)
+
+    def report(self, case: Obj, disagreement: Disagreement) -> None:
+        """Make an unexplained disagreement small, and write it down."""
+        last = disagreement
+
+        def same(candidate: Obj) -> bool:
+            nonlocal last
+            try:
+                _, found = compare.disagreements(self.upstream, candidate)
+            except (KeyError, TypeError, ValueError, IndexError):
+                return False  # no longer a case
+            for other in found:
+                if other.kind == disagreement.kind and known.explain(self.entries, candidate, other) is None:
+                    last = other
+                    return True
+            return False
+
+        small = reduce.smallest(case, same)
+        path = scenario.write(self.out, len(self.written) + 1, small, last)
+        self.written.append(path)
+        print(f"disagreement {len(self.written)}: {path}\n  {last}", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m peers.duel", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=2000, help="how many (default 2000)")
+    parser.add_argument("--seed", default="", help="any text; the same seed gives the same cases (default: fresh)")
+    parser.add_argument("--out", type=Path, default=Path("dra-report/duel"), help="folder for disagreements")
+    parser.add_argument("--most", type=int, default=20, help="write and shrink so many disagreements at most")
+    parser.add_argument("--replay", type=Path, nargs="+", default=[], help="ask about these cases instead")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the duel; its exit code."""
+    options = _options()
+    seed_ = options.seed or secrets.token_hex(4)
+    try:
+        with Upstream() as upstream:
+            duel = Duel(upstream, known.load(), out=options.out, most=options.most)
+            print(f"duel: reference against {upstream.version}, seed {seed_}", flush=True)
+            started = time.perf_counter()
+            for path in options.replay:
+                duel.play(orjson.loads(path.read_bytes()))
+            if not options.replay:
+                duel.run(options.cases, seed_)
+            took = time.perf_counter() - started
+    except UpstreamGone as error:
+        print(f"duel: {error}", file=sys.stderr)
+        return 1 if PROGRAM.exists() or os.environ.get("CI", "").lower() == "true" else 0
+    print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed_}")
+    print("  reference, node by node: " + ", ".join(f"{name} {n}" for name, n in duel.outcomes.most_common()))
+    for name, number in duel.explained.most_common():
+        print(f"  explained by {name}: {number}")
+    for kind, number in duel.unexplained.most_common():
+        print(f"  UNEXPLAINED upstream {kind[0]}, reference {kind[1]} {kind[2]}: {number}")
+    print(f"  unexplained disagreements: {duel.unexplained.total()}")
+    return 1 if duel.unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""Whether two answers to one case agree: on the outcome of every node, and on each side's result being valid.
+
+Which device was taken never matters. Validity is the oracle's word; it shares no code with either side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dra_api.objects import Obj
+from peers.duel import reference, validity
+from peers.duel.reference import Fact
+from peers.duel.upstream import Upstream
+
+TIMEOUT_MS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One node on which the sides differ, or on which a side's result is invalid (`wrong`)."""
+
+    node: str
+    upstream: Fact
+    reference: Fact
+    wrong: str = ""
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What stays the same while a case is made smaller."""
+        return self.upstream.outcome, self.reference.outcome, self.wrong.partition(":")[0]
+
+    def __str__(self) -> str:
+        both = f"upstream: {show(self.upstream)}; reference: {show(self.reference)}"
+        return f"node {self.node}: {both}" + (f"; {self.wrong}" if self.wrong else "")
+
+
+def show(fact: Fact) -> str:
+    """An outcome in a few words."""
+    if fact.allocations:
+        devices = [
+            f"{result['request']}={result['driver']}/{result['pool']}/{result['device']}"
+            for allocation in fact.allocations
+            for result in allocation["devices"].get("results") or ()
+        ]
+        return f"{fact.outcome} {', '.join(devices)}"
+    return f"{fact.outcome} ({fact.message})" if fact.message else fact.outcome
+
+
+def answers(upstream: Upstream, case: Obj) -> tuple[list[Fact], list[Fact]]:
+    """Upstream's and the reference's facts, node by node."""
+    reply = upstream.ask({"timeoutMs": TIMEOUT_MS, **case})
+    theirs = [
+        Fact(fact["node"], fact["outcome"], fact.get("message", ""), tuple(fact.get("allocations") or ()))
+        for fact in reply["nodes"]
+    ]
+    return theirs, reference.ask(case)
+
+
+def disagreements(upstream: Upstream, case: Obj) -> tuple[list[Fact], list[Disagreement]]:
+    """The facts of the reference, and every node on which something is wrong."""
+    theirs, ours = answers(upstream, case)
+    found: list[Disagreement] = []
+    for their, our in zip(theirs, ours, strict=True):
+        if their.outcome != our.outcome:
+            found.append(Disagreement(their.node, their, our))
+        for side, fact in (("upstream", their), ("reference", our)):
+            if reason := validity.problem(case, fact):
+                found.append(Disagreement(their.node, their, our, f"{side} is invalid: {reason}"))
+    return ours, found

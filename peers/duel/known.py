@@ -1,0 +1,173 @@
+"""What upstream is known to do differently, each with a test that recognises it: explained, not ignored.
+
+The entries stand in `known.yaml`: an id, the function below that recognises the case, the upstream issue or the place
+in upstream's code, and the explanation. An entry explains a disagreement only where its function says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from dra_api.objects import Obj
+from peers.duel.compare import Disagreement
+
+Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
+_STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One entry of known.yaml."""
+
+    id: str
+    predicate: Predicate
+    source: str
+    explanation: str
+
+
+def load(path: Path = Path(__file__).with_name("known.yaml")) -> list[Known]:
+    """The entries. Raises ValueError for one whose predicate does not exist."""
+    found = []
+    for row in yaml.safe_load(path.read_text()) or ():
+        predicate = PREDICATES.get(row["predicate"])
+        if predicate is None:
+            raise ValueError(f"{path.name}: {row['id']}: no predicate {row['predicate']}")
+        found.append(Known(row["id"], predicate, row["source"], row["explanation"]))
+    return found
+
+
+def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
+    """The first entry that explains a disagreement."""
+    return next((entry for entry in entries if entry.predicate(case, disagreement)), None)
+
+
+def variant(case: Obj) -> str:
+    """Which of upstream's allocators the case's features select (structured/allocator.go NewAllocator)."""
+    on = {name for name, value in (case.get("features") or {}).items() if value}
+    return "stable" if on <= _STABLE else "incubating" if on <= _INCUBATING else "experimental"
+
+
+def wishes(case: Obj) -> Iterator[Obj]:
+    """Every request and alternative of every claim."""
+    for claim in case["claims"]:
+        for request in claim["spec"]["devices"].get("requests") or ():
+            yield from request.get("firstAvailable") or ()
+            if request.get("exactly"):
+                yield request["exactly"]
+
+
+def constraints(case: Obj) -> Iterator[Obj]:
+    """Every constraint of every claim."""
+    for claim in case["claims"]:
+        yield from claim["spec"]["devices"].get("constraints") or ()
+
+
+def devices(case: Obj) -> Iterator[Obj]:
+    """Every device of every slice."""
+    for piece in case["slices"]:
+        yield from piece["spec"].get("devices") or ()
+
+
+# -- predicates --------------------------------------------------------------------------------------------------------
+
+
+def upstream_timed_out(case: Obj, found: Disagreement) -> bool:
+    """Upstream's exhaustive search did not end in time, so it gave no answer."""
+    return found.upstream.outcome == "timeout"
+
+
+def stable_ignores_newer_fields(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator knows no capacity requests and no distinctAttribute, so it cannot refuse them."""
+    return variant(case) == "stable" and "feature is disabled" in found.reference.message
+
+
+def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> bool:
+    """Incubating and experimental honour distinctAttribute also where its gate is off."""
+    return variant(case) != "stable" and "distinctAttribute is used, but the feature" in found.reference.message
+
+
+def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
+    """A device picked with admin access counts as in use for every later request of the same attempt."""
+    if found.upstream.outcome != "unallocatable" and not cel_failed(found.upstream.message):
+        return False
+    return any(wish.get("adminAccess") for wish in wishes(case)) and len([*wishes(case)]) > 1
+
+
+def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
+    """With perDeviceNodeSelection, selectors see devices that are not for this node, and fail on them."""
+    per_device = any(piece["spec"].get("perDeviceNodeSelection") for piece in case["slices"])
+    return per_device and cel_failed(found.upstream.message)
+
+
+def all_with_constraint(case: Obj, found: Disagreement) -> bool:
+    """An `All` request under a constraint is an error in upstream where the search happens to meet it so."""
+    breach = "a claim constraint would not be satisfied"
+    return breach in found.upstream.message or (
+        breach in found.reference.message and found.upstream.outcome == "unallocatable"
+    )
+
+
+def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
+    """A slice with counters makes its pool concern every node, so an unready pool of one node stops `All` on others."""
+    unready = "is currently being updated" in found.upstream.message or "is currently invalid" in found.upstream.message
+    return unready and any(piece["spec"].get("sharedCounters") for piece in case["slices"])
+
+
+def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator walks pools in the order of a Go map, so it depends on chance which device it meets."""
+    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
+    return variant(case) == "stable" and len(pools) > 1 and failed
+
+
+def several_generations(case: Obj, found: Disagreement) -> bool:
+    """A newer generation without a slice for this node does not make the older one obsolete there."""
+    del found
+    generations: dict[tuple[str, str], set[int]] = {}
+    for key, generation, _ in pools_of(case):
+        generations.setdefault(key, set()).add(generation)
+    return any(len(several) > 1 for several in generations.values())
+
+
+def contradictory_slice_counts(case: Obj, found: Disagreement) -> bool:
+    """Slices of one generation that name different counts: whichever upstream sees first decides."""
+    del found
+    counts: dict[tuple[tuple[str, str], int], set[int]] = {}
+    for key, generation, count in pools_of(case):
+        counts.setdefault((key, generation), set()).add(count)
+    return any(len(several) > 1 for several in counts.values())
+
+
+def pools_of(case: Obj) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """Of each slice: driver and pool, generation, count of slices."""
+    for piece in case["slices"]:
+        pool = piece["spec"]["pool"]
+        yield (piece["spec"]["driver"], pool["name"]), int(pool.get("generation") or 0), pool["resourceSliceCount"]
+
+
+def cel_failed(message: str) -> bool:
+    """Whether a message is about a selector that failed."""
+    return "CEL runtime error" in message or "CEL compile error" in message
+
+
+PREDICATES: dict[str, Predicate] = {
+    predicate.__name__: predicate
+    for predicate in (
+        upstream_timed_out,
+        stable_ignores_newer_fields,
+        newer_variants_ignore_the_distinct_gate,
+        admin_pick_blocks_others,
+        selector_asked_of_other_nodes_device,
+        all_with_constraint,
+        counters_concern_every_node,
+        stable_pools_have_no_order,
+        several_generations,
+        contradictory_slice_counts,
+    )
+}
