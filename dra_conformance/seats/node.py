@@ -81,6 +81,14 @@ class NodeSeat:
         """The driver under test."""
         return self.world.run.options.driver_name
 
+    @property
+    def domain_plugin(self) -> PluginHandle:
+        """Calls to the node's ComputeDomain driver. Raises Untestable when it is not registered."""
+        try:
+            return self.kubelet.plugin(DOMAIN_DRIVER)
+        except KubeletError as error:
+            raise Untestable(str(error)) from error
+
     def start_kubelet(self) -> None:
         """Start the node's kubelet; its Node object appears."""
         try:
@@ -196,14 +204,14 @@ class NodeSeat:
     # -- the fabric's plugin ---------------------------------------------------------------------------------------
 
     def start_fabric_plugin(self) -> None:
-        """Start the ComputeDomain driver of this node."""
-        from reference_impl.compute_domain import ComputeDomainPlugin
+        """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say."""
+        from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 
         plugin = ComputeDomainPlugin(
             KubeClient(self.world.run.part_transport()),
             clock=self.world.clock,
             nvml=self.nvml,
-            options=self._plugin_options(DOMAIN_DRIVER),
+            options=ComputeDomainPluginOptions(node=self._plugin_options(DOMAIN_DRIVER)),
         )
         plugin.start()
         self._parts[DOMAIN_DRIVER] = plugin

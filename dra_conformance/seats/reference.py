@@ -61,7 +61,7 @@ def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, setting
 
             return TaintEviction(client, clock=clock)
         case "fabric":
-            from reference_impl.compute_domain import ComputeDomainController
+            from reference_impl.compute_domain.controller import ComputeDomainController
 
             return ComputeDomainController(client, clock=clock)
         case _:
