@@ -1,0 +1,384 @@
+"""Does a valid allocation exist? Tries every way to pick devices, within a budget, and says so when that runs out.
+
+A pure function of the case. It shares nothing with the allocators that it judges: a plain depth-first search whose only
+shortcut is that devices which nothing can tell apart are not tried twice in one place.
+
+Source: KEP-4381, KEP-4815, KEP-4816, KEP-5075; rules DRA-134, DRA-146 to DRA-157, DRA-161, DRA-172 to DRA-174,
+DRA-181 to DRA-188.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dra_conformance.oracle import attributes, wishes
+from dra_conformance.oracle.cluster import Cluster
+from dra_conformance.oracle.judge import MAX_RESULTS
+from dra_conformance.oracle.places import Place
+from dra_conformance.oracle.pools import DeviceId, Listed, PoolId
+from dra_conformance.oracle.schema import Claim, Constraint, Wish
+from dra_conformance.oracle.verdict import Case, Settings
+
+BUDGET = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One device of a witness: which claim and (sub)request it serves."""
+
+    claim: str
+    request: str
+    device: DeviceId
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether a valid allocation exists.
+
+    With `yes` there is a `witness` on `node`. `unknown` has its `reason`: the budget of `states` ran out, a node's
+    labels are not known, or the rules let a scheduler end such an attempt in an error although devices would do; then
+    there may be a witness all the same.
+    """
+
+    verdict: Literal["yes", "no", "unknown"]
+    reason: str = ""
+    node: str = ""
+    witness: tuple[Pick, ...] = ()
+    states: int = 0
+
+    def __bool__(self) -> bool:
+        raise TypeError("an Answer is yes, no or unknown: compare its verdict")
+
+
+def could_be_allocated(case: Case, *, node: str = "", budget: int = BUDGET) -> Answer:
+    """Whether the claim could be allocated, on `node` or on any. `budget` is how many picks may be tried in all."""
+    return could_all_be_allocated(case.cluster, [case.claim], settings=case.settings, node=node, budget=budget)
+
+
+def could_all_be_allocated(
+    cluster: Cluster, claims: Sequence[Claim], *, settings: Settings | None = None, node: str = "", budget: int = BUDGET
+) -> Answer:
+    """Whether all claims could be allocated together on one node, as those of one pod must be (DRA-134)."""
+    chosen = settings or Settings()
+    for claim in claims:
+        for name, wish in claim.wishes.items():
+            if wish.device_class_name not in cluster.classes_by_name:
+                return Answer("no", f"request {name} names the class {wish.device_class_name}, which is not there")
+    doubt, states = "", 0
+    for place in [cluster.place(node)] if node else candidate_places(cluster):
+        attempt = _Attempt(cluster, place, claims, chosen, budget - states)
+        found = attempt.run()
+        states += attempt.states
+        if found:
+            reason = attempt.doubts[0] if attempt.doubts else ""
+            answer = Answer("unknown" if reason else "yes", reason, place.name, tuple(attempt.picked), states)
+            if not reason:
+                return answer
+            doubt = doubt or reason
+            continue
+        if attempt.unsure or states >= budget:
+            doubt = doubt or attempt.unsure or f"no way was found within {budget} states"
+    if doubt:
+        return Answer("unknown", doubt, states=states)
+    return Answer("no", "every way to pick devices breaks a rule", states=states)
+
+
+def candidate_places(cluster: Cluster) -> list[Place]:
+    """The nodes to try: those of the cluster, or without any the ones that slices name and one that none names."""
+    if cluster.places:
+        return list(cluster.places.values())
+    named = {
+        entry.offer.node_name
+        for pool in cluster.pools.values()
+        for entries in pool.by_name.values()
+        for entry in entries
+    }
+    return [Place(name) for name in sorted(named | {""})]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One alternative of one request, with the devices that suit it."""
+
+    claim: int
+    name: str
+    wish: Wish
+    count: int
+    candidates: tuple[int, ...]
+    constraints: tuple[int, ...]
+
+
+@dataclass
+class _Attempt:
+    """The search on one node; it ends with the call of `run`."""
+
+    cluster: Cluster
+    place: Place
+    claims: Sequence[Claim]
+    settings: Settings
+    budget: int
+    states: int = 0
+    unsure: str = ""
+    doubts: list[str] = field(default_factory=list)
+    picked: list[Pick] = field(default_factory=list)
+
+    def run(self) -> bool:
+        """Whether devices for everything were found; then `picked` has them."""
+        own = {claim.key for claim in self.claims}
+        self.others = {
+            device: kept
+            for device, uses in self.cluster.uses.items()
+            if (kept := [use for use in uses if use.claim.key not in own])
+        }
+        self.devices = list(self._usable())
+        self.constraints: list[Constraint] = [
+            constraint for claim in self.claims for constraint in claim.spec.devices.constraints
+        ]
+        self.values: list[list[attributes.Values]] = [[] for _ in self.constraints]
+        self._values_of: dict[tuple[int, int], attributes.Values | None] = {}
+        self.left = self._counters_left()
+        self.room = {at: self._room(entry) for at, entry in enumerate(self.devices) if self._shared(entry)}
+        self.charged = {at for at, entry in enumerate(self.devices) if self._shared(entry) and entry.id in self.others}
+        self.taken: dict[int, list[tuple[int, int, bool]]] = {}  # device -> (claim, request, admin access)
+        self.sizes = [0] * len(self.claims)
+        self.options = [
+            [task for name, wish in request.alternatives if (task := self._task(number, name, wish)) is not None]
+            for number, claim in enumerate(self.claims)
+            for request in claim.spec.devices.requests
+        ]
+        self.twins = self._signatures()
+        return self._request(0)
+
+    # -- what there is ---------------------------------------------------------------------------------------------
+
+    def _shared(self, entry: Listed) -> bool:
+        return entry.device.allow_multiple_allocations and self.settings.on("DRAConsumableCapacity")
+
+    def _usable(self) -> Iterator[Listed]:
+        """Devices of sound pools that are offered to the node."""
+        self.unsound: list[str] = []
+        for pool in self.cluster.pools.values():
+            if any(entry.offer.to(self.place) is None for entries in pool.by_name.values() for entry in entries):
+                self.unsure = f"the labels of node {self.place.name or '(any)'} are not known"
+            here = list(pool.devices(self.place))
+            if here and (fault := pool.fault(self.place)):
+                self.unsound.append(f"pool {pool.title} cannot be used: {fault}")
+                continue
+            for entry in here:
+                partitioned = entry.device.consumes_counters or entry.piece.spec.per_device_node_selection
+                if partitioned and not self.settings.on("DRAPartitionableDevices"):
+                    continue
+                if entry.device.binding_conditions and not self.settings.on("DRADeviceBindingConditions"):
+                    continue
+                if min(entry.consumes.values(), default=0) < 0:
+                    self.unsure = f"device {'/'.join(entry.id)} consumes a negative amount"
+                yield entry
+
+    def _counters_left(self) -> dict[tuple[PoolId, tuple[str, str]], int]:
+        left: dict[tuple[PoolId, tuple[str, str]], int] = {}
+        for pool_id in {entry.id[:2] for entry in self.devices if entry.consumes}:
+            for counter, value in self.cluster.pools[pool_id].counters.items():
+                left[pool_id, counter] = value
+        seen: set[DeviceId] = set()
+        for device, uses in self.others.items():
+            entry = self.cluster.listed(uses[0].claim, uses[0].result)
+            if entry is None or device in seen:
+                continue
+            seen.add(device)
+            for counter, value in entry.consumes.items():
+                if (device[:2], counter) in left:
+                    left[device[:2], counter] -= value
+        return left
+
+    def _room(self, entry: Listed) -> dict[str, int]:
+        """What is left of a shared device's capacity, by qualified name."""
+        room = {
+            wishes.qualified(name, entry.driver): wishes.amount(capacity.value)
+            for name, capacity in entry.device.capacity.items()
+        }
+        for use in self.others.get(entry.id, ()):
+            for name, value in use.result.consumed_capacity.items():
+                key = wishes.qualified(name, entry.driver)
+                if key in room:
+                    room[key] -= wishes.amount(value)
+        return room
+
+    # -- what is wanted --------------------------------------------------------------------------------------------
+
+    def _task(self, claim: int, name: str, wish: Wish) -> _Task | None:
+        """One alternative; None when it cannot be served on this node whatever else is picked."""
+        device_class = self.cluster.classes_by_name[wish.device_class_name]
+        first = sum(len(before.spec.devices.constraints) for before in self.claims[:claim])
+        own = self.claims[claim].spec.devices.constraints
+        covering = tuple(first + number for number, constraint in enumerate(own) if constraint.covers(name))
+        matching, blocked = [], set()
+        for at, entry in enumerate(self.devices):
+            reason, failed = wishes.unselected(entry, wish, device_class)
+            if failed:
+                self.doubts.append(f"device {'/'.join(entry.id)}: {reason}, which ends the attempt (DRA-161)")
+            if reason or wishes.too_small(entry, wish, shared=self._shared(entry))[0]:
+                continue
+            matching.append(at)
+            if not self._free(entry, wish) or not self._attributes_there(at, covering):
+                blocked.add(at)
+        if not wish.everything:
+            return _Task(claim, name, wish, wish.count, tuple(at for at in matching if at not in blocked), covering)
+        if self.unsound:
+            self.doubts.append(f"request {name} asks for all devices, and {self.unsound[0]} (DRA-147)")
+            return None
+        if covering:
+            self.doubts.append(f"request {name} asks for all devices under a constraint (DRA-173)")
+        if not matching or blocked:
+            return None
+        return _Task(claim, name, wish, len(matching), tuple(matching), covering)
+
+    def _free(self, entry: Listed, wish: Wish) -> bool:
+        """Whether the device could be taken at all, were it the only one."""
+        if self.settings.on("DRADeviceTaints") and wishes.untolerated(entry, wish):
+            return False
+        selector = entry.offer.node_selector
+        if selector is not None and not entry.offer.node_name and len(selector.node_selector_terms) > 1:
+            return False
+        uses = self.others.get(entry.id, [])
+        if wish.admin_access or not uses:
+            return True
+        return self._shared(entry) and all(use.result.share_id for use in uses)
+
+    def _attributes_there(self, at: int, constraints: Sequence[int]) -> bool:
+        return all(self._value(number, at) is not None for number in constraints if self._judges(number))
+
+    def _judges(self, number: int) -> bool:
+        attribute, match = attributes.attribute_of(self.constraints[number])
+        return bool(attribute) and (match or self.settings.on("DRAConsumableCapacity"))
+
+    def _value(self, number: int, at: int) -> attributes.Values | None:
+        key = (number, at)
+        if key not in self._values_of:
+            attribute, _ = attributes.attribute_of(self.constraints[number])
+            lists = self.settings.on("DRAListTypeAttributes")
+            self._values_of[key] = attributes.values(self.devices[at], attribute, lists=lists)
+        return self._values_of[key]
+
+    def _signatures(self) -> list[object]:
+        """Devices with equal signatures can stand for each other in every solution."""
+        tasks = [set(task.candidates) for options in self.options for task in options]
+        found: list[object] = []
+        for at, entry in enumerate(self.devices):
+            if at in self.room:
+                found.append(at)
+                continue
+            values = tuple(self._value(number, at) for number in range(len(self.constraints)))
+            counters = frozenset((entry.id[:2], counter, value) for counter, value in entry.consumes.items())
+            found.append((tuple(at in task for task in tasks), values, counters))
+        return found
+
+    # -- the search ------------------------------------------------------------------------------------------------
+
+    def _request(self, position: int) -> bool:
+        if position == len(self.options):
+            return True
+        for task in self.options[position]:
+            if self.sizes[task.claim] + task.count > MAX_RESULTS:
+                continue
+            self.sizes[task.claim] += task.count
+            found = self._pick(position, task, task.count, 0)
+            self.sizes[task.claim] -= task.count
+            if found:
+                return True
+        return False
+
+    def _pick(self, position: int, task: _Task, left: int, start: int) -> bool:
+        if left == 0:
+            return self._request(position + 1)
+        tried: set[object] = set()
+        for index in range(start, len(task.candidates) - left + 1):
+            at = task.candidates[index]
+            if self.twins[at] in tried:
+                continue
+            if self.states >= self.budget:
+                return False
+            self.states += 1
+            fresh = at not in self.taken  # a device already in use here is not like its twins
+            if not self._take(position, task, at):
+                if task.wish.everything:
+                    return False
+                if fresh:
+                    tried.add(self.twins[at])
+                continue
+            self.picked.append(Pick(self.claims[task.claim].title, task.name, self.devices[at].id))
+            if self._pick(position, task, left - 1, index + 1):
+                return True
+            self.picked.pop()
+            self._give_back(task, at)
+            if task.wish.everything:
+                return False
+            if fresh:
+                tried.add(self.twins[at])
+        return False
+
+    def _take(self, position: int, task: _Task, at: int) -> bool:
+        """Take a device if every rule allows it now; nothing is changed when one does not."""
+        admin = task.wish.admin_access
+        before = self.taken.get(at, [])
+        if at in self.room:
+            if any(request == position for _, request, _ in before):
+                return False
+        elif any(not (admin or was_admin) or claim == task.claim for claim, _, was_admin in before):
+            return False
+        if not all(self._may_join(number, at) for number in task.constraints):
+            return False
+        needs = self._needs(task, at)
+        if at in self.room and any(self.room[at][name] < value for name, value in needs.items()):
+            return False
+        charges = self._charges(at, admin=admin)
+        if any(self.left[key] < value for key, value in charges.items()):
+            return False
+        for key, value in charges.items():
+            self.left[key] -= value
+        for name, value in needs.items():
+            self.room[at][name] -= value
+        for number in task.constraints:
+            if (found := self._value(number, at)) is not None:
+                self.values[number].append(found)
+        self.taken.setdefault(at, []).append((task.claim, position, admin))
+        return True
+
+    def _give_back(self, task: _Task, at: int) -> None:
+        admin = task.wish.admin_access
+        self.taken[at].pop()
+        if not self.taken[at]:
+            del self.taken[at]
+        for number in task.constraints:
+            if self._value(number, at) is not None:
+                self.values[number].pop()
+        for name, value in self._needs(task, at).items():
+            self.room[at][name] += value
+        for key, value in self._charges(at, admin=admin).items():
+            self.left[key] += value
+
+    def _may_join(self, number: int, at: int) -> bool:
+        if not self._judges(number):
+            return True
+        found = self._value(number, at)
+        match = attributes.attribute_of(self.constraints[number])[1]
+        return found is not None and attributes.holds([*self.values[number], found], match=match)
+
+    def _needs(self, task: _Task, at: int) -> dict[str, int]:
+        """What a pick takes of a shared device's capacity."""
+        if at not in self.room or task.wish.admin_access:
+            return {}
+        entry = self.devices[at]
+        wanted = wishes.wanted_capacity(entry, task.wish)
+        return {
+            (key := wishes.qualified(name, entry.driver)): wishes.consumption(capacity, wanted.get(key))
+            for name, capacity in entry.device.capacity.items()
+        }
+
+    def _charges(self, at: int, *, admin: bool) -> dict[tuple[PoolId, tuple[str, str]], int]:
+        """What a pick takes of the counters: a shared device is charged once, admin access never (DRA-211, DRA-237)."""
+        entry = self.devices[at]
+        if admin or at in self.charged or any(not was_admin for _, _, was_admin in self.taken.get(at, ())):
+            return {}
+        return {(entry.id[:2], counter): value for counter, value in entry.consumes.items()}
