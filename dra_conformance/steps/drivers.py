@@ -584,7 +584,10 @@ def _(world: World, claim: str, other: str, node: str) -> None:
 def _(world: World, claim: str, node: str) -> None:
     """A claim with a hand-written allocation to a device that is in no slice."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world))))
-    result = {**free_results(world, node, 1)[0], "device": "no-such-device"}
+    spec = next((obj["spec"] for obj in world.node(node).slices()), None)
+    if spec is None:
+        raise Untestable(f"the driver publishes no slice for {node}")
+    result = {"request": "gpu", "driver": spec["driver"], "pool": spec["pool"]["name"], "device": "no-such-device"}
     allocate_by_hand(world, claim, world.name(node), [result])
 
 
