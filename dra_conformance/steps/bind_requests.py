@@ -130,10 +130,12 @@ def _status(request: Obj | None) -> Obj:
 def _(world: World, node: str, count: int) -> None:
     """A ready Node whose allocatable has nvidia.com/gpu; no slice."""
     name = make_node(world, node)
-    stored = world.client.get(NODES, name)
-    for field in ("allocatable", "capacity"):
-        stored["status"][field][GPU_RESOURCE] = str(count)
-    world.client.update_status(NODES, stored)
+
+    def change(stored: Obj) -> None:
+        for field in ("allocatable", "capacity"):
+            stored["status"][field][GPU_RESOURCE] = str(count)
+
+    world.update(NODES, name, change, subresource="status")
 
 
 @given('an IMEX channel on "{node}"')
@@ -782,6 +784,7 @@ def _(world: World, claim: str, count: int) -> None:
         "the consumers are seen",
         lambda: (len((world.seen(RESOURCE_CLAIMS, claim) or {})["status"].get("reservedFor") or ()) == wanted, "fewer"),
     )
+    world.settle()
 
 
 # -- claims by their pods ----------------------------------------------------------------------------------------------
@@ -884,7 +887,16 @@ def _(world: World, claim: str, pod: str) -> None:
 @given('pod "{pod}" gets into claim "{claim}" while the binder writes it')
 def _(world: World, pod: str, claim: str) -> None:
     """Refuse the binder's next status update with a conflict that is real: somebody else was first."""
-    faults.overtake(world, claim=claim, pod=world.get(PODS, pod))
+    rival = world.get(PODS, pod)
+
+    def reserve(obj: Obj) -> None:
+        users = obj.setdefault("status", {}).setdefault("reservedFor", [])
+        users.append({"resource": "pods", "name": pod, "uid": uid_of(rival)})
+
+    def act() -> None:
+        world.update(RESOURCE_CLAIMS, claim, reserve, subresource="status")
+
+    faults.before_status_update(world, claim=claim, act=act)
 
 
 # -- pods of the same name ---------------------------------------------------------------------------------------------
@@ -896,12 +908,29 @@ def _(world: World, pod: str) -> None:
     world.create(pod_object(world, pod, [], scheduler=scheduler_of(world)))
 
 
-@given('the pod "{pod}" is replaced by another of its name')
-def _(world: World, pod: str) -> None:
-    """Delete a pod at once and create it again: the same name, another uid; the BindRequest still names the first."""
+@given('pod "{pod}" is replaced by another of its name while the binder writes claim "{claim}"')
+def _(world: World, pod: str, claim: str) -> None:
+    """Once the binder writes the claim: delete the pod at once and create it again, with the same name."""
     former = world.get(PODS, pod)
-    world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
-    world.create(pod_object(world, pod, [], scheduler=former["spec"].get("schedulerName", "")))
+    world.memory[f"former/{pod}"] = uid_of(former)
+
+    def replace() -> None:
+        world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
+        claims = former["spec"]["resourceClaims"]
+        world.client.create(PODS, pod_object(world, pod, claims, scheduler=former["spec"]["schedulerName"]))
+
+    faults.before_status_update(world, claim=claim, act=replace)
+
+
+@then('the API server has replaced pod "{pod}"')
+def _(world: World, pod: str) -> None:
+    """There is a pod of this name with another uid than before."""
+
+    def look() -> Seen:
+        uid = uid_of(world.seen(PODS, pod) or {})
+        return uid not in ("", world.memory[f"former/{pod}"]), uid or "no such pod"
+
+    world.eventually(f"pod {pod} is another one", look, expected="another uid")
 
 
 @given('a pod "{pod}" without claims in a namespace of its own')

@@ -6,8 +6,9 @@ The harness's own requests are never refused. A hook ends with the scenario or w
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
-from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.control_plane.embedded.faults import Fault
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.status import StatusError
@@ -74,8 +75,8 @@ def refuse(world: World, *, code: int, count: int, what: str, kind: str) -> None
     world.memory["refusals"] = hook
 
 
-def overtake(world: World, *, claim: str, pod: Obj) -> None:
-    """Let `pod` be reserved in `claim` just before the next status update of a seat, which then meets a conflict."""
+def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -> None:
+    """Call `act` just before the next status update of a claim by a seat is served; once."""
     control_plane = world.run.control_plane
     if not isinstance(control_plane, RehearsalControlPlane):
         raise Untestable("the control plane is not ours to interfere with")
@@ -84,14 +85,8 @@ def overtake(world: World, *, claim: str, pod: Obj) -> None:
     def hook(info: RequestInfo, request: Request) -> Fault | None:
         wanted = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
         ours = request.user_agent.startswith(HARNESS) or info.namespace != world.namespace
-        if not wanted or ours or not once.acquire(blocking=False):
-            return None
-
-        def change(obj: Obj) -> None:
-            users = obj.setdefault("status", {}).setdefault("reservedFor", [])
-            users.append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
-
-        world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+        if wanted and not ours and once.acquire(blocking=False):
+            act()
         return None
 
     world.cleanup.callback(control_plane.embedded.server.faults.add(hook))

@@ -2,7 +2,7 @@
 Feature: The binder carries a BindRequest out
   The binder takes the scheduler's word: it writes what the claims get, then binds the pod, then says that it is done.
 
-  @KAI-100 @KAI-101 @KAI-102 @KAI-103 @KAI-186
+  @KAI-100 @KAI-101 @KAI-102 @KAI-103
   Scenario: A pod without claims
     Given node "n1"
     And a pod "plain" without claims
@@ -13,7 +13,13 @@ Feature: The binder carries a BindRequest out
     And pod "plain" has annotation "kai.scheduler/numa-placement-predicted" null [KAI-102]
     And pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
     And pod "plain" gets a Normal event "Bound" [KAI-103]
-    And BindRequest "plain" stays Succeeded [KAI-186]
+
+  @KAI-186
+  Scenario: A BindRequest that succeeded is kept
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "n1" is created
+    Then BindRequest "plain" stays Succeeded
 
   @KAI-102
   Scenario: Predicted NUMA zones are handed to the pod

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:binder @needs:kai
+@profile:bind-requests @seat:binder @needs:kai
 Feature: The binder writes claims
   What the scheduler promised in a BindRequest becomes real in the status of the claim: the allocation as it stands in
   the entry, and a reservation for this very pod.
@@ -23,7 +23,7 @@ Feature: The binder writes claims
     Then claim "configured" holds the allocation that BindRequest "configured-request" gives "configured"
     And pod "train" is bound to "n1"
 
-  @KAI-108
+  @KAI-108 @seat:claim-controller
   Scenario: A claim from a template
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -130,7 +130,7 @@ Feature: The binder writes claims
       | is not reserved yet |
       | is reserved by hand |
 
-  @KAI-109 @KAI-157 @needs:own-control-plane
+  @KAI-109 @needs:own-control-plane
   Scenario: No pod is bound before its claims are written
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -138,8 +138,17 @@ Feature: The binder writes claims
     And a pod "train" using claim "claim"
     And the API server answers 403 to the next 100 status updates of ResourceClaim
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
-    Then BindRequest "train" fails with a reason [KAI-157]
-    And pod "train" stays unbound [KAI-109]
+    Then pod "train" stays unbound
+
+  @KAI-157 @needs:own-control-plane
+  Scenario: A claim that may not be written makes the BindRequest fail
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And the API server answers 403 to the next 100 status updates of ResourceClaim
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "train" fails with a reason
 
   @KAI-154 @needs:own-control-plane
   Scenario: Other writers of a claim are borne with

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:binder @needs:kai
+@profile:bind-requests @seat:binder @needs:kai
 Feature: The binder fails in the open
   A BindRequest that cannot be carried out comes to the phase Failed with a reason, its pod stays unbound and is told.
   Silence would leave the pod waiting: the scheduler acts on the phase alone.
@@ -53,15 +53,16 @@ Feature: The binder fails in the open
     Then BindRequest "going" fails with a reason
     And pod "going" stays unbound
 
-  @KAI-139
-  Scenario: A BindRequest of an earlier pod does not bind its namesake
-    Given the binder is stopped
-    And node "n1"
-    And a pod "plain" without claims
-    And a BindRequest "plain" of pod "plain" to "n1"
-    And the pod "plain" is replaced by another of its name
-    When the binder is started
-    Then pod "plain" stays unbound
+  @KAI-139 @needs:own-control-plane
+  Scenario: A pod that takes the place of its namesake is not bound in its stead
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "plain" using claim "claim"
+    And pod "plain" is replaced by another of its name while the binder writes claim "claim"
+    When a BindRequest "plain" of pod "plain" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then the API server has replaced pod "plain"
+    And pod "plain" stays unbound
 
   @KAI-150 @KAI-152 @KAI-151 @KAI-164
   Scenario: Entries that make no sense
@@ -88,8 +89,7 @@ Feature: The binder fails in the open
 
   @KAI-153
   Scenario: The claim of a template is not made yet
-    Given the claim-controller is stopped
-    And node "n1" with 2 devices
+    Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a pod "train" using template "one"
@@ -99,8 +99,7 @@ Feature: The binder fails in the open
 
   @KAI-158
   Scenario: A claim that is full takes no further pod
-    Given the claim-controller is stopped
-    And node "n1" with 2 devices
+    Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And claim "claim" holds the devices "dev-0" of "n1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable
@@ -916,9 +917,12 @@ def _binding_again(original: Any) -> Any:
         pod = self.find_pod(request)
         if pod["spec"].get("nodeName"):
             node = self.find_node(request)
-            for item in self.plan_claims(request, pod, node):
-                self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
+            with contextlib.suppress(BindFailure):
+                for item in self.plan_claims(request, pod, node):
+                    self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
         return original(self, request)
+
+    from reference_impl.binder.failure import BindFailure
 
     return attempt
 
@@ -1006,13 +1010,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BINDER}.bind", wrapped)
 
 
-@mutant("binder-fails-second-request", rule="KAI-138")
+@mutant(
+    "binder-fails-second-request",
+    rule="KAI-138",
+    scenario="bind_requests/binder#two-bindrequests-for-one-pod-bind-it-once",
+)
 def _(patch: Patch) -> None:
-    """A second BindRequest for a bound pod fails."""
+    """A second BindRequest for a pod fails."""
+    served: dict[str, str] = {}
 
     def wrapped(original: Any) -> Any:
         def attempt(self: Any, request: Obj) -> Any:
-            if self.find_pod(request)["spec"].get("nodeName"):
+            uid = request["metadata"]["uid"]
+            if served.setdefault(self.find_pod(request)["metadata"]["uid"], uid) != uid:
                 return self.fail(request, None, "bound already")
             return original(self, request)
 
@@ -1023,8 +1033,14 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-binds-namesake", rule="KAI-139")
 def _(patch: Patch) -> None:
-    """The owner's uid is not compared with the pod's."""
-    patch.replace(f"{BINDER}.check_identity", lambda self, request, pod: None)
+    """Pods are annotated and bound by name, without their uid."""
+
+    def bind(self: Any, pod: Obj, node: str) -> None:
+        nameless = {**pod, "metadata": {key: value for key, value in pod["metadata"].items() if key != "uid"}}
+        self._client.bind(nameless, node)
+
+    patch.replace("reference_impl.binder.pods:PodWriter.annotate", lambda self, pod, wanted: None)
+    patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
 
 
 @mutant("binder-looks-across-namespaces", rule="KAI-140")
@@ -1276,17 +1292,23 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-unsays-success", rule="KAI-179")
 def _(patch: Patch) -> None:
-    """A BindRequest that succeeded fails when its pod is replaced."""
+    """A BindRequest that succeeded fails when it is looked at again."""
+    done: set[str] = set()
 
-    def attempt(self: Any, request: Obj) -> Any:
-        phase = (request.get("status") or {}).get("phase")
-        return Outcome(reason="again", final=True) if phase == "Succeeded" else original(self, request)
+    def wrapped(original: Any) -> Any:
+        def attempt(self: Any, request: Obj) -> Any:
+            uid = request["metadata"]["uid"]
+            if uid in done or (request.get("status") or {}).get("phase") == "Succeeded":
+                done.add(uid)
+                return Outcome(reason="again", final=True)
+            return original(self, request)
 
-    from reference_impl.binder.reconcile import Binder, Outcome
+        return attempt
 
-    original = Binder.attempt
-    patch.replace(f"{BINDER}.needs_attempt", lambda self, request: True)
-    patch.replace(f"{BINDER}.attempt", attempt)
+    from reference_impl.binder.reconcile import Outcome
+
+    patch.replace(f"{BINDER}.needs_attempt", lambda self, request: request["metadata"]["uid"] not in done)
+    patch.wrap(f"{BINDER}.attempt", wrapped)
 
 
 @mutant("binder-writes-pending", rule="KAI-180")
