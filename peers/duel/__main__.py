@@ -26,6 +26,7 @@ from peers.duel.known import Known
 from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone
 
 _BATCH = 1000
+_PER_KIND = 10  # so many of one kind are made small; most are the same
 
 
 class Duel:
@@ -41,6 +42,7 @@ class Duel:
         self.explained: Counter[str] = Counter()
         self.unexplained: Counter[tuple[str, str, str]] = Counter()
         self.written: list[Path] = []
+        self.seen: set[bytes] = set()
 
     def run(self, count: int, seed_: str) -> None:
         """Ask both sides about `count` cases, in batches that each follow from the seed and their number alone."""
@@ -71,7 +73,7 @@ class Duel:
                 self.explained[entry.id] += 1
             else:
                 self.unexplained[disagreement.kind] += 1
-                if len(self.written) < self.most:
+                if len(self.written) < self.most and self.unexplained[disagreement.kind] <= _PER_KIND:
                     self.report(case, disagreement)
 
     def report(self, case: Obj, disagreement: Disagreement) -> None:
@@ -91,6 +93,10 @@ class Duel:
             return False
 
         small = reduce.smallest(case, same)
+        text = orjson.dumps([disagreement.kind, small])
+        if text in self.seen:
+            return
+        self.seen.add(text)
         path = scenario.write(self.out, len(self.written) + 1, small, last)
         self.written.append(path)
         print(f"disagreement {len(self.written)}: {path}\n  {last}", flush=True)

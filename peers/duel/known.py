@@ -14,6 +14,7 @@ from typing import TypeAlias
 import yaml
 
 from dra_api.objects import Obj
+from dra_api.quantity import Quantity
 from peers.duel.compare import Disagreement
 
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
@@ -144,6 +145,59 @@ def contradictory_slice_counts(case: Obj, found: Disagreement) -> bool:
     return any(len(several) > 1 for several in counts.values())
 
 
+def overcommitted_counters(case: Obj, found: Disagreement) -> bool:
+    """More of a counter is in use than there is, and upstream then refuses every device with counters of the pool."""
+    if found.upstream.outcome not in ("unallocatable", "error"):
+        return False
+    in_use = {(result["driver"], result["pool"], result["device"]) for result in case["taken"]}
+    left: dict[tuple[str, str, str, str], Quantity] = {}
+    for piece in case["slices"]:
+        spec = piece["spec"]
+        for counter_set in spec.get("sharedCounters") or ():
+            for name, counter in counter_set["counters"].items():
+                key = (spec["driver"], spec["pool"]["name"], counter_set["name"], name)
+                left[key] = Quantity.parse(str(counter["value"]))
+    for piece in case["slices"]:
+        spec = piece["spec"]
+        home = (spec["driver"], spec["pool"]["name"])
+        for device in spec.get("devices") or ():
+            if (*home, device["name"]) in in_use:
+                for entry in device.get("consumesCounters") or ():
+                    for name, counter in entry["counters"].items():
+                        key = (*home, entry["counterSet"], name)
+                        if key in left:
+                            left[key] -= Quantity.parse(str(counter["value"]))
+    return any(amount < Quantity.parse("0") for amount in left.values())
+
+
+def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool:
+    """With list attributes off, the first device under a constraint may have a list; only the second is refused."""
+    return (
+        found.upstream.outcome == "allocated"
+        and variant(case) != "experimental"
+        and any(True for _ in constraints(case))
+        and has_lists(case)
+    )
+
+
+def distinct_forgets_earlier_devices(case: Obj, found: Disagreement) -> bool:
+    """distinctAttribute remembers one value a request, so the third device of a request may repeat the first."""
+    distinct = any(constraint.get("distinctAttribute") for constraint in constraints(case))
+    return distinct and found.upstream.outcome == "allocated"
+
+
+def list_intersection_is_not_restored(case: Obj, found: Disagreement) -> bool:
+    """After going back, matchAttribute over lists keeps the smaller intersection of the devices it gave up."""
+    match = any(constraint.get("matchAttribute") for constraint in constraints(case))
+    return match and variant(case) == "experimental" and has_lists(case) and found.upstream.outcome == "unallocatable"
+
+
+def has_lists(case: Obj) -> bool:
+    """Whether any attribute of any device is a list."""
+    values = (value for device in devices(case) for value in (device.get("attributes") or {}).values())
+    return any(key.endswith("s") for value in values for key in value)
+
+
 def pools_of(case: Obj) -> Iterator[tuple[tuple[str, str], int, int]]:
     """Of each slice: driver and pool, generation, count of slices."""
     for piece in case["slices"]:
@@ -169,5 +223,9 @@ PREDICATES: dict[str, Predicate] = {
         stable_pools_have_no_order,
         several_generations,
         contradictory_slice_counts,
+        overcommitted_counters,
+        first_of_a_constraint_is_not_checked,
+        distinct_forgets_earlier_devices,
+        list_intersection_is_not_restored,
     )
 }

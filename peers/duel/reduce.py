@@ -44,7 +44,10 @@ def _simpler(case: Obj) -> Iterator[Obj]:
     """Smaller cases, boldest first. Slices' counts follow the slices that are left out."""
     for path in sorted(_paths(case), key=len):
         parent = _at(case, path[:-1])
-        if isinstance(parent, list) or path[-1] not in _KEEP:
+        if not isinstance(parent, list) and path[-1] in _KEEP:
+            continue
+        # What is optional goes as a whole; an empty list or map inside would often be no valid object.
+        if len(parent) > 1 or len(path) <= 2 or path[-2] == "devices":
             yield _without(case, path)
     for path in _paths(case):
         value = _at(case, path)
