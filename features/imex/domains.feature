@@ -1,0 +1,47 @@
+@profile:imex @seat:fabric @needs:compute-domain
+Feature: What becomes of a ComputeDomain
+  A ComputeDomain asks for IMEX between the nodes of a job. Its controller makes the template by which workloads claim
+  a channel, prepares for daemons on the nodes that join, says when all are connected, and leaves nothing behind.
+
+  @NV-145 @NV-146 @NV-147
+  Scenario Outline: A ComputeDomain gets what its workloads and daemons need, with allocationMode <mode>
+    When a ComputeDomain "job" for 2 nodes with allocationMode <mode> is created
+    Then the ComputeDomain "job" is held by the finalizer of its driver [NV-145]
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode <mode> [NV-147]
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons [NV-146]
+
+    Examples:
+      | mode   |
+      | Single |
+      | All    |
+
+  @NV-149
+  Scenario: A ComputeDomain without its nodes is not ready
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" comes to be NotReady
+
+  @NV-153
+  Scenario: A ComputeDomain that is deleted leaves nothing behind
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job"
+
+  @NV-142
+  Scenario Outline: A ComputeDomain <what> is refused
+    When a ComputeDomain is created with "<path>" set to <value>
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | what                        | path                                    | value |
+      | without a channel           | spec.channel                            | null  |
+      | for less than no nodes      | spec.numNodes                           | -1    |
+      | with an unknown mode        | spec.channel.allocationMode             | Some  |
+      | without a template's name   | spec.channel.resourceClaimTemplate.name | null  |
+
+  @NV-144
+  Scenario: The spec of a ComputeDomain never changes
+    Given a ComputeDomain "job" for 1 nodes
+    When the ComputeDomain "job" changes "spec.numNodes" to 2
+    Then the API server refuses it with 422 Invalid
+    And the refusal says "A computeDomain.spec is immutable"

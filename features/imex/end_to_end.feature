@@ -1,0 +1,17 @@
+@profile:imex @seat:claim-controller @seat:scheduler @seat:binder @seat:fabric @needs:compute-domain @needs:fake-nvml @needs:own-kubelet
+Feature: From a ComputeDomain to a channel in a container
+  A job names the channel template of its ComputeDomain; controller, scheduler, binder, kubelet and driver each do their
+  part.
+
+  @NV-147 @NV-150 @NV-163 @NV-166
+  Scenario: A pod of a ComputeDomain runs with its IMEX channel
+    Given the DeviceClass of IMEX channels
+    And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are stood in for
+    And a ComputeDomain "job" for 1 nodes
+    When a pod "rank-0" using template "job-channel" is created
+    Then pod "rank-0" is bound to "n1" [NV-147]
+    And container "main" of pod "rank-0" on "n1" gets IMEX channel 0 only [NV-163]
+    And the ComputeDomain "job" comes to be Ready [NV-150]
+    When pod "rank-0" is deleted
+    Then node "n1" has left all ComputeDomains [NV-166]
