@@ -145,7 +145,7 @@ def pools(draw: st.DrawFn) -> list[Obj]:
     found: list[Obj] = []
     for number in range(draw(st.integers(1, 4))):
         pool = f"p{number}"
-        place = draw(
+        place: Obj = draw(
             st.sampled_from(
                 [{"nodeName": "n1"}, {"nodeName": "n1"}, {"allNodes": True}, {"nodeSelector": selector("zone", "z1")}]
             )

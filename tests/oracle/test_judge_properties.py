@@ -12,7 +12,7 @@ from dra_conformance.oracle import could_be_allocated, judge
 
 @settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(scenes(), st.data())
-def test_the_reference_and_the_judge_agree(scene: Scene, data: st.DataObject):
+def test_the_reference_and_the_judge_agree(scene: Scene, data: st.DataObject) -> None:
     for number, obj in enumerate(scene.claims):
         where = data.draw(st.sampled_from(["n1", "n1", "n2"]))
         answer = could_be_allocated(scene.case(name_of(obj)), node=where, budget=20_000)

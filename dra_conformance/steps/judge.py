@@ -1,0 +1,45 @@
+"""The judge's word on allocations: valid by every rule, or impossible."""
+
+from __future__ import annotations
+
+from dra_api.objects import RESOURCE_CLAIMS
+from dra_conformance.oracle.live import could_claim_be_allocated, judge_claim
+from dra_conformance.suite.vocabulary import then
+from dra_conformance.suite.world import Seen, World
+
+
+def check_allocation(world: World, claim: str) -> None:
+    """Wait for the claim's allocation, and check that it breaks no rule."""
+
+    def look() -> Seen:
+        seen = world.seen(RESOURCE_CLAIMS, claim) or {}
+        allocated = (seen.get("status") or {}).get("allocation") is not None
+        return allocated, "allocated" if allocated else "not allocated"
+
+    allocated = world.wait(look)
+    if not allocated[0]:
+        world.check_seen(f"claim {claim} is allocated", allocated, expected="an allocation")
+    judgement = judge_claim(world, claim)
+    broken = "; ".join(f"{found.rule} {found.path}: {found.message}" for found in judgement.violations)
+    world.check(
+        judgement.valid,
+        f"the allocation of claim {claim} breaks no rule",
+        expected="no rule broken",
+        observed=broken or "no rule broken",
+    )
+
+
+@then('the allocation of claim "{claim}" is valid')
+def _(world: World, claim: str) -> None:
+    """The claim comes to be allocated, and the judge finds no rule of allocation broken, whichever devices it got."""
+    check_allocation(world, claim)
+
+
+@then('no valid allocation of claim "{claim}" exists')
+def _(world: World, claim: str) -> None:
+    """The judge, trying every way to pick devices on every node, finds none that keeps all rules."""
+    answer = could_claim_be_allocated(world, claim)
+    picks = ", ".join("/".join(pick.device) for pick in answer.witness)
+    where = f"on {answer.node or 'any node'}: {picks}" if picks else ""
+    seen = " ".join(part for part in (answer.verdict, answer.reason, where) if part)
+    world.check(answer.verdict == "no", f"claim {claim} cannot be allocated", expected="no", observed=seen)
