@@ -1,0 +1,399 @@
+@profile:scheduler-core @seat:scheduler @seat:binder
+Feature: Nodes and devices for claims
+  A scheduler finds a node and devices that fit all claims of a pod at once, gives no device twice, and tries again when
+  something changes that may help.
+
+  @DRA-107
+  Scenario: A pod that needs no claim for its template after all is bound
+    Given node "n1"
+    And a pod "plain" using template "unused"
+    And the status of pod "plain" says [{name: gpu}] for its claims
+    Then pod "plain" is bound
+
+  @DRA-122
+  Scenario: A pod waits for its claim to be created
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a pod "early" using claim "late"
+    Then pod "early" stays unbound
+    When a ResourceClaim "late" for 1 of "gpu" is created
+    Then pod "early" is bound to "n1"
+
+  @DRA-124
+  Scenario: A pod waits for a class that does not exist, and says so
+    Given node "n1" with 1 devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "early" using claim "mine"
+    Then the condition PodScheduled of pod "early" says "$(class:gpu)"
+    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
+    Then pod "early" is bound to "n1"
+
+  @DRA-125
+  Scenario: A class that is corrected lets waiting pods go on
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" selecting 'device.driver == "nobody.dra.test"'
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "early" using claim "mine"
+    Then pod "early" stays unbound
+    When the DeviceClass "gpu" comes to select 'device.driver == "$(sim)"'
+    Then pod "early" is bound to "n1"
+
+  @DRA-126 @seat:claim-controller
+  Scenario: A device that is given back goes to the next pod
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a pod "one" using claim "first"
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "second" is created
+    Then pod "two" stays unbound
+    When pod "one" is force-deleted
+    Then pod "two" is bound to "n1"
+
+  @DRA-127
+  Scenario: A new slice helps a waiting pod
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "two" for 2 of "gpu"
+    And a pod "early" using claim "two"
+    Then pod "early" stays unbound
+    When a ResourceSlice "more" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: extra}]
+      """
+    Then pod "early" is bound to "n1"
+
+  @DRA-128
+  Scenario: A bound pod has its claim: protected, allocated, reserved
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n1"
+    And claim "mine" is allocated the devices "dev-0"
+    And claim "mine" is reserved for pod "train"
+    And claim "mine" is protected from deletion
+
+  @DRA-130
+  Scenario: Pods that share a claim share its node
+    Given node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    Then pod "first" is bound
+    When a pod "second" using claim "shared" is created
+    Then pod "second" is bound to the node of pod "first"
+    And claim "shared" comes to be reserved for pods "first, second" alone
+
+  @DRA-133
+  Scenario: The last device is given once
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    When a pod "one" using claim "first" is created
+    And a pod "two" using claim "second" is created
+    Then exactly 1 of the claims "first, second" is allocated
+
+  @DRA-134
+  Scenario: A pod gets all of its claims or none
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    When a pod "greedy" using claims "first, second" is created
+    Then exactly 0 of the claims "first, second" is allocated
+    And pod "greedy" stays unbound
+
+  @DRA-141
+  Scenario: Devices of a node are allocated for this node
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+
+  @DRA-142
+  Scenario: Devices for all nodes are allocated for all nodes
+    Given node "n1"
+    And a ResourceSlice "network" with:
+      """
+      allNodes: true
+      devices: [{name: far}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "far"
+    And the ResourceClaim "mine" has "status.allocation.nodeSelector" null
+
+  @DRA-143
+  Scenario: Devices for some nodes are allocated for these nodes
+    Given node "n1"
+    And node "n2" with label "dra.test/rack" set to "r1"
+    And a ResourceSlice "rack" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
+      devices: [{name: near}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n2"
+    And the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
+
+  @DRA-145
+  Scenario: Only the newest generation of a pool counts
+    Given node "n1"
+    And a ResourceSlice "a-old" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1}
+      devices: [{name: old}]
+      """
+    And a ResourceSlice "b-new" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 2}
+      devices: [{name: new}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "new"
+
+  @DRA-146
+  Scenario: A pool is used when all of its slices are there
+    Given node "n1"
+    And a ResourceSlice "part-1" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices: [{name: d-1}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    Then pod "train" stays unbound
+    When a ResourceSlice "part-2" is published with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices: [{name: d-2}]
+      """
+    Then pod "train" is bound to "n1"
+
+  @DRA-153
+  Scenario: A count is met with different devices
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "three" for 3 of "gpu"
+    When a pod "train" using claim "three" is created
+    Then claim "three" is allocated the devices "dev-0, dev-1, dev-2"
+
+  @DRA-154
+  Scenario: All means every device that matches
+    Given node "n1" with 4 devices
+    And a DeviceClass "upper" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index >= 2'
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:upper), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then claim "all" is allocated the devices "dev-2, dev-3"
+
+  @DRA-155
+  Scenario: All does not mean all that are left
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      """
+    And a pod "first" using claim "one"
+    Then pod "first" is bound to "n1"
+    When a pod "second" using claim "all" is created
+    Then claim "all" stays unallocated
+
+  @DRA-158
+  Scenario: A device satisfies its class and its request
+    Given node "n1" with 4 devices
+    And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
+    And a ResourceClaim "mine" for 1 of "b" selecting 'device.attributes["$(sim)"].index > 1'
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "dev-3"
+
+  Scenario Outline: Expressions: <what>
+    Given node "n1"
+    And the objects of the manifest "allocation/mixed"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu" selecting '<expression>'
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "<device>"
+
+    @DRA-159
+    Examples:
+      | what                                              | expression                                                            | device |
+      | a driver's own attributes stand in its own domain | has(device.attributes["$(sim)"].rare)                                 | large  |
+
+    @DRA-160
+    Examples:
+      | what                                  | expression                                   | device |
+      | an unknown domain holds nothing       | !("rare" in device.attributes["other.test"]) | small  |
+
+    @DRA-162
+    Examples:
+      | what                                  | expression                                            | device |
+      | orValue stands in for what is missing | device.attributes["$(sim)"].?rare.orValue(0) == 1     | large  |
+
+    @DRA-163
+    Examples:
+      | what                             | expression                                                                  | device |
+      | quantities compare as quantities | device.capacity["$(sim)"].memory.compareTo(quantity("10Gi")) >= 0           | large  |
+
+    @DRA-164
+    Examples:
+      | what                         | expression                                                            | device |
+      | versions compare as versions | device.attributes["$(sim)"].runtime.isGreaterThan(semver("1.9.5"))    | large  |
+
+  @DRA-161
+  Scenario: An expression that fails on a device keeps the pod waiting
+    Given node "n1"
+    And the objects of the manifest "allocation/mixed"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu" selecting 'device.attributes["$(sim)"].rare == 1'
+    When a pod "train" using claim "mine" is created
+    Then pod "train" stays unbound
+
+  @DRA-168
+  Scenario: Devices match in an attribute where a constraint says so
+    Given node "n1" with 4 devices
+    And a DeviceClass "third" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 2'
+    And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
+    And a ResourceClaim "near" with:
+      """
+      requests: [{name: one, exactly: {deviceClassName: $(class:third)}}, {name: two, exactly: {deviceClassName: $(class:b)}}]
+      constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    When a pod "train" using claim "near" is created
+    Then claim "near" gives request "two" the devices "dev-3"
+
+  @DRA-172
+  Scenario: A first choice that leads nowhere is taken back
+    Given node "n1" with 4 devices
+    And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "a"'
+    And a DeviceClass "last" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 3'
+    And a ResourceClaim "near" with:
+      """
+      requests: [{name: one, exactly: {deviceClassName: $(class:a)}}, {name: two, exactly: {deviceClassName: $(class:last)}}]
+      constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    When a pod "train" using claim "near" is created
+    Then claim "near" gives request "one" the devices "dev-2"
+
+  @DRA-171
+  Scenario: A constraint binds the requests that it names
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "near" with:
+      """
+      requests: [{name: pair, exactly: {deviceClassName: $(class:gpu), count: 2}}, {name: other, exactly: {deviceClassName: $(class:gpu)}}]
+      constraints: [{requests: [pair], matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    When a pod "train" using claim "near" is created
+    Then claim "near" gives request "pair" the devices "dev-0, dev-1"
+    And claim "near" gives request "other" the devices "dev-2"
+
+  Scenario Outline: <what> never match
+    Given node "n1"
+    And a ResourceSlice "pair" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: one, attributes: {dra.test/group: {string: 1.0.0}}}, {name: two, attributes: <attributes>}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "near" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      constraints: [{matchAttribute: dra.test/group}]
+      """
+    When a pod "train" using claim "near" is created
+    Then claim "near" stays unallocated
+
+    @DRA-169
+    Examples:
+      | what                          | attributes                    |
+      | Devices without the attribute | {dra.test/other: {int: 1}}    |
+
+    @DRA-170
+    Examples:
+      | what                          | attributes                              |
+      | Values of different types     | {dra.test/group: {version: 1.0.0}}      |
+
+  @DRA-177 @DRA-179
+  Scenario: Configuration of the class comes first, and each keeps to its requests
+    Given node "n1" with 2 devices
+    And the objects of the manifest "allocation/configured"
+    When a pod "train" using claim "configured" is created
+    Then the ResourceClaim "configured" has "status.allocation.devices.config[0].source" FromClass [DRA-177]
+    And the ResourceClaim "configured" has "status.allocation.devices.config[1].source" FromClaim [DRA-177]
+    And the ResourceClaim "configured" has "status.allocation.devices.config[1].requests" [b] [DRA-179]
+
+  Scenario Outline: Of two alternatives <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "either" with:
+      """
+      requests:
+        - name: gpu
+          firstAvailable:
+            - {name: first, deviceClassName: $(class:gpu), count: <first>}
+            - {name: second, deviceClassName: $(class:gpu), count: 1}
+      """
+    When a pod "train" using claim "either" is created
+    Then the ResourceClaim "either" has "status.allocation.devices.results[0].request" <request>
+
+    @DRA-181
+    Examples:
+      | what                                    | first | request    |
+      | the second is taken where it alone fits | 3     | gpu/second |
+
+    @DRA-182
+    Examples:
+      | what                                    | first | request    |
+      | the first is taken where both fit       | 2     | gpu/first  |
+
+  @DRA-233
+  Scenario: Admin access sees devices that are in use
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "admin" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      """
+    And a pod "train" using claim "one"
+    Then pod "train" is bound to "n1"
+    When a pod "monitor" using claim "admin" is created
+    Then claim "admin" is allocated the devices "dev-0"
+    And the ResourceClaim "admin" has "status.allocation.devices.results[0].adminAccess" true
+
+  @DRA-234
+  Scenario: Admin access takes devices from nobody
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "admin" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      """
+    And a pod "monitor" using claim "admin"
+    Then pod "monitor" is bound to "n1"
+    When a pod "train" using claim "one" is created
+    Then claim "one" is allocated the devices "dev-0"
