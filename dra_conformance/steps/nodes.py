@@ -5,7 +5,9 @@ from __future__ import annotations
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj
 from dra_conformance.seats.node import NodeSeat
 from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
+from dra_conformance.suite.world import Seen, World
+
+NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
@@ -28,9 +30,21 @@ def make_node(world: World, alias: str, labels: dict[str, str] | None = None) ->
     name = world.name(alias)
     obj = node_object(name, {"dra-conformance/scenario": world.suffix, **(labels or {})})
     world.create(obj)
-    stored = world.client.get(NODES, name)
-    world.client.update_status(NODES, {**stored, "status": obj["status"]})
+    world.update(NODES, name, lambda stored: stored.update(status=obj["status"]), subresource="status")
+    wait_schedulable(world, alias)
     return name
+
+
+def wait_schedulable(world: World, alias: str) -> None:
+    """Wait until the not-ready taint is gone: a cluster gives it to every new node, and takes it once it is ready."""
+    name = world.name(alias)
+
+    def look() -> Seen:
+        taints = ((world.observer.get(NODES, name) or {}).get("spec") or {}).get("taints") or []
+        return not any(taint["key"] == NOT_READY for taint in taints), taints
+
+    if world.get(NODES, name)["spec"].get("taints"):
+        world.require(f"node {alias} becomes ready for pods", look)
 
 
 def simulated_driver(world: World) -> str:
@@ -87,6 +101,7 @@ def run_driver(world: World, alias: str, *, inventory: str | None = None, as_pro
     node.start_kubelet()
     node.start_driver(as_process=as_process)
     node.wait_driver()
+    wait_schedulable(world, alias)
     world.require(
         f"the driver publishes devices for {alias}",
         lambda: (bool(node.devices()), f"{len(node.slices())} slices, no device"),
@@ -104,7 +119,7 @@ def _(world: World, node: str) -> None:
 @given('node "{node}" with label "{label}" set to "{value}"')
 def _(world: World, node: str, label: str, value: str) -> None:
     """A ready Node object with one label of its own."""
-    make_node(world, node, {label: value})
+    make_node(world, node, {label: world.text(value)})
 
 
 @given('node "{node}" with {count:d} devices')
@@ -118,6 +133,7 @@ def _(world: World, node: str, count: int) -> None:
 def _(world: World, node: str) -> None:
     """A node with a kubelet and no driver."""
     world.node(node).start_kubelet()
+    wait_schedulable(world, node)
 
 
 @given('node "{node}" running the driver')

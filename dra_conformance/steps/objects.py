@@ -196,6 +196,13 @@ def _(world: World, text: str) -> None:
     world.check(ok, "the refusal tells why", expected=f"a message with {text!r}", observed=_outcome(world))
 
 
+def without_nulls(value: object) -> object:
+    """A value without fields that are null: to Kubernetes they are not there, and a server may show them or not."""
+    if isinstance(value, dict):
+        return {key: without_nulls(sub) for key, sub in value.items() if sub is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 @then('its "{path}" reads {value}')
 def _(world: World, path: str, value: str) -> None:
     """A field of the object, read back from the API server, has this value (YAML; `null`: the field is not there)."""
@@ -205,7 +212,7 @@ def _(world: World, path: str, value: str) -> None:
         return
     resource = manifests.resource_of(stored)
     current = world.client.get(resource, name_of(stored), world.namespace)
-    seen = manifests.look_up(current, path)
+    seen = without_nulls(manifests.look_up(current, path))
     wanted = manifests.parse_value(world.text(value))
     world.check(seen == wanted, f"{path} is stored", expected=f"{path}: {show(wanted)}", observed=show(seen))
 

@@ -83,6 +83,7 @@ def default_status(status: Obj) -> None:
         del status["devices"]
     for device in status.get("devices") or ():
         canonical.times(device.get("conditions") or (), "lastTransitionTime")
+        device.setdefault("conditions", None)  # the Go type has no omitempty here: none reads as null
 
 
 def drop_disabled_status(claim: Obj, old: Obj, rules: Rules) -> None:
