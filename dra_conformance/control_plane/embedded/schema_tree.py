@@ -33,6 +33,8 @@ _ANY = frozenset(
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
     }
 )
+# Marks objects of a structural schema that know no field: they are pruned to nothing.
+_PRUNED = "x-dra-pruned"
 # Associative-list keys that the API defaults; structured-merge-diff takes them from the schema's `default`.
 _KEY_DEFAULTS = {"protocol": "TCP"}
 
@@ -113,6 +115,8 @@ class Node:
         """True where unknown fields are kept as they are."""
         if self.schema.get("x-kubernetes-preserve-unknown-fields"):
             return True
+        if self.schema.get(_PRUNED):
+            return False
         return self.type in ("object", "") and not self.properties and self.additional is None
 
     @cached_property
@@ -215,7 +219,7 @@ OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 def crd_tree(schema: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -> Node:
     """The root type of a custom resource: its structural schema with the real ObjectMeta."""
-    root = dict(schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    root = _marked(schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     properties = dict(root.get("properties") or {})
     properties["apiVersion"] = {"type": "string"}
     properties["kind"] = {"type": "string"}
@@ -223,3 +227,28 @@ def crd_tree(schema: Mapping[str, Any] | None, definitions: Mapping[str, Any]) -
     root["properties"] = properties
     root["type"] = "object"
     return _node(root, definitions)
+
+
+_KEEPS_FIELDS = (
+    "properties",
+    "additionalProperties",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+)
+
+
+def _marked(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a structural schema in which objects without any known field are marked as pruned.
+
+    Source: k8s.io/apiextensions-apiserver pkg/apiserver/schema/pruning: only x-kubernetes-preserve-unknown-fields keeps
+    what the schema does not name (a published OpenAPI definition without properties means any object instead).
+    """
+    found = dict(schema)
+    if isinstance(found.get("properties"), dict):
+        found["properties"] = {name: _marked(sub) for name, sub in found["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(found.get(key), dict):
+            found[key] = _marked(found[key])
+    if found.get("type") == "object" and not any(found.get(key) for key in _KEEPS_FIELDS):
+        found[_PRUNED] = True
+    return found
