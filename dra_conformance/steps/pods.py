@@ -33,9 +33,14 @@ def pod_object(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": world.namespace},
+        "metadata": {"name": name, "namespace": world.namespace, **_for_kai(scheduler)},
         "spec": spec,
     }
+
+
+def _for_kai(scheduler: str) -> Obj:
+    """Labels without which KAI's podgrouper puts a pod into no queue (KAI docs/queues)."""
+    return {"labels": {"kai.scheduler/queue": "default-queue"}} if scheduler == "kai-scheduler" else {}
 
 
 def by_name(claim: str) -> Obj:

@@ -35,6 +35,19 @@ Feature: From a claim to a running container and back
     Then pod "second" is bound to "n1"
     And pod "second" comes to phase Running
 
+  @KAI-233 @seat:driver @needs:gpu-driver @needs:own-kubelet
+  Scenario: What a pod had is given back when it goes
+    Given node "n1" running the driver
+    And the CDI files of "n1" are remembered
+    And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    Then pod "train" comes to phase Running
+    When pod "train" is deleted
+    Then claim "claim" comes to be reserved for nobody
+    And claim "claim" comes to be unallocated
+    And the CDI files of "n1" are those of before
+
   @KAI-231
   Scenario: No device is in two claims
     Given node "n1" with 2 devices
