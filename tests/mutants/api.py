@@ -557,3 +557,54 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The label opens nothing."""
     patch.replace(f"{_BASE}.resource.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
+
+
+@mutant("anybody-allocates", rule="DRA-096")
+def _(patch: Patch) -> None:
+    """Whoever may write the status may give devices away."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
+
+
+@mutant("binding-never-allowed", rule="DRA-096")
+def _(patch: Patch) -> None:
+    """The permission to bind is looked for under another name."""
+    patch.replace(f"{_BASE}.resource.authorization:BINDING", "allocation")
+
+
+@mutant("anybody-reports", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """Every driver speaks for every other."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+
+
+@mutant("reports-from-every-node", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """It does not matter on which node a driver is."""
+    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: True)
+
+
+@mutant("no-reports-from-nodes", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """A driver on the claim's node is not recognised."""
+    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: False)
+
+
+@mutant("controllers-report-for-all", rule="DRA-098")
+def _(patch: Patch) -> None:
+    """A driver's controller speaks for every driver."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+
+
+@mutant("controllers-never-report", rule="DRA-098")
+def _(patch: Patch) -> None:
+    """The verb for any node is not known."""
+    patch.replace(f"{_BASE}.resource.authorization:ARBITRARY", "any-node:")
+
+
+@mutant("order-of-reports-counts", rule="DRA-099")
+def _(patch: Patch) -> None:
+    """Every driver with a report must have permission, whatever changed."""
+    patch.replace(
+        f"{_BASE}.resource.authorization:modified_drivers",
+        lambda new, old: {report["driver"] for report in new.get("devices") or ()},
+    )

@@ -1,0 +1,146 @@
+"""Other users than the harness: what they may do, and what they write. They are impersonated, and have no passwords.
+
+Roles are the scenario's own and end with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from dra_api.client import KubeClient
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Resource
+from dra_api.transport import Response, Stream, Transport
+from dra_conformance.errors import Untestable
+from dra_conformance.steps.claim_status import with_field
+from dra_conformance.steps.objects import attempt
+from dra_conformance.suite import manifests
+from dra_conformance.suite.vocabulary import given, when
+from dra_conformance.suite.world import World
+
+REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
+NODE_NAME = "authentication.kubernetes.io/node-name"
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Impersonating:
+    """A transport that speaks as somebody else; the one below stays its owner's."""
+
+    def __init__(self, below: Transport, headers: Mapping[str, str]) -> None:
+        self._below = below
+        self._headers = dict(headers)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] = _NONE,
+        timeout: float | None = None,
+    ) -> Response:
+        """Make a request as the other user."""
+        return self._below.request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            headers={**headers, **self._headers},
+            timeout=timeout,
+        )
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = _NONE,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Watch as the other user."""
+        return self._below.stream(path, query=query, headers={**headers, **self._headers}, timeout=timeout)
+
+    def close(self) -> None:
+        """Nothing of its own is open."""
+
+
+def user_name(world: World, user: str) -> str:
+    """The name under which a user of the scenario is known to the API server."""
+    return str(world.memory.get(f"name of {user}") or world.name(user))
+
+
+def client_of(world: World, user: str) -> KubeClient:
+    """A client that speaks as a user of the scenario."""
+    headers = {"Impersonate-User": user_name(world, user)}
+    if node := world.memory.get(f"node of {user}"):
+        headers[f"Impersonate-Extra-{NODE_NAME.replace('/', '%2f')}"] = str(node)
+    return KubeClient(Impersonating(world.run.part_transport(), headers), user_agent="dra-conformance-user")
+
+
+@given('user "{user}" is a service account of a pod on node "{node}"')
+def _(world: World, user: str, node: str) -> None:
+    """Let a user be a service account of the scenario's namespace whose token is bound to a pod on a node."""
+    world.memory[f"name of {user}"] = f"system:serviceaccount:{world.namespace}:{user}"
+    world.memory[f"node of {user}"] = world.name(node)
+
+
+@given('user "{user}" may "{verbs}" {resource:word}')
+def _(world: World, user: str, verbs: str, resource: str) -> None:
+    """Let a user do something with a resource of resource.k8s.io (with or without subresource) in the whole cluster."""
+    allow(world, user, verbs, resource, "")
+
+
+@given('user "{user}" may "{verbs}" {resource:word} named "{name}"')
+def _(world: World, user: str, verbs: str, resource: str, name: str) -> None:
+    """The same for objects of one name."""
+    allow(world, user, verbs, resource, name)
+
+
+def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None:
+    """Make a role for a user, and wait until the API server honours it."""
+    words = [verb.strip() for verb in verbs.split(",")]
+    count = int(world.memory.get("roles", 0)) + 1
+    world.memory["roles"] = count
+    role = world.name(f"role-{count}")
+    rule = {"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": words}
+    world.create(
+        {
+            "apiVersion": CLUSTER_ROLES.api_version,
+            "kind": CLUSTER_ROLES.kind,
+            "metadata": {"name": role},
+            "rules": [{**rule, **({"resourceNames": [name]} if name else {})}],
+        }
+    )
+    world.create(
+        {
+            "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
+            "kind": CLUSTER_ROLE_BINDINGS.kind,
+            "metadata": {"name": role},
+            "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": role},
+            "subjects": [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user_name(world, user)}],
+        }
+    )
+    plural, _, subresource = resource.partition("/")
+    asked = {"group": "resource.k8s.io", "resource": plural, "subresource": subresource, "name": name, "verb": words[0]}
+    review = {
+        "apiVersion": REVIEWS.api_version,
+        "kind": REVIEWS.kind,
+        "spec": {"user": user_name(world, user), "resourceAttributes": asked},
+    }
+    deadline = world.log.clock.monotonic() + world.run.patience
+    while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
+        if world.log.clock.monotonic() > deadline:
+            raise Untestable(f"the API server does not let {user} {words[0]} {resource}, although a role says so")
+        world.log.clock.wait(threading.Event(), 0.05)
+
+
+@when('user "{user}" updates its status "{path}" to {value}')
+def _(world: World, user: str, path: str, value: str) -> None:
+    """Change one field of the object through the status subresource, as another user."""
+    changed = with_field(world, path, manifests.parse_value(world.text(value)))
+    resource = manifests.resource_of(changed)
+    attempt(world, lambda: client_of(world, user).update(resource, changed, subresource="status"))
