@@ -673,7 +673,12 @@ def _(patch: Patch) -> None:
 @mutant("a-restart-sweeps-the-cdi-folder", rule="NV-052")
 def _(patch: Patch) -> None:
     """A start removes all CDI files, and the checkpoint is believed."""
-    second_life(patch, lambda plugin: [path.unlink() for path in plugin.options.cdi_root.iterdir()] and None)
+
+    def sweep(plugin: Any) -> None:
+        for path in plugin.options.cdi_root.iterdir():
+            path.unlink()
+
+    second_life(patch, sweep)
     patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
 
 
