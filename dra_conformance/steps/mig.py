@@ -184,6 +184,26 @@ def _(world: World, profile: str, node: str, gpu: int) -> None:
     world.check(found == wanted, f"parent of {profile}", expected=wanted, observed=found)
 
 
+@then('every MIG device on "{node}" has the profile that NVML names it by')
+def _(world: World, node: str) -> None:
+    """The attribute profile is what NVML's device name ends with, dots and all."""
+    nvml = world.node(node).nvml
+    devices = [device for device in world.node(node).devices() if attribute(device, "type") == "mig"]
+    nvml.nvmlInit()
+    try:
+        names = {
+            d["name"]: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(attribute(d, "uuid"))) for d in devices
+        }
+    except nvml.NVMLError as error:
+        world.check(False, "NVML knows the devices by their uuids", expected="a name each", observed=str(error))
+        return
+    finally:
+        nvml.nvmlShutdown()
+    wanted = {name: str(told).rpartition(" MIG ")[2] for name, told in names.items()}
+    found = {device["name"]: attribute(device, "profile") for device in devices}
+    world.check(bool(found) and found == wanted, "profiles of MIG devices", expected=wanted, observed=found)
+
+
 @then('claim "{claim}" is allocated the MIG device with profile "{profile}" of "{node}"')
 def _(world: World, claim: str, profile: str, node: str) -> None:
     """The claim comes to hold exactly this device."""

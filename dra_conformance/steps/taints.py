@@ -9,16 +9,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
+from dra_api.clock import parse_timestamp
+from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, results_of
 from dra_conformance.steps.nodes import make_node, plain_devices, publish, simulated_driver, slice_object
+from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.pods import BY_HAND, by_name, events_about, pod_object
 from dra_conformance.suite import manifests
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
 
 _TAINT = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+)")
+CLOCK_SLACK = 3.0
+"""Seconds by which times of whole seconds, written while a scenario runs, may be off."""
 GRACE = 30
 """Seconds in which an evicted pod of these scenarios can be looked at before it is gone."""
 
@@ -191,8 +195,9 @@ def make_rule(world: World, rule: str, text: str, selector: Any) -> None:
         "spec": spec,
     }
     world.settle()
-    world.client.create(resource, obj)
+    created = world.client.create(resource, obj)
     world.track(resource, world.name(rule))
+    world.memory[f"rule {rule}"] = created["spec"]["taint"].get("timeAdded")
 
 
 @when('the DeviceTaintRule "{rule}" taints device "{device}" of "{node}" "{taint}"')
@@ -254,3 +259,33 @@ def _(world: World, rule: str, text: str) -> None:
         return any(text in message for message in said), said or "no such condition"
 
     world.eventually(f"status of {rule}", look, expected=f"a message with {text!r}")
+
+
+@when('a DeviceTaintRule with effect "{effect}" is created')
+def _(world: World, effect: str) -> None:
+    """Send a rule whose taint has this effect, which the API server may refuse."""
+    resource = rule_resource(world)
+    obj: Obj = {
+        "apiVersion": resource.api_version,
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": world.name("tried")},
+        "spec": {"deviceSelector": {"driver": simulated_driver(world)}, "taint": {"key": "upkeep", "effect": effect}},
+    }
+    attempt(world, lambda: create_rule(world, resource, obj))
+
+
+def create_rule(world: World, resource: Any, obj: Obj) -> Obj:
+    """Create a rule that goes with the scenario."""
+    created = world.client.create(resource, obj)
+    world.track(resource, name_of(created))
+    return created
+
+
+@then('the taint of the DeviceTaintRule "{rule}" counts from {seconds:d} seconds later')
+def _(world: World, rule: str, seconds: int) -> None:
+    """Its timeAdded is this much later than when the rule was made, within three seconds."""
+    before = parse_timestamp(str(world.memory[f"rule {rule}"]))
+    held = world.client.get(rule_resource(world), world.name(rule))["spec"]["taint"].get("timeAdded")
+    moved = (parse_timestamp(str(held)) - before).total_seconds() if held else None
+    ok = moved is not None and abs(moved - seconds) <= CLOCK_SLACK
+    world.check(ok, f"time of the taint of {rule}", expected=f"{seconds} s later", observed=f"{moved} s later")

@@ -149,7 +149,8 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return f"kills the driver; one that is {driver.kind} is not ours to kill"
     if need == "virtual-clock":
         used = [seat for seat in scenario.tags.seats if seat in target.seats]
-        if outside_process := [seat for seat in used if not target.seats[seat].in_process and seat != "control-plane"]:
+        inside = {seat for seat, spec in target.seats.items() if spec.in_process or spec.kind == "embedded"}
+        if outside_process := [seat for seat in used if seat not in inside]:
             return f"advances time, which does not reach the {outside_process[0]} outside this process"
     if need == "own-control-plane" and not target.own_control_plane:
         return "needs a control plane that belongs to the run"

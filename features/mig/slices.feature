@@ -31,6 +31,10 @@ Feature: MIG devices are published as they were made
       | 3g.40gb |
       | 1g.10gb |
 
+  @NV-032
+  Scenario: A MIG device has NVML's name of its profile
+    Then every MIG device on "n1" has the profile that NVML names it by
+
   @NV-041
   Scenario Outline: A MIG device is called after its GPU, profile and place: <profile>
     Then the MIG device with profile "<profile>" on "n1" is called "<name>"

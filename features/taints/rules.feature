@@ -31,7 +31,7 @@ Feature: Administrators taint devices with rules
     And the condition of the DeviceTaintRule "trial" says "2 pods would be evicted"
     And the Pod "one" still exists
 
-  @DRA-229 @needs:virtual-clock
+  @DRA-229 @needs:virtual-clock @seat:control-plane
   Scenario: A rule tells when its evictions are done
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
@@ -42,3 +42,25 @@ Feature: Administrators taint devices with rules
     When pod "brief" is force-deleted
     And 15 seconds pass
     Then the DeviceTaintRule "maintenance" says EvictionInProgress False because of Completed
+
+  @DRA-226b @seat:claim-controller @seat:scheduler @seat:binder
+  Scenario: The scheduler passes over what a rule taints
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
+    And the DeviceTaintRule "one" taints device "dev-1" of "n1" "upkeep:NoSchedule"
+    And a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-2"
+
+  @DRA-227 @needs:virtual-clock @seat:control-plane
+  Scenario: A rule whose effect changes counts anew
+    When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
+    And 20 seconds pass
+    And the DeviceTaintRule "trial" changes its effect to NoExecute
+    Then the taint of the DeviceTaintRule "trial" counts from 20 seconds later
+
+  @DRA-230 @seat:control-plane
+  Scenario: A rule has a known effect
+    When a DeviceTaintRule with effect "PreferNoSchedule" is created
+    Then the API server refuses it: NotSupported at "spec.taint.effect"

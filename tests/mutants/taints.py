@@ -257,3 +257,90 @@ def _(patch: Patch) -> None:
         return eviction_time
 
     patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+# Rules are on by default since 1.37.
+
+
+@mutant("rule-evicts-from-every-device", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A DeviceTaintRule concerns all devices whatever it selects."""
+    patch.replace(f"{EVICTION}:selects", lambda rule, device: True)
+
+
+@mutant("absent-selector-selects-all", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A DeviceTaintRule without a selector concerns all devices."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda rule, device: "deviceSelector" not in rule["spec"] or original(rule, device)
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("scheduler-ignores-rules", rule="DRA-226b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler sees the taints of slices only."""
+    patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", lambda piece, rules: piece)
+
+
+@mutant("changed-effect-keeps-its-time", rule="DRA-227", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule's taint counts from its creation whatever changes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare_update(self: Any, new: Any, old: Any, ctx: Any) -> None:
+            original(self, new, old, ctx)
+            new["spec"]["taint"]["timeAdded"] = old["spec"]["taint"]["timeAdded"]
+
+        return prepare_update
+
+    module = "dra_conformance.control_plane.embedded.resource.device_taint_rule"
+    patch.wrap(f"{module}:DeviceTaintRuleStrategy.prepare_update", make)
+
+
+def _say_instead(reason: str, instead: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def say(facts: Any) -> Any:
+            from dataclasses import replace
+
+            said = original(facts)
+            return replace(said, reason=instead) if said.reason == reason else said
+
+        return say
+
+    return make
+
+
+STATUS = "reference_impl.taint_eviction.rule_status"
+
+
+@mutant("trial-rule-looks-like-any-other", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of a rule with effect None does not say that it has none."""
+    patch.wrap(f"{STATUS}:say", _say_instead("NoEffect", "OtherEffect"))
+
+
+@mutant("trial-rule-counts-no-pods", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of a rule with effect None does not say how many pods it would evict."""
+    patch.replace(f"{STATUS}:_simulation", lambda facts: "This rule has no effect.")
+
+
+@mutant("rule-done-before-its-pods", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule does not say that pods wait for their eviction."""
+    patch.wrap(f"{STATUS}:say", _say_instead("PodsPendingEviction", "NotStarted"))
+
+
+@mutant("rule-never-done", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule does not say that its evictions are over."""
+    patch.wrap(f"{STATUS}:say", _say_instead("Completed", "PodsPendingEviction"))
+
+
+@mutant("rule-with-any-effect", rule="DRA-230", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The API stores rules with unknown effects."""
+    module = "dra_conformance.control_plane.embedded.resource.taints"
+    patch.replace(f"{module}:EFFECTS", ("None", "NoSchedule", "NoExecute", "PreferNoSchedule"))
