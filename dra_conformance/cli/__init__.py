@@ -20,6 +20,8 @@ _COMMANDS = {
     "mutants": "dra_conformance.cli.mutants",
     "report": "dra_conformance.cli.report",
     "verify": "dra_conformance.cli.verify",
+    "check": "dra_conformance.cli.check",
+    "simulate": "dra_conformance.cli.simulate",
 }
 _SUMMARIES = {
     "run": "Run scenarios against a target and write the report.",
@@ -28,6 +30,8 @@ _SUMMARIES = {
     "mutants": "Prove the judge: run every mutant and show which scenario kills it.",
     "report": "Show or re-render a finished run.",
     "verify": "Compute a finished run's verdict again from its event log.",
+    "check": "Judge every allocated claim of a cluster, from files that kubectl wrote.",
+    "simulate": "Tell whether claims and pods would fit, and if not, what stands in the way.",
 }
 
 

@@ -296,7 +296,7 @@ class _Bench:
                 if not asked and not (policy and policy.default is not None)
                 else ("DRA-202" if not asked else "DRA-206" if policy and policy.valid_values else "DRA-204")
             )
-            text = f"{given.title} takes {_amount(taken)} of {short}, where the request takes {_amount(right)}"
+            text = f"{given.title} takes {wishes.show(taken)} of {short}, where the request takes {wishes.show(right)}"
             rounded_otherwise = wishes.fractional(capacity) and (self.settings.release or 0) < 37
             (self.remark if rounded_otherwise else self._unless_younger(listed.piece.metadata.changed))(
                 rule, text, path
@@ -453,8 +453,8 @@ class _Bench:
                     users = sorted(name for (_, _, name), listed in counted.items() if counter in listed.consumes)
                     self._unless_younger(*(piece.metadata.changed for piece in pool.current))(
                         "DRA-189",
-                        f"pool {pool.title}: counter {'/'.join(counter)} is {_amount(pool.counters[counter])}, yet "
-                        f"{_amount(total)} is taken, by {', '.join(users)}",
+                        f"pool {pool.title}: counter {'/'.join(counter)} is {wishes.show(pool.counters[counter])}, yet "
+                        f"{wishes.show(total)} is taken, by {', '.join(users)}",
                         RESULTS,
                     )
 
@@ -480,7 +480,7 @@ class _Bench:
                 if total > wishes.amount(capacity.value):
                     self._unless_younger(listed.piece.metadata.changed)(
                         "DRA-212",
-                        f"device {'/'.join(device)}: capacity {short} is {capacity.value}, yet {_amount(total)} is "
+                        f"device {'/'.join(device)}: capacity {short} is {capacity.value}, yet {wishes.show(total)} is "
                         f"taken by {len(results)} results",
                         RESULTS,
                     )
@@ -541,13 +541,6 @@ def _canonical(tolerations: list[Toleration]) -> list[tuple[object, ...]]:
 
 def _taint(key: str, value: str, effect: str) -> str:
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
-
-
-def _amount(billionths: int | None) -> str:
-    if billionths is None:
-        return "nothing"
-    whole, rest = divmod(billionths, 10**9)
-    return str(whole) if not rest else f"{billionths}n"
 
 
 def _devices(count: int) -> str:

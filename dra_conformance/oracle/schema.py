@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from dra_api.objects import Obj
-from dra_api.quantity import Quantity
+from dra_api.quantity import Quantity, QuantityError
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Timestamp: TypeAlias = datetime | None
@@ -498,7 +498,10 @@ def _read(kind: type, value: Any) -> Any:
     if kind is Quantity:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError(f"expected a quantity such as 40Gi, got {value!r}")
-        return Quantity.parse(str(value))
+        try:
+            return Quantity.parse(str(value))
+        except QuantityError as error:
+            raise ValueError(f"{value!r} is no quantity: {error}") from None
     raise NotImplementedError(kind)
 
 

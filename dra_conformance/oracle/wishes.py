@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dra_api.quantity import Quantity
+from dra_api.quantity import Format, Quantity
 from dra_conformance.oracle.pools import Listed
 from dra_conformance.oracle.schema import Capacity, DeviceClass, Selector, Taint, Toleration, Wish
 
@@ -90,7 +90,7 @@ def too_small(listed: Listed, wish: Wish, *, shared: bool) -> tuple[str, str]:
     for name, capacity in offered.items():
         taken = consumption(capacity, wanted.get(name))
         if (rule := _policy_broken(capacity, taken)) or taken > amount(capacity.value):
-            return rule or "DRA-212", f"cannot give {_plain(taken)} of {name} (value {capacity.value})"
+            return rule or "DRA-212", f"cannot give {show(taken)} of {name} (value {capacity.value})"
     return "", ""
 
 
@@ -129,6 +129,11 @@ def fractional(capacity: Capacity) -> bool:
     return any(bound is not None and amount(bound) % 10**9 for bound in bounds)
 
 
-def _plain(billionths: int) -> str:
+def show(billionths: int | None) -> str:
+    """An amount as messages say it: 80Gi, 7, 250m."""
+    if billionths is None:
+        return "nothing"
     whole, rest = divmod(billionths, 10**9)
-    return str(whole) if not rest else f"{billionths}n"
+    if rest:
+        return str(Quantity(billionths, scale=-9))
+    return str(Quantity(whole, format=Format.BINARY_SI if whole % 1024 == 0 else Format.DECIMAL_SI))

@@ -8,6 +8,7 @@ from oracle_clusters import Scene, scenes
 
 from dra_api.objects import name_of
 from dra_conformance.oracle import could_be_allocated, judge
+from dra_conformance.oracle.obstacles import obstacle
 
 
 @settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +19,9 @@ def test_the_reference_and_the_judge_agree(scene: Scene, data: st.DataObject) ->
         answer = could_be_allocated(scene.case(name_of(obj)), node=where, budget=20_000)
         outcome = scene.allocate(number, where)
         event(f"reference {outcome}, judge {answer.verdict}")
+        if answer.verdict == "no":
+            claim = scene.case(name_of(obj)).claim
+            assert obstacle(scene.cluster(), [claim], where)
         if outcome == "yes":
             assert answer.verdict != "no", answer
         else:

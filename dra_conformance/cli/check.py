@@ -1,0 +1,184 @@
+"""`dra-conformance check FILE…`: judge every allocated claim of a cluster, from files that kubectl wrote."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dra_conformance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from dra_conformance.oracle import Answer, Case, Judgement, Settings, Violation
+    from dra_conformance.oracle.cluster import Cluster
+    from dra_conformance.oracle.dumps import Dump
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--claim", "claims", multiple=True, metavar="[NS/]NAME", help="Only this claim; may be given again.")
+@click.option(
+    "--kubernetes", metavar="X.Y", help="Release of the scheduler that allocated; without it any form is good."
+)
+@click.option("--gate-off", "gates_off", multiple=True, metavar="GATE", help="A feature gate that is off there.")
+@click.option("--pending", is_flag=True, help="Also say of unallocated claims whether a valid allocation exists.")
+@click.option("--budget", default=200_000, show_default=True, help="States that --pending may try for one claim.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to write the outcome.")
+@click.option("--quiet", is_flag=True, help="Violations only, no remarks.")
+def command(
+    files: tuple[str, ...],
+    claims: tuple[str, ...],
+    kubernetes: str | None,
+    gates_off: tuple[str, ...],
+    pending: bool,
+    budget: int,
+    form: str,
+    quiet: bool,
+) -> int:
+    """Judge every allocated claim of a cluster, offline.
+
+    FILE is YAML or JSON as kubectl writes it (lists, several documents), a folder of such files, or - for standard
+    input. Exit code 0: no rule is broken; 1: some are; 4: the files cannot be used; 5: no claim to judge.
+
+    \b
+    Example:
+      kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A -o yaml --show-managed-fields > all.yaml
+      dra-conformance check all.yaml
+    """
+    from dra_conformance.oracle import Case, could_be_allocated, dumps, judge
+
+    dump = dumps.read(files)
+    settings = _settings(kubernetes, gates_off)
+    chosen = _chosen(dump, claims)
+    allocated = [claim for claim in chosen if claim.status.allocation is not None or claim.status.reserved_for]
+    waiting = [claim for claim in chosen if claim.status.allocation is None] if pending else []
+    _require_whole(dump, [*allocated, *waiting])
+    cases = [Case(dump.cluster, claim, settings) for claim in allocated]
+    judged = [(case, judge(case)) for case in cases]
+    answers = [
+        (case, could_be_allocated(case, budget=budget))
+        for case in (Case(dump.cluster, claim, settings) for claim in waiting)
+    ]
+    if form == "json":
+        _write_json(judged, answers)
+    else:
+        _write_text(judged, answers, len(chosen), quiet=quiet)
+    if not judged and not answers:
+        return ExitCode.NOTHING_SELECTED
+    return ExitCode.OK if all(judgement.valid for _, judgement in judged) else ExitCode.FAILURES
+
+
+def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
+    from dra_conformance.oracle import Settings
+    from dra_conformance.rules.window import Version
+
+    release = None
+    if kubernetes:
+        try:
+            release = Version.parse(kubernetes).minor
+        except ValueError as error:
+            raise UsageError(f"--kubernetes: {error}") from None
+    return Settings(release=release, gates_off=frozenset(gates_off), fresh=False)
+
+
+def _chosen(dump: Dump, names: tuple[str, ...]) -> list[Any]:
+    """The claims to look at, in the order of the files. Raises UsageError for a name that no claim has."""
+    claims = list(dump.cluster.claims)
+    for name in names:
+        if not any(_named(claim, name) for claim in claims):
+            known = ", ".join(sorted(claim.title for claim in claims)[:10]) or "none"
+            raise UsageError(f"--claim {name}: there is no such claim in the files; there are: {known}")
+    return [claim for claim in claims if not names or any(_named(claim, name) for name in names)]
+
+
+def _named(claim: Any, name: str) -> bool:
+    return name in (claim.title, claim.metadata.name)
+
+
+def _require_whole(dump: Dump, claims: list[Any]) -> None:
+    """Refuse to judge from half a cluster: without slices or classes every claim would look broken."""
+    from dra_conformance.oracle.dumps import KUBECTL
+
+    cluster: Cluster = dump.cluster
+    if not any(claim.wishes for claim in claims):
+        return
+    for what, there in (("ResourceSlice", cluster.slices), ("DeviceClass", cluster.classes)):
+        if not there:
+            raise UsageError(f"the files hold no {what}, so no claim can be judged", hint=f"Dump it all: {KUBECTL}")
+
+
+def _write_text(
+    judged: list[tuple[Case, Judgement]], answers: list[tuple[Case, Answer]], found: int, *, quiet: bool
+) -> None:
+    broken = remarked = 0
+    for case, judgement in judged:
+        shown = [*judgement.violations, *(() if quiet else judgement.remarks)]
+        broken += len(judgement.violations)
+        remarked += len(judgement.remarks)
+        if shown:
+            state = "BROKEN" if judgement.violations else "note"
+            click.echo(f"{state:<7} claim {case.claim.title}")
+        for violation in shown:
+            _write_violation(violation, "note: " if violation in judgement.remarks else "")
+    for case, answer in answers:
+        click.echo(f"{answer.verdict:<7} claim {case.claim.title} {_pending(answer)}")
+    invalid = sum(not judgement.valid for _, judgement in judged)
+    if not judged and not answers:
+        click.echo(f"none of {found} claims is allocated; --pending asks whether they could be")
+        return
+    if judged:
+        parts = f"{broken} violations in {invalid} claims" if broken else "no rule is broken"
+        notes = f", {remarked} remarks" if remarked and not quiet else ""
+        click.echo(f"{len(judged)} allocated claims judged: {parts}{notes}")
+
+
+def _write_violation(violation: Violation, kind: str) -> None:
+    import textwrap
+
+    text = f"{kind}{violation.message}"
+    lines = textwrap.wrap(text, 96) or [""]
+    click.echo(f"  {violation.rule}  {lines[0]}")
+    for line in lines[1:]:
+        click.echo(f"           {line}")
+    click.echo(f"           at {violation.path}")
+
+
+def _pending(answer: Answer) -> str:
+    where = f"on node {answer.node}" if answer.node else "on any node"
+    devices = ", ".join(f"{pick.request}={'/'.join(pick.device)}" for pick in answer.witness)
+    if answer.verdict == "yes":
+        return f"could be allocated {where}: {devices}"
+    if answer.verdict == "no":
+        return f"cannot be allocated: {answer.reason}"
+    return f"may or may not be allocated: {answer.reason}"
+
+
+def _write_json(judged: list[tuple[Case, Judgement]], answers: list[tuple[Case, Answer]]) -> None:
+    import json
+
+    click.echo(
+        json.dumps(
+            {
+                "judged": [
+                    {
+                        "namespace": case.claim.metadata.namespace,
+                        "name": case.claim.metadata.name,
+                        "valid": judgement.valid,
+                        "violations": [asdict(violation) for violation in judgement.violations],
+                        "remarks": [asdict(remark) for remark in judgement.remarks],
+                    }
+                    for case, judgement in judged
+                ],
+                "pending": [
+                    {
+                        "namespace": case.claim.metadata.namespace,
+                        "name": case.claim.metadata.name,
+                        **asdict(answer),
+                    }
+                    for case, answer in answers
+                ],
+            },
+            indent=2,
+        )
+    )
