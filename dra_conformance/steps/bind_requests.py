@@ -14,6 +14,7 @@ import orjson
 from dra_api.objects import BIND_REQUESTS, NODES, PODS, RESOURCE_CLAIMS, Obj, meta, name_of, owner_reference, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.steps import faults
+from dra_conformance.steps.cdi import files
 from dra_conformance.steps.claims import allocation_on, results_of, template_object
 from dra_conformance.steps.nodes import make_node, publish, simulated_driver, slice_object
 from dra_conformance.steps.pods import by_name, condition, pod_object, scheduler_of
@@ -955,3 +956,15 @@ def _(world: World, pod: str) -> None:
         return seen is not None and not where, where or ("not bound" if seen else "no such pod")
 
     world.stays(f"pod {pod} of the other namespace is not bound", look, expected="not bound")
+
+
+@then('the CDI files of "{node}" come to be those of before')
+def _(world: World, node: str) -> None:
+    """What was prepared on the node is unprepared in the end: a pod that is deleted at once is cleaned up after it."""
+    before: set[str] = world.memory["cdi-before"]
+
+    def look() -> Seen:
+        left = sorted(files(world, node) - before)
+        return not left, left or "the same"
+
+    world.eventually("CDI files of the claim are removed", look, expected=sorted(before))

@@ -46,7 +46,7 @@ Feature: From a claim to a running container and back
     When pod "train" is deleted
     Then claim "claim" comes to be reserved for nobody
     And claim "claim" comes to be unallocated
-    And the CDI files of "n1" are those of before
+    And the CDI files of "n1" come to be those of before
 
   @KAI-231
   Scenario: No device is in two claims
