@@ -49,9 +49,7 @@ def case(
         "slices": list(slices),
         "classes": [device_class("gpu", f'device.driver == "{DRIVER}"'), *classes],
         "claims": list(claims),
-        "taken": [
-            {"request": "r", "driver": DRIVER, "pool": pool, "device": device} for pool, device in taken
-        ],
+        "taken": [{"request": "r", "driver": DRIVER, "pool": pool, "device": device} for pool, device in taken],
     }
 
 
@@ -140,9 +138,7 @@ def mig_node() -> list[Obj]:
                                 "counterSet": f"gpu-{gpu}",
                                 "counters": {
                                     "compute": {"value": str(compute)},
-                                    **{
-                                        f"memory-slice-{at}": {"value": "1"} for at in range(first, first + memory)
-                                    },
+                                    **{f"memory-slice-{at}": {"value": "1"} for at in range(first, first + memory)},
                                 },
                             }
                         ],
@@ -169,17 +165,13 @@ def mig_node() -> list[Obj]:
 def mig(taken: Sequence[str]) -> Obj:
     """Seven claims of a 1g slice on a node of 8 H200 with some devices in use."""
     profile = device_class("1g", f'device.attributes["{DRIVER}"].profile == "1g.18gb"')
-    return case(
-        mig_node(), singles(7, device_class="1g"), taken=[("n0", name) for name in taken], classes=[profile]
-    )
+    return case(mig_node(), singles(7, device_class="1g"), taken=[("n0", name) for name in taken], classes=[profile])
 
 
 def shares(amount: str, *, used: int = 0) -> Obj:
     """16 requests of `amount` on 128 devices of 80Gi that may be shared; the first `used` have 40Gi in use."""
     devices = [{**device, "allowMultipleAllocations": True} for device in gpus(128)]
-    requests = [
-        wish(name=f"r{at}", capacity={"requests": {"memory": amount}}) for at in range(16)
-    ]
+    requests = [wish(name=f"r{at}", capacity={"requests": {"memory": amount}}) for at in range(16)]
     made = case(node_slices(0, devices), [claim(*requests)])
     made["taken"] = [
         {
@@ -225,9 +217,7 @@ def too_many_requests(devices: int) -> Obj:
 def too_many_counted(devices: int) -> Obj:
     """One device more than there are, as the count of one request, or of several claims of at most 31."""
     wanted = devices + 1
-    claims = [
-        claim(wish(min(31, wanted - first)), name=f"c{first}") for first in range(0, wanted, 31)
-    ]
+    claims = [claim(wish(min(31, wanted - first)), name=f"c{first}") for first in range(0, wanted, 31)]
     return case(node_slices(0, gpus(devices)), claims)
 
 

@@ -144,7 +144,9 @@ def _hard(upstream: Upstream | None) -> Iterator[Figure]:
     for name, family in families:
         left = GIVEN_UP
         for size in (8, 16, 32, 64, 128):
-            figure = side_by_side(upstream if left else None, f"g  {name}, n={size}", family(size), aim="< 20000", repeat=3)
+            figure = side_by_side(
+                upstream if left else None, f"g  {name}, n={size}", family(size), aim="< 20000", repeat=3
+            )
             if "timeout" in figure.note:
                 left -= 1
             yield figure
@@ -158,7 +160,9 @@ def _growth(upstream: Upstream | None) -> Iterator[Figure]:
         case = cases.case(cases.node_slices(0, cases.gpus(devices)), cases.singles(8))
         yield side_by_side(upstream, f"i  8 claims × 1, node of {devices}", case, aim="", repeat=20)
     for devices in (64, 128, 256, 512):
-        yield side_by_side(upstream, f"j  4 matched by pcieRoot among {devices}", cases.matched(devices), aim="", repeat=10)
+        yield side_by_side(
+            upstream, f"j  4 matched by pcieRoot among {devices}", cases.matched(devices), aim="", repeat=10
+        )
 
 
 def memory() -> Figure:

@@ -19,6 +19,7 @@ from peers.duel.compare import Disagreement
 
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_INVALID = "invalid resource pools were encountered"
 _INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
 
 
@@ -192,6 +193,23 @@ def list_intersection_is_not_restored(case: Obj, found: Disagreement) -> bool:
     return match and variant(case) == "experimental" and has_lists(case) and found.upstream.outcome == "unallocatable"
 
 
+def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator does not pass allowMultipleAllocations to CEL, so selectors read false."""
+    del found
+    return variant(case) == "stable" and "device.allowMultipleAllocations" in str(case)
+
+
+def oracle_counts_own_devices_names(case: Obj, found: Disagreement) -> bool:
+    """The oracle asks for unique names among a node's own devices, both sides among all devices of its slices."""
+    del case
+    return "overlooked" in found.wrong and found.upstream.message == found.reference.message == _INVALID
+
+
+def oracle_checks_counters_with_gate_off(case: Obj, found: Disagreement) -> bool:
+    """With partitionable devices off, both sides ignore counters, also wrong ones; the oracle does not."""
+    return "DRA-194" in found.wrong and not case["features"].get("PartitionableDevices")
+
+
 def has_lists(case: Obj) -> bool:
     """Whether any attribute of any device is a list."""
     values = (value for device in devices(case) for value in (device.get("attributes") or {}).values())
@@ -227,5 +245,8 @@ PREDICATES: dict[str, Predicate] = {
         first_of_a_constraint_is_not_checked,
         distinct_forgets_earlier_devices,
         list_intersection_is_not_restored,
+        stable_hides_multiple_allocations,
+        oracle_counts_own_devices_names,
+        oracle_checks_counters_with_gate_off,
     )
 }

@@ -63,9 +63,7 @@ def _violation(case: Obj, fact: Fact) -> str:
 
 def _overlooked(case: Obj, fact: Fact) -> str:
     claims = [read_claim(_claim(obj)) for obj in case["claims"]]
-    answer = could_all_be_allocated(
-        cluster_of(case), claims, settings=settings_of(case), node=fact.node, budget=BUDGET
-    )
+    answer = could_all_be_allocated(cluster_of(case), claims, settings=settings_of(case), node=fact.node, budget=BUDGET)
     if answer.verdict != "yes":
         return ""
     picks = ", ".join(f"{pick.request}={'/'.join(pick.device)}" for pick in answer.witness)

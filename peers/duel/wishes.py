@@ -15,10 +15,8 @@ _GUARDED = (
     f'device.attributes["{GPU}"].?n.orValue(0) == 1',
     f'device.attributes["{GPU}"].?m.orValue(0) >= 1',
     f'"s" in device.attributes["{GPU}"] && device.attributes["{GPU}"].s == "a"',
-    f'has(device.attributes["{GPU}"].v) && '
-    f'device.attributes["{GPU}"].v.isGreaterThan(semver("1.0.0"))',
-    f'"memory" in device.capacity["{GPU}"] && '
-    f'device.capacity["{GPU}"].memory.compareTo(quantity("2Gi")) >= 0',
+    f'has(device.attributes["{GPU}"].v) && device.attributes["{GPU}"].v.isGreaterThan(semver("1.0.0"))',
+    f'"memory" in device.capacity["{GPU}"] && device.capacity["{GPU}"].memory.compareTo(quantity("2Gi")) >= 0',
     '"other.example.com" in device.attributes',
     'device.attributes["other.example.com"].?x.orValue(7) in [1, 2]',
     "device.allowMultipleAllocations",

@@ -170,13 +170,13 @@ class Allocator:
         )
         if not sub.all_devices:
             mask = matched.mask & ~inventory.repelling(sub) & ~inventory.barred
-            mask &= ~inventory.too_small(sub, mask)
+            mask &= ~inventory.too_small(sub)
             return Task(claim_number, sub, sub.count, mask, matched.failed, constraints=constraints)
         refuse_unusable_pools(inventory, claim, sub)
         if matched.failed:
             task = Task(claim_number, sub, 0, matched.mask, matched.failed)
             raise FailedDevice(task, next(bits(matched.failed)))
-        wanted = matched.mask & ~inventory.too_small(sub, matched.mask)
+        wanted = matched.mask & ~inventory.too_small(sub)
         # A taint does not make the request smaller: a device that must be taken and cannot be ends it.
         blocked = bool(wanted & (inventory.repelling(sub) | inventory.barred))
         return Task(
@@ -244,6 +244,8 @@ class Allocator:
             if not satisfied_by_nothing_less(task):
                 Search(problem, tasks[:number], barrier=True).run()
                 return None
+        if out_of_reach(problem, tasks):
+            return None
         return Search(problem, tasks).run()
 
     # -- results ---------------------------------------------------------------------------------------------------
@@ -293,6 +295,21 @@ def least_of(alternatives: Sequence[Option], inventory: NodeInventory) -> Task |
 def exceeds_limit(devices: int) -> bool:
     """Whether a claim would get more devices than its status can hold (DRA-156, DRA-157)."""
     return devices > MAX_RESULTS
+
+
+def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
+    """Whether some request has fewer free devices than it wants: the common case, and the cheapest to see.
+
+    Says nothing where a selector failed, as it then matters how far the search gets.
+    """
+    free = ~problem.busy
+    short = False
+    for task in tasks:
+        if task.failed:
+            return False
+        mask = task.mask if task.request.admin_access else task.mask & free
+        short = short or mask.bit_count() < task.count
+    return short
 
 
 def satisfied_by_nothing_less(task: Task) -> bool:

@@ -8,8 +8,6 @@ to DRA-212.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dra_api.objects import Obj
 from dra_api.quantity import Format, Quantity
 from reference_impl.scheduler.allocator.model import Capacity, Device, SubRequest, amount, qualified
@@ -89,15 +87,6 @@ def consumed_by(device: Device, request: SubRequest) -> dict[str, Quantity]:
     """What a shared device's result takes of every capacity, by the names that the slice uses."""
     wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
     return {capacity.name: consumption(capacity, wanted.get(name)) for name, capacity in device.capacity.items()}
-
-
-def fits(device: Device, taken: Mapping[str, int], request: SubRequest) -> bool:
-    """Whether what is left of a shared device serves the request; `taken` is by the slice's names (DRA-212)."""
-    extra = consumed_by(device, request)
-    return all(
-        taken.get(capacity.name, 0) + extra[capacity.name].scaled_value(-9) <= capacity.value.scaled_value(-9)
-        for capacity in device.capacity.values()
-    )
 
 
 def from_amount(billionths: int, form: Format) -> Quantity:

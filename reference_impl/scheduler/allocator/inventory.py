@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from reference_impl.scheduler.allocator import capacity, constraints, pools, selectors, taints
-from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, Slice, SubRequest
+from dra_api.quantity import Quantity
+from reference_impl.scheduler.allocator import capacity, constraints, counters, pools, selectors, taints
+from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, PoolId, Slice, SubRequest
 from reference_impl.scheduler.allocator.pools import NodePool
 from reference_impl.scheduler.allocator.taken import Taken
 from reference_impl.scheduler.node_match import NodeFacts
+
+Wanted: TypeAlias = tuple[tuple[str, Quantity], ...]  # capacity.requests of a request
+# So many different requests' figures are kept for a node before they are forgotten.
+MAX_KEPT = 256
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -61,6 +67,16 @@ class NodeInventory:
         self.everything = (1 << len(self.devices)) - 1
         self._matched: dict[object, Matched] = {}
         self._values: dict[str, dict[constraints.Values, int]] = {}
+        self._too_small: dict[Wanted, int] = {}
+        self._consumption: dict[tuple[int, Wanted], tuple[tuple[str, int, int], ...]] = {}
+        self._least: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
+        self._busy: tuple[Taken, tuple[int, ...], int] | None = None
+        # The sets that have a counter of each name, pool by pool.
+        self.counters_named: dict[PoolId, dict[str, list[tuple[str, str]]]] = {}
+        for pool in self.pools:
+            named = self.counters_named.setdefault(pool.id, {})
+            for key in pool.counters:
+                named.setdefault(key[1], []).append(key)
 
     @classmethod
     def build(cls, node: NodeFacts, slices_by_pool: Sequence[Sequence[Slice]], features: Features) -> NodeInventory:
@@ -74,6 +90,9 @@ class NodeInventory:
 
     def in_use(self, taken: Taken) -> int:
         """The mask of devices in exclusive use; with consumable capacity off, every share is an exclusive use."""
+        versions = tuple([taken.versions.get(pool.id, 0) for pool in self.pools])
+        if self._busy is not None and self._busy[0] is taken and self._busy[1] == versions:
+            return self._busy[2]
         mask = 0
         for number, pool in enumerate(self.pools):
             names: Iterable[str] = taken.exclusive.get(pool.id, ())
@@ -83,6 +102,7 @@ class NodeInventory:
                 position = self.index.get((number, name))
                 if position is not None:
                     mask |= 1 << position
+        self._busy = (taken, versions, mask)
         return mask
 
     def matching(self, request: SubRequest, device_class: DeviceClass, claim: Claim) -> Matched:
@@ -109,15 +129,46 @@ class NodeInventory:
                     mask |= 1 << position
         return mask
 
-    def too_small(self, request: SubRequest, among: int) -> int:
-        """Devices of `among` whose capacity could never serve `request`."""
-        considered = among if request.capacity else among & self.shareable
-        mask = 0
-        for position in bits(considered):
-            shared = bool(self.shareable >> position & 1)
-            if not capacity.acceptable(self.devices[position], request, shared=shared):
-                mask |= 1 << position
-        return mask
+    def too_small(self, request: SubRequest) -> int:
+        """Devices whose capacity could never serve `request`."""
+        known = self._too_small.get(request.capacity)
+        if known is None:
+            known = 0
+            for position in bits(self.everything if request.capacity else self.shareable):
+                shared = bool(self.shareable >> position & 1)
+                if not capacity.acceptable(self.devices[position], request, shared=shared):
+                    known |= 1 << position
+            if len(self._too_small) > MAX_KEPT:
+                self._too_small.clear()
+            self._too_small[request.capacity] = known
+        return known
+
+    def consumption(self, position: int, request: SubRequest) -> tuple[tuple[str, int, int], ...]:
+        """What `request` takes of a shared device: capacity name, amount and total, in billionths."""
+        key = (position, request.capacity)
+        known = self._consumption.get(key)
+        if known is None:
+            device = self.devices[position]
+            taken = capacity.consumed_by(device, request)
+            known = tuple(
+                (entry.name, taken[entry.name].scaled_value(-9), entry.value.scaled_value(-9))
+                for entry in device.capacity.values()
+            )
+            if len(self._consumption) > MAX_KEPT * len(self.devices):
+                self._consumption.clear()
+            self._consumption[key] = known
+        return known
+
+    def least_counters(self, mask: int) -> tuple[PoolId, dict[str, int]] | None:
+        """What any device of `mask` takes at least of its pool's counters; None when of several pools, or nothing."""
+        if mask not in self._least:
+            devices = [self.devices[position] for position in bits(mask)]
+            homes = {device.id.pool_id for device in devices}
+            least = counters.least_needed([(1, devices)]) if len(homes) == 1 else {}
+            if len(self._least) > MAX_KEPT:
+                self._least.clear()
+            self._least[mask] = (homes.pop(), least) if least else None
+        return self._least[mask]
 
     def by_value(self, attribute: str) -> dict[constraints.Values, int]:
         """Devices by their values of a constrained attribute; those without it are in none."""

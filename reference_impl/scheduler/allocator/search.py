@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reference_impl.scheduler.allocator import capacity, constraints, counters, matching
+from reference_impl.scheduler.allocator import constraints, counters, matching
 from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
 from reference_impl.scheduler.allocator.matching import Need
 from reference_impl.scheduler.allocator.model import AllocationError, Claim, Constraint, Features, PoolId, SubRequest
@@ -128,7 +128,6 @@ class Search:
         ]
         self._class_of: dict[int, object] = {}
         self._dead: set[object] = set()
-        self._bounds: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
         # Devices that `All` requests behind a task take: they are given, but not yet met when the task's turn comes.
         self._taken_later = [
             union_of(other.mask for other in tasks[number + 1 :] if other.everything) for number in range(len(tasks))
@@ -256,11 +255,12 @@ class Search:
             return True
         device = self._inventory.devices[position]
         committed = self._problem.taken.shared.get(device.id.pool_id, {}).get(device.id.device)
-        taken = dict(committed.amounts) if committed else {}
-        if position in self._extra:
-            for name, value in self._extra[position].amounts.items():
-                taken[name] = taken.get(name, 0) + value
-        return capacity.fits(device, taken, task.request)
+        before = committed.amounts if committed else {}
+        extra = self._extra[position].amounts if position in self._extra else {}
+        return all(
+            before.get(name, 0) + extra.get(name, 0) + amount <= total
+            for name, amount, total in self._inventory.consumption(position, task.request)
+        )
 
     def _constrained(self, task: Task, position: int) -> list[constraints.State] | None:
         """The constraints' states with this device, or None when one forbids it."""
@@ -311,8 +311,8 @@ class Search:
             return
         shares = self._extra.setdefault(position, Shares())
         shares.count += sign
-        for name, quantity in capacity.consumed_by(self._inventory.devices[position], task.request).items():
-            shares.amounts[name] = shares.amounts.get(name, 0) + sign * quantity.scaled_value(-9)
+        for name, amount, _ in self._inventory.consumption(position, task.request):
+            shares.amounts[name] = shares.amounts.get(name, 0) + sign * amount
         if shares.count == 0:
             del self._extra[position]
 
@@ -418,23 +418,15 @@ class Search:
                 for name, value in bound[1].items():
                     totals[name] = totals.get(name, 0) + need.wanted * value
         for pool, totals in needed.items():
-            left: dict[str, int] = {}
-            for (_, name), value in self._left[pool].items():
-                left[name] = left.get(name, 0) + max(value, 0)
-            if any(value > left.get(name, 0) for name, value in totals.items()):
-                return True
+            left, named = self._left[pool], self._inventory.counters_named[pool]
+            for name, total in totals.items():
+                if sum([left[key] for key in named.get(name, ()) if left[key] > 0]) < total:
+                    return True
         return False
 
     def _bound(self, number: int) -> tuple[PoolId, dict[str, int]] | None:
         """What one pick of a task takes at least of its pool's counters; None when it may take nothing."""
-        if number not in self._bounds:
-            self._bounds[number] = self._find_bound(self._tasks[number])
-        return self._bounds[number]
-
-    def _find_bound(self, task: Task) -> tuple[PoolId, dict[str, int]] | None:
-        devices = [self._inventory.devices[position] for position in bits(task.mask)]
-        homes = {device.id.pool_id for device in devices}
-        if len(homes) != 1 or not counters.charged(task.request) or self._shareable(task):
+        task = self._tasks[number]
+        if not counters.charged(task.request) or self._shareable(task):
             return None
-        least = counters.least_needed([(1, devices)])
-        return (homes.pop(), least) if least else None
+        return self._inventory.least_counters(task.mask)

@@ -55,9 +55,7 @@ def verdict(expression: str | None, device: Device, features: Features) -> bool 
     return known
 
 
-def matches(
-    device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim, features: Features
-) -> bool:
+def matches(device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim, features: Features) -> bool:
     """Whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
     for where, expressions in (
         (f"class {device_class.name}", device_class.selectors),

@@ -35,11 +35,14 @@ class Taken:
     def __init__(self) -> None:
         self.exclusive: dict[PoolId, dict[str, int]] = {}
         self.shared: dict[PoolId, dict[str, Shares]] = {}
+        # Rises with every change of a pool, so that what was derived from it can be kept meanwhile.
+        self.versions: dict[PoolId, int] = {}
 
     def add(self, results: Iterable[Obj]) -> None:
         """Count the results (`allocation.devices.results`) of one claim."""
         for result in filter(counts, results):
             pool = PoolId(result["driver"], result["pool"])
+            self.versions[pool] = self.versions.get(pool, 0) + 1
             if result.get("shareID"):
                 shares = self.shared.setdefault(pool, {}).setdefault(result["device"], Shares())
                 shares.count += 1
@@ -53,6 +56,7 @@ class Taken:
         """Undo `add`."""
         for result in filter(counts, results):
             pool = PoolId(result["driver"], result["pool"])
+            self.versions[pool] = self.versions.get(pool, 0) + 1
             if result.get("shareID"):
                 shares = self.shared[pool][result["device"]]
                 shares.count -= 1
