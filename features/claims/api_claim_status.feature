@@ -127,7 +127,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
       | other nodes        | status.allocation.nodeSelector                     | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}                      | Invalid | status.allocation |
       | a later timestamp  | status.allocation.allocationTimestamp              | "2020-01-02T03:04:05Z"                                                                                       | Invalid | status.allocation |
 
-    @DRA-086
+    @DRA-086 @since:1.35
     Examples: a consumer reserves once
       | what                        | path               | value                                                                                  | reason    | field                 |
       | two consumers of one uid    | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: u}]                 | Duplicate | status.reservedFor[1] |
@@ -144,6 +144,10 @@ Feature: What the API server accepts in the status of a ResourceClaim
       | what                                 | path           | value                                                                                                    | reason  | field             |
       | a report on a device of another claim | status.devices | [{driver: d.example.com, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
       | a report of another driver           | status.devices | [{driver: x.example.com, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
+
+    @DRA-091 @gate:DRAConsumableCapacity
+    Examples: shares are told apart too
+      | what                                 | path           | value                                                                                                    | reason  | field             |
       | a report on a share where none is    | status.devices | [{driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
 
     @DRA-092
