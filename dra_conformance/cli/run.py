@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -35,6 +36,7 @@ def _options(function: Any) -> Any:
         click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
         click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
         click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
+        click.option("--feature-gates", multiple=True, metavar="A=true,B=false", help="Of a control plane of our own."),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
@@ -138,8 +140,9 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
     from dra_conformance.suite.plugin import SUITE
 
     preflight.check(options)
-    spread = _spread(workers, fail_fast=options.fail_fast)
     folder = Path(options.out).absolute()
+    temporary = folder / ".workers"
+    spread = _spread(workers, temporary, fail_fast=options.fail_fast)
     handed = folder / ".order.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,17 +161,18 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
             signal.signal(number, handler)
         os.environ.update(aside)
         handed.unlink(missing_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
 
 
-def _spread(workers: int | None, *, fail_fast: bool) -> list[str]:
+def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[str]:
     if not workers:
         return []
     try:
         import xdist  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         raise UsageError("-n needs pytest-xdist", hint="pip install 'dra-conformance[xdist]'") from None
-    return ["-p", "xdist.plugin", "-n", str(workers), *(["-x"] if fail_fast else [])]
+    return ["-p", "xdist.plugin", "-n", str(workers), f"--basetemp={temporary}", *(["-x"] if fail_fast else [])]
 
 
 def _interrupt(_number: int, _frame: object) -> None:

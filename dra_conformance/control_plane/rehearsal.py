@@ -9,7 +9,8 @@ from dra_api.clock import Clock
 from dra_api.transport import Transport
 from dra_conformance.control_plane.embedded.certificates import CertificateError
 from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError
+from dra_conformance.errors import TargetUnreachable, UsageError
 
 
 class RehearsalControlPlane:
@@ -19,11 +20,26 @@ class RehearsalControlPlane:
     own = True
     evidence = "rehearsal"
 
-    def __init__(self, *, kubernetes_version: str, directory: Path, clock: Clock, seed: int) -> None:
+    def __init__(
+        self,
+        *,
+        kubernetes_version: str,
+        directory: Path,
+        clock: Clock,
+        seed: int,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> None:
         self._version = kubernetes_version
-        self.embedded = EmbeddedControlPlane(
-            kubernetes_version=kubernetes_version, directory=directory, clock=clock, seed=seed
-        )
+        try:
+            self.embedded = EmbeddedControlPlane(
+                kubernetes_version=kubernetes_version,
+                directory=directory,
+                clock=clock,
+                seed=seed,
+                feature_gates=feature_gates,
+            )
+        except FeatureGateError as error:
+            raise UsageError(f"--feature-gates: {error}") from None
 
     @property
     def kubeconfig(self) -> Path:

@@ -36,7 +36,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
     embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision
-    of KAI's protocol that the seats are held to.
+    of KAI's protocol that the seats are held to. `feature_gates` are NAME=true or NAME=false, for a control plane of
+    the run's own and for Kubernetes' programs in seats.
     """
 
     control_plane: str = "embedded"
@@ -51,6 +52,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     device_class: str = ""
     kubernetes_version: str = "1.36"
     bin_dir: str = ""
+    feature_gates: tuple[str, ...] = ()
     revision: str = "kai-0.17"
     inventory: str = "dgx-h100"
     profile: tuple[str, ...] = ()
@@ -76,6 +78,16 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         """All seats."""
         return {name: self.seat(name) for name in CHOICES}
 
+    def gates(self) -> dict[str, bool]:
+        """The feature gates that were set. Raises UsageError for one that is not NAME=true or NAME=false."""
+        found: dict[str, bool] = {}
+        for word in (part for entry in self.feature_gates for part in entry.split(",") if part):
+            name, _, value = word.partition("=")
+            if not name or value not in ("true", "false"):
+                raise UsageError(f"--feature-gates {word!r} is not NAME=true or NAME=false")
+            found[name] = value == "true"
+        return found
+
     def validated(self) -> RunOptions:
         """Self, or UsageError for a value that no run can have."""
         from dra_conformance.rules.window import Version
@@ -88,6 +100,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
                     f"--{name} {spec.kind}: the harness starts Kubernetes' programs on its own real control plane only",
                     hint="Add --control-plane binaries.",
                 )
+        if self.gates() and seats["control-plane"].kind == "kubeconfig":
+            raise UsageError("--feature-gates: a cluster that is not ours keeps its own", hint="Leave the option out.")
         if self.bin_dir and seats["control-plane"].kind != "binaries":
             raise UsageError("--bin-dir: only --control-plane binaries starts programs from a folder")
         for name, spec in seats.items():

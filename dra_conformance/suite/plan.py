@@ -162,9 +162,10 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return "the control plane does not serve ComputeDomains"
     if need == "kai" and "bindrequests" in target.missing_apis:
         return "the control plane does not serve BindRequests"
-    direct = target.seats["scheduler"].settings.get("publish") == "direct"
+    scheduler = target.seats["scheduler"]
+    direct = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if need == "kai" and "scheduler" in scenario.tags.seats and direct:
-        return "the scheduler binds pods itself and writes no BindRequests (publish=direct)"
+        return f"the scheduler binds pods itself and writes no BindRequests ({scheduler})"
     if need == "pinned-revision" and target.seats["scheduler"].kind != "reference":
         other = {found for step in scenario.steps for found in _REVISION.findall(step.text)} - {target.revision}
         if other:

@@ -28,6 +28,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("device-class", "existing DeviceClass to use instead of one made for the run"),
     ("kubernetes-version", "release of a control plane of our own: 1.34, 1.35, 1.36 or 1.37"),
     ("bin-dir", "folder where binaries looks for its programs first"),
+    ("feature-gates", "gates of a control plane of our own, comma-separated"),
     ("revision", "revision of KAI's protocol: kai-0.17 or documented"),
     ("inventory", "inventory of the fake NVML"),
     ("profile", "profiles, comma-separated"),

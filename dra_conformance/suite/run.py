@@ -314,6 +314,7 @@ class Run:
                 directory=self.work / "api",
                 logs=self.folder / "logs" / "control-plane",
                 bin_dir=self.options.bin_dir,
+                feature_gates=self.options.gates(),
             )
         from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 
@@ -322,6 +323,7 @@ class Run:
             directory=self.work / "api",
             clock=self.clock,
             seed=self.seed,
+            feature_gates=self.options.gates(),
         )
 
     def _install_crds(self) -> None:
