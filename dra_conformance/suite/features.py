@@ -84,7 +84,7 @@ def read_all(folders: Sequence[Path] | None = None) -> list[Scenario]:
     for folder in folders or [assets.features()]:
         if not folder.is_dir():
             raise UsageError(f"the features folder {folder} is not there")
-        paths = sorted(folder.rglob("*.feature"))
+        paths = sorted(folder.resolve().rglob("*.feature"))
         if not paths:
             raise UsageError(f"the folder {folder} holds no .feature file")
         for path in paths:

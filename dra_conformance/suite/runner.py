@@ -118,10 +118,16 @@ def pytest_configure(config: pytest.Config) -> None:
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
     config.stash[_STATE] = state
+    if worker_input:  # the first process has a handler already; a worker must end its seats like it
+        signal.signal(signal.SIGTERM, _interrupt)
     _prepare(state, order.command)
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
         config.pluginmanager.register(_Follower(state, progress), "dra-follower")
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _prepare(state: Session, command: str) -> None:
@@ -185,6 +191,19 @@ def pytest_collection(session: pytest.Session) -> None:
     state = session.config.stash[_STATE]
     if state.problem is not None and state.progress is None and not state.is_worker:
         raise pytest.UsageError(str(state.problem))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A suite that cannot be collected is the suite's own fault, and says so also where pytest's terminal is off."""
+    report = yield
+    state = collector.config.stash.get(_STATE, None)
+    if report.failed and state is not None and state.problem is None:
+        told = str(report.longrepr).strip().splitlines()
+        state.fail(SuiteError(f"the scenarios cannot be collected: {told[-1] if told else 'no reason given'}"))
+    return report
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -390,7 +409,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state = session.config.stash.get(_STATE, None)
     if state is None or state.finished:
         return
-    stopped = session.shouldstop or (state.has_workers and state.run.options.fail_fast)
+    stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
     state.interrupted = state.interrupted or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))

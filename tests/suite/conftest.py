@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))  # helper modules of this folder: stories, front_door
+
+from front_door import Door
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    """The command, run from an empty folder."""
+    temp = Path(tempfile.mkdtemp(prefix="d-", dir="/tmp"))
+    (tmp_path / "work").mkdir()
+    yield Door(tmp_path / "work", temp)
+    shutil.rmtree(temp, ignore_errors=True)
