@@ -5,6 +5,7 @@ Data comes from the `.feature` files; nothing is imported from pytest here, so t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ class Scenario:
         return f"{shown(self.path)}:{self.line}"
 
 
+@functools.cache
 def shown(path: Path) -> str:
     """A feature file as people are told of it: below features/, or as it lies below the working folder."""
     for root, prefix in ((assets.features(), "features/"), (Path.cwd(), "")):

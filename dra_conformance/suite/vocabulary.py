@@ -133,8 +133,11 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
         for step in scenario.steps:
             key = (step.kind, step.text)
             if key not in known:
-                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
+                bare = RULE_SUFFIX.sub("", step.text)
+                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.pattern.fullmatch(bare)]
             matching = known[key]
+            if len(matching) == 1:
+                continue
             where = f"{features.shown(scenario.path)}:{step.line}"
             if not matching:
                 yield SpecificationError(

@@ -76,7 +76,7 @@ class Door:
         return subprocess.Popen(
             [sys.executable, "-m", module, *args],
             cwd=self.folder,
-            env={**kept, "TMPDIR": str(self.temp), "PYTHONDONTWRITEBYTECODE": "1", name: value},
+            env={**kept, "TMPDIR": str(self.temp), name: value},
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True, **more},
         )
 
