@@ -45,6 +45,10 @@ LABEL = "resource.nvidia.com/computeDomain"
 FINALIZER = "resource.nvidia.com/computeDomain"
 CONFIG_API = "resource.nvidia.com/v1beta1"
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
+LABEL_TURN = 0.6
+"""Seconds in which a driver that takes nodes over does so: it tries waiting claims again several times a second."""
+GIVEN_WITHIN = 15.0
+"""Least seconds for a channel to be given: all 2048 of them are much to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
 """Seconds in which an answer that waits for nothing arrives, with room for a busy machine; waiting takes 45."""
 
@@ -480,6 +484,18 @@ def _(world: World, node: str, name: str) -> None:
     world.eventually(f"label of {node}", look, expected=wanted)
 
 
+@then('node "{node}" stays in the ComputeDomain "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """The Node has the label of the domain all the while that others ask for it."""
+    wanted = uid_of(domain(world, name))
+
+    def look() -> Seen:
+        found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
+        return found == wanted, found or "no label"
+
+    world.stays(f"label of {node}", look, expected=wanted, seconds=max(world.run.quiet, LABEL_TURN))
+
+
 @then('node "{node}" has left all ComputeDomains')
 def _(world: World, node: str) -> None:
     """The Node comes to have no label of a domain."""
@@ -504,7 +520,8 @@ def _(world: World, claim: str) -> None:
             call.error or ([f"{d.device_name} {d.cdi_device_ids}" for d in devices] or "no answer yet"),
         )
 
-    world.eventually(f"claim {claim} is prepared", look, expected="channel-0 with one CDI id")
+    within = max(world.run.patience, GIVEN_WITHIN)
+    world.eventually(f"claim {claim} is prepared", look, expected="channel-0 with one CDI id", within=within)
 
 
 @then('claim "{claim}" is prepared without any channel')
