@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = "-simulated"
 _ENDED = ("Succeeded", "Failed")
+_BUDGET = 20_000
 
 
 @click.command()
@@ -344,18 +345,14 @@ class _Simulation:
         states = [state for state in self.view.candidates() if not self.cycle.node_refusal(wanted.pod, state)]
         if not claims or not states:
             return message
-        reasons: dict[str, list[str]] = {}
+        reasons: dict[str, list[tuple[str, str]]] = {}
         for state in states:
             name = state.facts.name
-            if could_all_be_allocated(self.cluster, claims, node=name, budget=20_000).verdict != "no":
+            if could_all_be_allocated(self.cluster, claims, node=name, budget=_BUDGET).verdict != "no":
                 return message
-            if len(reasons) < _TOLD:
-                text = obstacle(self.cluster, claims, name)
-                reasons.setdefault(text.replace(f"node {name}", "the node"), []).append(name)
-        told = [f"{_names(names)}: {text}" for text, names in reasons.items()]
-        rest = len(states) - sum(map(len, reasons.values()))
-        more = f" ({rest} more nodes not explained)" if rest else ""
-        return "; ".join(told) + more
+            found = obstacle(self.cluster, claims, name)
+            reasons.setdefault(found.sentence, []).append((name, found.example))
+        return "; ".join(_reason(sentence, nodes) for sentence, nodes in reasons.items())
 
     def _unallocated(self, pod: Obj) -> list[Claim]:
         names = {entry.get("resourceClaimName") for entry in [*_of_spec(pod, "resourceClaims"), *_recorded(pod)]}
@@ -368,15 +365,14 @@ class _Simulation:
         ]
 
 
-_TOLD = 5
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
-
-
 # -- words -----------------------------------------------------------------------------------------------------------
+
+
+def _reason(sentence: str, nodes: Sequence[tuple[str, str]]) -> str:
+    names = ", ".join(name for name, _ in nodes[:3])
+    where = f"{names} and {len(nodes) - 3} more" if len(nodes) > 3 else names
+    example = f" ({nodes[0][1]})" if nodes[0][1] else ""
+    return f"{sentence}{example} [{where}]"
 
 
 def _write_text(first: Sequence[Outcome], more: Sequence[Outcome], like: str | None) -> None:

@@ -108,6 +108,24 @@ class Cluster:
         return (*device.taints, *laid)
 
     @cached_property
+    def _near(self) -> tuple[dict[str, list[Pool]], list[Pool]]:
+        """Pools that only some nodes can use, by node name, and pools that any node may use."""
+        local: dict[str, list[Pool]] = {}
+        shared: list[Pool] = []
+        for pool in self.pools.values():
+            named = {entry.offer.node_name for entries in pool.by_name.values() for entry in entries}
+            if "" in named:
+                shared.append(pool)
+            for name in named - {""} if "" not in named else ():
+                local.setdefault(name, []).append(pool)
+        return local, shared
+
+    def pools_for(self, place: Place) -> list[Pool]:
+        """The pools that may offer a device to a node, by driver and name."""
+        local, shared = self._near
+        return sorted([*local.get(place.name, ()), *shared], key=lambda pool: pool.id)
+
+    @cached_property
     def classes_by_name(self) -> dict[str, DeviceClass]:
         """Classes by name."""
         return {found.metadata.name: found for found in self.classes}

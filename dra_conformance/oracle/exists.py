@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_conformance.oracle import attributes, wishes
-from dra_conformance.oracle.cluster import Cluster
+from dra_conformance.oracle.cluster import Cluster, Use
 from dra_conformance.oracle.judge import MAX_RESULTS
 from dra_conformance.oracle.places import Place
 from dra_conformance.oracle.pools import DeviceId, Listed, PoolId
@@ -126,12 +126,7 @@ class _Attempt:
 
     def run(self) -> bool:
         """Whether devices for everything were found; then `picked` has them."""
-        own = {claim.key for claim in self.claims}
-        self.others = {
-            device: kept
-            for device, uses in self.cluster.uses.items()
-            if (kept := [use for use in uses if use.claim.key not in own])
-        }
+        self.own = {claim.key for claim in self.claims}
         self.devices = list(self._usable())
         self.constraints: list[Constraint] = [
             constraint for claim in self.claims for constraint in claim.spec.devices.constraints
@@ -140,7 +135,7 @@ class _Attempt:
         self._values_of: dict[tuple[int, int], attributes.Values | None] = {}
         self.left = self._counters_left()
         self.room = {at: self._room(entry) for at, entry in enumerate(self.devices) if self._shared(entry)}
-        self.charged = {at for at, entry in enumerate(self.devices) if self._shared(entry) and entry.id in self.others}
+        self.charged = {at for at, entry in enumerate(self.devices) if self._shared(entry) and self._others(entry.id)}
         self.taken: dict[int, list[tuple[int, int, bool]]] = {}  # device -> (claim, request, admin access)
         self.sizes = [0] * len(self.claims)
         self.options = [
@@ -156,10 +151,14 @@ class _Attempt:
     def _shared(self, entry: Listed) -> bool:
         return entry.device.allow_multiple_allocations and self.settings.on("DRAConsumableCapacity")
 
+    def _others(self, device: DeviceId) -> list[Use]:
+        """Who uses a device already, the claims at hand aside."""
+        return [use for use in self.cluster.uses.get(device, ()) if use.claim.key not in self.own]
+
     def _usable(self) -> Iterator[Listed]:
         """Devices of sound pools that are offered to the node."""
         self.unsound: list[str] = []
-        for pool in self.cluster.pools.values():
+        for pool in self.cluster.pools_for(self.place):
             if any(entry.offer.to(self.place) is None for entries in pool.by_name.values() for entry in entries):
                 self.unsure = f"the labels of node {self.place.name or '(any)'} are not known"
             here = list(pool.devices(self.place))
@@ -181,15 +180,15 @@ class _Attempt:
         for pool_id in {entry.id[:2] for entry in self.devices if entry.consumes}:
             for counter, value in self.cluster.pools[pool_id].counters.items():
                 left[pool_id, counter] = value
-        seen: set[DeviceId] = set()
-        for device, uses in self.others.items():
-            entry = self.cluster.listed(uses[0].claim, uses[0].result)
-            if entry is None or device in seen:
-                continue
-            seen.add(device)
-            for counter, value in entry.consumes.items():
-                if (device[:2], counter) in left:
-                    left[device[:2], counter] -= value
+            seen: set[DeviceId] = set()
+            for use in self.cluster.uses_by_pool.get(pool_id, ()):
+                if use.claim.key in self.own or use.result.id in seen:
+                    continue
+                seen.add(use.result.id)
+                entry = self.cluster.listed(use.claim, use.result)
+                for counter, value in entry.consumes.items() if entry else ():
+                    if (pool_id, counter) in left:
+                        left[pool_id, counter] -= value
         return left
 
     def _room(self, entry: Listed) -> dict[str, int]:
@@ -198,7 +197,7 @@ class _Attempt:
             wishes.qualified(name, entry.driver): wishes.amount(capacity.value)
             for name, capacity in entry.device.capacity.items()
         }
-        for use in self.others.get(entry.id, ()):
+        for use in self._others(entry.id):
             for name, value in use.result.consumed_capacity.items():
                 key = wishes.qualified(name, entry.driver)
                 if key in room:
@@ -241,7 +240,7 @@ class _Attempt:
         selector = entry.offer.node_selector
         if selector is not None and not entry.offer.node_name and len(selector.node_selector_terms) > 1:
             return False
-        uses = self.others.get(entry.id, [])
+        uses = self._others(entry.id)
         if wish.admin_access or not uses:
             return True
         return self._shared(entry) and all(use.result.share_id for use in uses)

@@ -344,7 +344,7 @@ class _Bench:
                 text += f", nor {len(shortest) - 1} more"
             self._unless_younger(*(entry.piece.metadata.changed for entry in shortest))("DRA-154", text, RESULTS)
         here = self._place()
-        for pool in self.cluster.pools.values() if here is not None else ():
+        for pool in self.cluster.pools_for(here) if here is not None else ():
             if here is not None and (fault := pool.fault(here)) and next(pool.devices(here), None) is not None:
                 self._if_fresh(
                     "DRA-147", f"request {name} asks for all devices, yet of pool {pool.title} {fault}", RESULTS
@@ -359,7 +359,7 @@ class _Bench:
     def _missing(self, place: Place, held: set[DeviceId], wish: Wish, device_class: DeviceClass) -> list[Listed]:
         return [
             entry
-            for pool in self.cluster.pools.values()
+            for pool in self.cluster.pools_for(place)
             if not pool.fault(place)
             for entry in pool.devices(place)
             if entry.id not in held

@@ -7,7 +7,7 @@ the same question again with one rule less.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -24,15 +24,29 @@ _BUDGET = 20_000
 _ENDLESS = Counter(value=Quantity.parse("1E"))
 
 
-def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: Settings | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why claims do not fit on a node: a sentence that names no node, and what on this node is an example of it."""
+
+    sentence: str
+    example: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.example})" if self.example else self.sentence
+
+
+def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: Settings | None = None) -> Obstacle:
     """Why the claims of one pod do not fit on a node together. Meant for claims that were found not to fit."""
     chosen = settings or Settings()
     for claim in claims:
         for request in claim.spec.devices.requests:
             reasons = [_lone(cluster, claims, claim, name, wish, node, chosen) for name, wish in request.alternatives]
             if all(reasons):
-                return "; ".join(reasons)
-    return _together(cluster, claims, node, chosen)
+                return Obstacle(
+                    "; ".join(reason.sentence for reason in reasons if reason),
+                    "; ".join(reason.example for reason in reasons if reason and reason.example),
+                )
+    return Obstacle(_together(cluster, claims, node, chosen))
 
 
 # -- one request -----------------------------------------------------------------------------------------------------
@@ -40,38 +54,41 @@ def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: 
 
 def _lone(
     cluster: Cluster, claims: Sequence[Claim], claim: Claim, name: str, wish: Wish, node: str, settings: Settings
-) -> str:
-    """What keeps one request from enough devices, whatever the others get; empty when nothing does."""
+) -> Obstacle | None:
+    """What keeps one request from enough devices, whatever the others get; None when nothing does."""
     who = f"claim {claim.title}, request {name}"
     device_class = cluster.classes_by_name.get(wish.device_class_name)
     if device_class is None:
-        return f"{who}: the class {wish.device_class_name} does not exist"
+        return Obstacle(f"{who}: the class {wish.device_class_name} does not exist")
     place = cluster.place(node)
     offered = list(_offered(cluster, place))
     want = "all devices" if wish.everything else _devices(wish.count)
     faults = [
         f"pool {pool.title}: {fault}"
-        for pool in cluster.pools.values()
+        for pool in cluster.pools_for(place)
         if (fault := pool.fault(place)) and next(pool.devices(place), None) is not None
     ]
-    hint = f" ({'; '.join(faults)})" if faults else ""
+    hint = "; ".join(faults)
     if wish.everything and faults:
-        return f"{who}: wants all devices, but cannot know them: {'; '.join(faults)}"
+        return Obstacle(f"{who}: wants all devices, but a pool is not whole or not sound", hint)
     if not offered:
-        return f"{who}: wants {want}, but node {node} offers no device{hint}"
+        return Obstacle(f"{who}: wants {want}, but none is offered", hint)
     refused = [(entry, *wishes.unselected(entry, wish, device_class)) for entry in offered]
     for entry, reason, failed in refused:
         if failed:
-            return f"{who}: {reason} (on device {'/'.join(entry.id)})"
+            return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}")
     matching = [entry for entry, reason, _ in refused if not reason]
     need = wish.count if not wish.everything else max(len(matching), 1)
     if len(matching) < need:
-        return f"{who}: wants {want}, but {_only(matching, offered, node)} match its selectors{hint}"
+        return Obstacle(
+            f"{who}: wants {want}, but {_only(len(matching), len(offered), 'selected by its selectors')}", hint
+        )
     own = {one.key for one in claims}
     if wish.everything:
         # Devices that are too small are not asked for; the others must all be had.
         matching = [entry for entry in matching if not _small(entry, wish, settings)]
         need = max(len(matching), 1)
+    # The words follow "but only 1 of 8 matching is …".
     checks: list[tuple[str, Callable[[Listed], str]]] = [
         ("without a taint that it does not tolerate", lambda entry: _tainted(entry, wish, settings)),
         ("large enough", lambda entry: _small(entry, wish, settings)),
@@ -82,16 +99,14 @@ def _lone(
         told = [(entry, check(entry)) for entry in left]
         good = [entry for entry, why in told if not why]
         if len(good) < need:
-            first = next((f": {'/'.join(entry.id)} {why}" for entry, why in told if why), "")
-            return (
-                f"{who}: wants {want}, but of {len(left)} matching on node {node} only {len(good)} are {words}{first}"
-            )
+            first = next((f"{'/'.join(entry.id)} {why}" for entry, why in told if why), "")
+            return Obstacle(f"{who}: wants {want}, but {_only(len(good), len(left), words)}", first)
         left = good
-    return ""
+    return None
 
 
 def _offered(cluster: Cluster, place: Place) -> Iterator[Listed]:
-    for pool in cluster.pools.values():
+    for pool in cluster.pools_for(place):
         if not pool.fault(place):
             yield from pool.devices(place)
 
@@ -147,12 +162,12 @@ def _together(cluster: Cluster, claims: Sequence[Claim], node: str, settings: Se
     for number, claim in enumerate(claims):
         for at, constraint in enumerate(claim.spec.devices.constraints):
             if fits(wanted=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
-                return f"claim {claim.title}: no free devices of node {node} satisfy {_constraint(constraint)}"
+                return f"claim {claim.title}: no free devices satisfy {_constraint(constraint)}"
     free = [_unconstrained(claim) for claim in claims]
     if any(claim.spec.devices.constraints for claim in claims) and fits(wanted=free):
-        return f"{title}: no free devices of node {node} satisfy all its constraints together"
+        return f"{title}: no free devices satisfy all its constraints together"
     place = cluster.place(node)
-    pools = [pool for pool in cluster.pools.values() if pool.counters and next(pool.devices(place), None) is not None]
+    pools = [pool for pool in cluster.pools_for(place) if pool.counters and next(pool.devices(place), None) is not None]
     for pool in pools:
         for counter in pool.counters:
             if fits(_endless(cluster, pool.id, counter)):
@@ -164,15 +179,15 @@ def _together(cluster: Cluster, claims: Sequence[Claim], node: str, settings: Se
     for pool in pools:
         unbounded = _endless(unbounded, pool.id, None)
     if pools and fits(unbounded):
-        return f"{title}: the shared counters of node {node} do not suffice, more than one of them"
+        return f"{title}: the shared counters do not suffice, more than one of them"
     if pools and any(claim.spec.devices.constraints for claim in claims) and fits(unbounded, free):
-        return f"{title}: shared counters and constraints together leave no choice on node {node}"
+        return f"{title}: shared counters and constraints together leave no choice"
     wanted = sum(
         min(wish.count for _, wish in request.alternatives)
         for claim in claims
         for request in claim.spec.devices.requests
     )
-    return f"{title}: the requests together want {_devices(wanted)} of node {node}, but share too few free ones"
+    return f"{title}: the requests together want {_devices(wanted)}, but share too few free ones"
 
 
 def _without(claim: Claim, at: int) -> Claim:
@@ -230,8 +245,9 @@ def _constraint(constraint: Constraint) -> str:
     return f"{kind} {constraint.match_attribute or constraint.distinct_attribute}{over}"
 
 
-def _only(some: Sequence[Listed], every: Sequence[Listed], node: str) -> str:
-    return f"only {len(some)} of {len(every)} on node {node}" if some else f"none of {len(every)} on node {node}"
+def _only(some: int, every: int, words: str) -> str:
+    """`only 1 of 8 is free`, `none of 8 is free`."""
+    return f"{f'only {some}' if some else 'none'} of {every} {'is' if some < 2 else 'are'} {words}"
 
 
 def _devices(count: int) -> str:

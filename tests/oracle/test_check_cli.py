@@ -201,8 +201,8 @@ def test_what_fits_and_what_stands_in_the_way(tmp_path: Path, said: Said) -> Non
     assert code == 1
     assert "fits    claim ns/one on n1: r=gpu.example.com/n1/a1, r=gpu.example.com/n1/b0" in text
     assert "PENDING claim ns/two" in text
-    assert "n1: claim ns/two, request r: wants 1 device, but of 3 matching on the node only 0 are free: " in text
-    assert "gpu.example.com/n1/a0 is held by claim ns/held" in text
+    assert "claim ns/two, request r: wants 1 device, but none of 3 is free (gpu.example.com/n1/a0 is held by" in text
+    assert "is held by claim ns/held) [n1]" in text
     assert text.endswith("1 of 2 fit\n")
 
 
@@ -222,7 +222,7 @@ def test_one_more_node_does_not_help(tmp_path: Path, said: Said) -> None:
     answer = json.loads(text)
     assert answer["withOneMore"][0]["fits"] is False
     assert (
-        "n1-simulated: claim ns/one: no free devices of the node satisfy matchAttribute"
+        "claim ns/one: no free devices satisfy matchAttribute gpu.example.com/root over requests r [n1-simulated]"
         in (answer["withOneMore"][0]["reason"])
     )
 

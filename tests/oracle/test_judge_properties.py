@@ -21,7 +21,7 @@ def test_the_reference_and_the_judge_agree(scene: Scene, data: st.DataObject) ->
         event(f"reference {outcome}, judge {answer.verdict}")
         if answer.verdict == "no":
             claim = scene.case(name_of(obj)).claim
-            assert obstacle(scene.cluster(), [claim], where)
+            assert obstacle(scene.cluster(), [claim], where).sentence
         if outcome == "yes":
             assert answer.verdict != "no", answer
         else:
