@@ -28,7 +28,7 @@ def command(rule: str) -> int:
         click.echo(f"  {line}")
     click.echo("")
     window = " ".join(
-        part for part in (f"since {found.since}" if found.since else "", f"until {found.until}" if found.until else "")
+        f"{word} {version}" for word, version in (("since", found.since), ("until", found.until)) if version
     )
     rows = [
         ("source", found.source),
