@@ -398,7 +398,7 @@ def _write_outcome(outcome: Outcome, before: str = "") -> None:
     elif before:
         click.echo(f"{lead}{outcome.reason}")
     else:
-        click.echo(f"{lead}\n  {outcome.reason}")
+        click.echo(f"{lead.rstrip()}\n  {outcome.reason}")
 
 
 def _write_json(first: Sequence[Outcome], more: Sequence[Outcome], like: str | None) -> None:
