@@ -1,0 +1,137 @@
+"""Time that can be advanced wakes everybody who waits for it, and nobody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from dra_api.clock import AdvanceableClock, Clock, RealClock, micro_timestamp, parse_timestamp, timestamp
+
+PATIENCE = 10.0  # seconds of real time after which a test gives up; nothing below waits that long
+
+
+def in_thread(function: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+    answers: list[object] = []
+    thread = threading.Thread(target=lambda: answers.append(function()), daemon=True)
+    thread.start()
+    return thread, answers
+
+
+def waiting(clock: AdvanceableClock, count: int) -> None:
+    """Until so many threads are registered as waiting; reads the clock's own book, so that no test sleeps."""
+    never = threading.Event()
+    for _ in range(int(PATIENCE / 0.001)):
+        with clock._lock:
+            if clock._waiting.total() >= count:
+                return
+        never.wait(0.001)
+    raise AssertionError("nobody waits")
+
+
+@pytest.mark.parametrize("clock", [RealClock(), AdvanceableClock()])
+def test_both_clocks_are_clocks(clock: Clock) -> None:
+    assert isinstance(clock, Clock)
+    assert clock.now().tzinfo is UTC
+    event = threading.Event()
+    assert clock.wait(event, 0) is False
+    event.set()
+    assert clock.wait(event, 0) is True
+    assert clock.wait(event, None) is True
+    condition = threading.Condition()
+    with condition:
+        assert clock.condition_wait(condition, 0) is False
+
+
+def test_advancing_moves_both_times() -> None:
+    clock = AdvanceableClock()
+    before, wall = clock.monotonic(), clock.now()
+    clock.advance(3600)
+    assert clock.monotonic() - before >= 3600
+    assert clock.now() - wall >= timedelta(hours=1)
+
+
+def test_time_never_goes_back() -> None:
+    with pytest.raises(ValueError, match="cannot go back"):
+        AdvanceableClock().advance(-1)
+
+
+def test_every_waiter_whose_time_came_wakes_and_the_others_sleep_on() -> None:
+    clock = AdvanceableClock()
+    shared = threading.Event()
+    short = [in_thread(lambda: clock.wait(shared, 30)) for _ in range(5)]
+    own = threading.Event()
+    long = in_thread(lambda: clock.wait(own, 300))
+    waiting(clock, 6)
+    clock.advance(31)
+    for thread, answers in short:
+        thread.join(PATIENCE)
+        assert answers == [False]
+    assert long[0].is_alive()
+    own.set()
+    long[0].join(PATIENCE)
+    assert long[1] == [True]
+
+
+def test_an_event_that_is_set_wakes_before_the_time() -> None:
+    clock = AdvanceableClock()
+    event = threading.Event()
+    thread, answers = in_thread(lambda: clock.wait(event, 3600))
+    waiting(clock, 1)
+    event.set()
+    thread.join(PATIENCE)
+    assert answers == [True]
+
+
+def test_a_waiter_without_a_deadline_is_not_moved_by_time() -> None:
+    clock = AdvanceableClock()
+    event = threading.Event()
+    thread, answers = in_thread(lambda: clock.wait(event, None))
+    clock.advance(1e9)
+    assert not answers
+    event.set()
+    thread.join(PATIENCE)
+    assert answers == [True]
+
+
+def test_small_steps_add_up() -> None:
+    clock = AdvanceableClock()
+    thread, answers = in_thread(lambda: clock.wait(threading.Event(), 100))
+    waiting(clock, 1)
+    for _ in range(9):
+        clock.advance(10)
+    assert thread.is_alive()
+    clock.advance(11)
+    thread.join(PATIENCE)
+    assert answers == [False]
+
+
+def test_several_threads_on_one_condition_all_hear_of_it() -> None:
+    clock = AdvanceableClock()
+    condition = threading.Condition()
+
+    def wait() -> bool:
+        deadline = clock.monotonic() + 60
+        with condition:
+            while clock.monotonic() < deadline:
+                clock.condition_wait(condition, deadline - clock.monotonic())
+        return True
+
+    threads = [in_thread(wait) for _ in range(4)]
+    waiting(clock, 4)
+    clock.advance(61)
+    for thread, answers in threads:
+        thread.join(PATIENCE)
+        assert answers == [True]
+    assert not clock._waiting, "nobody is left in the book"
+
+
+def test_timestamps_as_kubernetes_writes_them() -> None:
+    moment = datetime(2026, 6, 1, 14, 0, 5, 120_000, tzinfo=timezone(timedelta(hours=2)))
+    assert timestamp(moment) == "2026-06-01T12:00:05Z"
+    assert micro_timestamp(moment) == "2026-06-01T12:00:05.120000Z"
+    assert parse_timestamp("2026-06-01T12:00:05.120000Z") == moment
+    with pytest.raises(ValueError, match="soon"):
+        parse_timestamp("soon")
