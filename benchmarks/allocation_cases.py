@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dra_api.objects import Obj
 
 DRIVER = "gpu.example.com"
-RELEASE = {
-    name: True
-    for name in (
+RELEASE = dict.fromkeys(
+    (
         "AdminAccess",
         "PrioritizedList",
         "PartitionableDevices",
         "DeviceTaints",
         "DeviceBindingAndStatus",
         "ConsumableCapacity",
-    )
-}
+    ),
+    True,
+)
 # MIG profiles of an H200: name, memory slices, compute slices, first memory slices (nvidia-smi mig -lgipp).
 PROFILES = (
     ("1g.18gb", 1, 1, range(7)),

@@ -262,14 +262,19 @@ class _Planner:
         fresh = _fresh_container(expr.accu_init)
         lazy = _lazy(accu_slot, init, fresh)
         self.scopes.append({expr.accu_var: (-accu_slot, lazy)})
-        if isinstance(expr.iter_range, ListExpr) and not expr.iter_range.elements:
-            # cel.bind and optMap: a loop that never runs, of which only the lazily set accumulator is used.
-            result = self.plan(expr.result)
-            self.scopes.pop()
-            return _bind(accu_slot, result)
         inner = {expr.iter_var: (first_slot, _read(first_slot))}
         if expr.iter_var2 is not None:
             inner[expr.iter_var2] = (second_slot, _read(second_slot))
+        if isinstance(expr.iter_range, ListExpr) and not expr.iter_range.elements:
+            # cel.bind and optMap: a loop that never runs, of which only the lazily set accumulator is used.
+            # The body is planned all the same, as a constant in it that cannot be converted is an error.
+            self.scopes.append(inner)
+            for unused in (expr.condition, expr.step):
+                self.plan(unused)
+            self.scopes.pop()
+            result = self.plan(expr.result)
+            self.scopes.pop()
+            return _bind(accu_slot, result)
         self.scopes.append(inner)
         condition = self.plan(expr.condition)
         step = self.append_step(expr, accu_slot) if fresh is not None else None
@@ -642,12 +647,32 @@ def _pair(frame: Frame, first: Run, second: Run) -> tuple[Any, Any]:
     return left, second(frame)
 
 
+def _metered_pair(frame: Frame, first: Run, second: Run, charge: Charge) -> tuple[Any, Any]:
+    """Both operands of a metered call. It is paid for even when one is an error, which counts as of size one."""
+    try:
+        left = first(frame)
+    except CelRuntimeError:
+        right = None
+        with suppress(CelRuntimeError):
+            right = second(frame)
+        frame[_COST] += charge((None, right), None)
+        raise
+    try:
+        return left, second(frame)
+    except CelRuntimeError:
+        frame[_COST] += charge((left, None), None)
+        raise
+
+
 def _metered(name: str, implementation: Callable[..., Any], args: list[_Plan], charge: Charge) -> _Plan:
     """A call whose cost depends on its arguments or result."""
     runs = tuple(arg.run for arg in args)
 
     def run(frame: Frame) -> Any:
-        values = _pair(frame, *runs) if len(runs) == 2 else tuple([each(frame) for each in runs])
+        if len(runs) == 2:
+            values: tuple[Any, ...] = _metered_pair(frame, *runs, charge)
+        else:
+            values = tuple([each(frame) for each in runs])
         try:
             result = implementation(*values)
         except CelRuntimeError as err:

@@ -1,8 +1,8 @@
 """`python -m peers.duel --cases N --seed S`: reference against upstream on generated cases.
 
-Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each made as small as it gets and
-written to the output folder. Ends with 1 when there is one, with 0 when there is none. The same seed gives the same
-cases. `--replay FILE…` asks both sides about written cases instead.
+Then as many CEL expressions. Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each
+made as small as it gets and written to the output folder. Ends with 1 when there is one, with 0 when there is none. The
+same seed gives the same cases. `--replay FILE…` asks both sides about written cases instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import orjson
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dra_api.objects import Obj
-from peers.duel import compare, known, reduce, scenario
+from peers.duel import compare, expressions, known, reduce, scenario
 from peers.duel.compare import Disagreement
 from peers.duel.generate import cases
 from peers.duel.known import Known
@@ -27,6 +27,17 @@ from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone
 
 _BATCH = 1000
 _PER_KIND = 10  # so many of one kind are made small; most are the same
+
+
+def generated(count: int) -> settings:
+    """Hypothesis as a source of cases alone: what is found is made small by `reduce`, and the run goes on."""
+    return settings(
+        max_examples=count,
+        database=None,
+        phases=[Phase.generate],
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 class Duel:
@@ -38,7 +49,9 @@ class Duel:
         self.out = out
         self.most = most
         self.cases = 0
+        self.expressions = 0
         self.outcomes: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
         self.explained: Counter[str] = Counter()
         self.unexplained: Counter[tuple[str, str, str]] = Counter()
         self.written: list[Path] = []
@@ -49,18 +62,43 @@ class Duel:
         for batch in range(0, count, _BATCH):
 
             @seed(f"{seed_}/{batch // _BATCH}")
-            @settings(
-                max_examples=min(_BATCH, count - batch),
-                database=None,
-                phases=[Phase.generate],
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            )
+            @generated(min(_BATCH, count - batch))
             @given(cases())
             def play(case: Obj) -> None:
                 self.play(case)
 
             play()
+
+    def run_expressions(self, count: int, seed_: str) -> None:
+        """Ask both sides about `count` CEL expressions."""
+        for batch in range(0, count, _BATCH):
+
+            @seed(f"{seed_}/cel/{batch // _BATCH}")
+            @generated(min(_BATCH, count - batch))
+            @given(expressions.questions())
+            def play(question: Obj) -> None:
+                self.play_expression(question)
+
+            play()
+
+    def play_expression(self, question: Obj) -> None:
+        """One expression."""
+        theirs, ours = expressions.theirs(self.upstream, question), expressions.ours(question)
+        self.expressions += 1
+        self.verdicts[ours.outcome] += 1
+        if theirs.compared == ours.compared:
+            return
+        reason = expressions.explain(question, theirs)
+        if reason:
+            self.explained[reason] += 1
+            return
+        kind = (f"CEL {theirs.outcome}", ours.outcome, "" if theirs.outcome != ours.outcome else "cost")
+        self.unexplained[kind] += 1
+        if self.unexplained[kind] <= _PER_KIND:
+            print(
+                f"disagreement: {orjson.dumps(question).decode()}\n  upstream: {theirs}\n  reference: {ours}",
+                flush=True,
+            )
 
     def play(self, case: Obj) -> None:
         """One case."""
@@ -105,6 +143,7 @@ class Duel:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m peers.duel", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=int, default=2000, help="how many (default 2000)")
+    parser.add_argument("--expressions", type=int, default=-1, help="how many CEL expressions (default: as many)")
     parser.add_argument("--seed", default="", help="any text; the same seed gives the same cases (default: fresh)")
     parser.add_argument("--out", type=Path, default=Path("dra-report/duel"), help="folder for disagreements")
     parser.add_argument("--most", type=int, default=20, help="write and shrink so many disagreements at most")
@@ -125,11 +164,15 @@ def main() -> int:
                 duel.play(orjson.loads(path.read_bytes()))
             if not options.replay:
                 duel.run(options.cases, seed_)
+                duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed_)
             took = time.perf_counter() - started
     except UpstreamGone as error:
         print(f"duel: {error}", file=sys.stderr)
         return 1 if PROGRAM.exists() or os.environ.get("CI", "").lower() == "true" else 0
     print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed_}")
+    print(
+        f"  {duel.expressions} CEL expressions: " + ", ".join(f"{name} {n}" for name, n in duel.verdicts.most_common())
+    )
     print("  reference, node by node: " + ", ".join(f"{name} {n}" for name, n in duel.outcomes.most_common()))
     for name, number in duel.explained.most_common():
         print(f"  explained by {name}: {number}")

@@ -250,7 +250,7 @@ def _break(draw: Draw, bodies: list[Obj]) -> None:
     elif how == "set-twice":
         shared = [body for body in bodies if body.get("sharedCounters")]
         if shared:
-            bodies.append({key: value for key, value in shared[0].items()})
+            bodies.append(dict(shared[0]))
 
 
 def _regenerate(draw: Draw, slices: list[Obj]) -> None:

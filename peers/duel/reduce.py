@@ -17,9 +17,9 @@ Test: TypeAlias = Callable[[Obj], bool]
 
 # Required by the API server, or filled in by it.
 _KEEP = frozenset(
-    """metadata name namespace driver pool spec features nodes slices classes claims taken requests devices allocationMode
-    count deviceClassName operator generation resourceSliceCount cel expression exactly value min default counters
-    counterSet""".split()  # noqa: SIM905
+    """metadata name namespace driver pool spec features nodes slices classes claims taken requests devices
+    allocationMode count deviceClassName operator generation resourceSliceCount cel expression exactly value
+    min default counters counterSet""".split()  # noqa: SIM905
 )
 
 
@@ -73,9 +73,9 @@ def _without(case: Obj, path: Path) -> Obj:
         pool = gone["spec"]["pool"]
         for piece in changed["slices"]:
             other = piece["spec"]["pool"]
-            if piece["spec"]["driver"] == gone["spec"]["driver"] and other["name"] == pool["name"]:
-                if other.get("generation") == pool.get("generation"):
-                    other["resourceSliceCount"] = max(1, other["resourceSliceCount"] - 1)
+            same_pool = piece["spec"]["driver"] == gone["spec"]["driver"] and other["name"] == pool["name"]
+            if same_pool and other.get("generation") == pool.get("generation"):
+                other["resourceSliceCount"] = max(1, other["resourceSliceCount"] - 1)
     return changed
 
 

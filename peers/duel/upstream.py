@@ -34,7 +34,8 @@ class Upstream:
     def ask(self, question: Obj) -> Obj:
         """The answer to one case or expression (see peers/allocator). Raises UpstreamGone."""
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
+        if stdin is None or stdout is None:
+            raise UpstreamGone("dra-allocator was started without pipes")
         try:
             stdin.write(orjson.dumps(question) + b"\n")
             stdin.flush()
