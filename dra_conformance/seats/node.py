@@ -61,7 +61,7 @@ class NodeSeat:
         if self._gpus is None:
             import fake_nvml
 
-            self._gpus = fake_nvml.Node.create(fake_nvml.Inventory.load(self.inventory), self.root / "nvml")
+            self._gpus = fake_nvml.Node.create(self.world.run.inventory(self.inventory), self.root / "nvml")
             self.world.log.emit("nvml", node=self.alias, action="create", inventory=self.inventory)
         return self._gpus
 

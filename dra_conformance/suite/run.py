@@ -42,6 +42,8 @@ from dra_api.objects import (
 from dra_api.transport import Transport
 from dra_conformance import assets, documents
 from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.control_plane.embedded.faults import FaultPoints
+from dra_conformance.control_plane.faulty import FaultyTransport
 from dra_conformance.errors import TargetUnreachable, UsageError
 from dra_conformance.events.log import EventLog
 from dra_conformance.events.logrecords import LogRecords
@@ -85,12 +87,15 @@ class Run:
         self._started = False
         self._failed_start: TargetUnreachable | None = None
         self._transport: Transport | None = None
+        self._part_transport: Transport | None = None
+        self._faults = FaultPoints()
         self._observer: Observer | None = None
         self._client: KubeClient | None = None
         self._seats: Seats | None = None
         self._work: Path | None = None
         self._log_handler: LogRecords | None = None
         self._number = 0
+        self._inventories: dict[str, Any] = {}
 
     # -- what scenarios ask for ------------------------------------------------------------------------------------
 
@@ -142,7 +147,25 @@ class Run:
 
     def part_transport(self) -> Transport:
         """A transport for a reference part in process, recorded like the harness's own."""
-        return _there(self._transport)
+        return _there(self._part_transport)
+
+    @property
+    def fault_points(self) -> FaultPoints:
+        """Where scenarios hook into the requests of the seats: in the embedded server, else before they are sent."""
+        from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
+
+        if isinstance(self.control_plane, RehearsalControlPlane):
+            return self.control_plane.embedded.server.faults
+        return self._faults
+
+    def inventory(self, name: str) -> Any:
+        """A fake NVML inventory, read once a run."""
+        import fake_nvml
+
+        found = self._inventories.get(name)
+        if found is None:
+            found = self._inventories[name] = fake_nvml.Inventory.load(name)
+        return found
 
     def world(self, scenario: Scenario) -> World:
         """A fresh world for one scenario."""
@@ -199,7 +222,10 @@ class Run:
             if control_plane.own:
                 control_plane.start()
             transport = RecordingTransport(control_plane.transport(), self.log)
-            self._transport = transport
+            self._transport = self._part_transport = transport
+            if self.fault_points is self._faults:
+                faulty = FaultyTransport(control_plane.transport(), self._faults, self.log.clock)
+                self._part_transport = RecordingTransport(faulty, self.log)
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
                 self._install_crds()
@@ -232,8 +258,9 @@ class Run:
             for part in (self.control_plane, self._observer, self._seats):
                 if part is not None:
                     ending.callback(part.stop)
-            if self._transport is not None:
-                ending.callback(self._transport.close)
+            for transport in (self._transport, self._part_transport):
+                if transport is not None:
+                    ending.callback(transport.close)
 
     def leftovers(self) -> list[str]:
         """Objects of this run that are still there. Only asked of clusters that stay behind."""
