@@ -9,11 +9,11 @@ import threading
 from collections.abc import Callable
 
 from dra_api.objects import RESOURCE_CLAIMS
-from dra_conformance.control_plane.embedded.faults import Fault
+from dra_conformance.control_plane.embedded.faults import Fault, FaultPoints
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.status import StatusError
-from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.seats.spec import CHOICES
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
@@ -65,21 +65,27 @@ class Refusals:
         return Fault(error=StatusError(self._code, reason, f"the scenario refuses {info.verb} of {info.path}"))
 
 
+def _points(world: World) -> FaultPoints:
+    """Where hooks go. Raises Untestable when a seat's requests pass neither through us nor through our server."""
+    if world.run.options.control_plane != "embedded":
+        for seat in world.scenario.tags.seats:
+            spec = world.run.seats.spec(seat) if seat in CHOICES and seat != "control-plane" else None
+            if spec is not None and not spec.in_process and spec.kind != "none":
+                raise Untestable(f"the requests of the {seat} ({spec.kind}) do not pass through the harness")
+    return world.run.fault_points
+
+
 def refuse(world: World, *, code: int, count: int, what: str, kind: str) -> None:
     """Arrange refusals for the rest of the scenario. Raises Untestable on a control plane that is not ours."""
-    control_plane = world.run.control_plane
-    if not isinstance(control_plane, RehearsalControlPlane):
-        raise Untestable("the control plane is not ours to break")
+    points = _points(world)
     hook = Refusals(code=code, count=count, what=what, kind=kind, namespace=world.namespace)
-    world.cleanup.callback(control_plane.embedded.server.faults.add(hook))
+    world.cleanup.callback(points.add(hook))
     world.memory["refusals"] = hook
 
 
 def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -> None:
     """Call `act` just before the next status update of a claim by a seat is served; once."""
-    control_plane = world.run.control_plane
-    if not isinstance(control_plane, RehearsalControlPlane):
-        raise Untestable("the control plane is not ours to interfere with")
+    points = _points(world)
     once = threading.Lock()
 
     def hook(info: RequestInfo, request: Request) -> Fault | None:
@@ -89,7 +95,7 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -
             act()
         return None
 
-    world.cleanup.callback(control_plane.embedded.server.faults.add(hook))
+    world.cleanup.callback(points.add(hook))
 
 
 @given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
