@@ -141,9 +141,25 @@ class Search:
         Raises FailedDevice, ConstraintBreach, SearchLimit.
         """
         blocked = self._take_all_requests()
-        if blocked is not None:
-            Search(self._problem, self._tasks[:blocked], barrier=True).run()
-            return None
+        found = self._place_others() if blocked is None else None
+        if found is None:
+            self._meet_failures(blocked)
+        return found
+
+    def _meet_failures(self, blocked: int | None) -> None:
+        """Nothing was found: was there a selector to fail on in front of an `All` request? Raises FailedDevice.
+
+        `All` requests are served first here, but they must not hide devices that an earlier request would have met.
+        """
+        failed = False
+        for number, task in enumerate(self._tasks):
+            if number == blocked or (failed and task.everything):
+                Search(self._problem, self._tasks[:number], barrier=True).run()
+                return
+            failed = failed or bool(task.failed)
+
+    def _place_others(self) -> list[list[int]] | None:
+        """Choose devices for the requests that leave a choice, level by level."""
         places = [(number, nth) for number in self._exact for nth in range(self._tasks[number].count)]
         if not places:
             return None if self._barrier else self._picked
