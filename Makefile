@@ -8,7 +8,7 @@ DEV_READY := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint unit suite mutants bench peers peers-check clean help
+.PHONY: run test lint unit suite mutants bench peers peers-check duel clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -46,6 +46,11 @@ peers: $(DEV_READY)       ## build the third-party programs that we test against
 
 peers-check: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
 	@$(BIN)/python -m peers check
+
+CASES ?= 2000
+SEED ?=
+duel: $(DEV_READY)       ## reference against upstream's allocator and CEL: make duel CASES=20000 SEED=1 (needs `make peers`)
+	@$(BIN)/python -m peers.duel --cases $(CASES) --seed "$(SEED)"
 
 clean:       ## remove everything that was made here
 	rm -rf $(VENV) dra-report peers/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

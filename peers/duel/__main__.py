@@ -88,7 +88,7 @@ class Duel:
         self.verdicts[ours.outcome] += 1
         if theirs.compared == ours.compared:
             return
-        reason = expressions.explain(question, theirs)
+        reason = expressions.explain(question, theirs, ours)
         if reason:
             self.explained[reason] += 1
             return

@@ -6,6 +6,7 @@ both sides come to a verdict; messages are not compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -19,6 +20,7 @@ from peers.duel.upstream import Upstream
 
 Maker: TypeAlias = Callable[[Draw, int], str]
 _UNLIMITED = 2**64 - 1
+_SLIP = 10  # cost units
 _HOME = f'device.attributes["{GPU}"]'
 _SIZE = f'device.capacity["{GPU}"]'
 
@@ -279,14 +281,31 @@ def theirs(upstream: Upstream, question: Obj) -> Verdict:
     return Verdict(reply["outcome"], reply.get("message", ""), 0 if failed else reply["maxCost"], reply["cost"])
 
 
-def explain(question: Obj, upstream: Verdict) -> str:
+def explain(question: Obj, upstream: Verdict, reference: Verdict) -> str:
     """The name of a known difference, or nothing.
 
-    cel-go binds the element type of an empty list literal to the first overload that fits (bool) and keeps it in what
-    is made of the list, so a longer chain of macros over `[]` may not compile. Such selectors select nothing anyway.
+    `cel-empty-list-type`: cel-go binds the element type of an empty list literal to the first overload that fits (bool)
+    and keeps it in what is made of the list, so a longer chain of macros over `[]` may not compile.
+    `cel-cost-of-absorbed-error`: a call whose operand is an error that `||`, `&&` or a loop later absorbs is counted by
+    cel-go or not, depending on how its tracker's stack stands; verdict and estimate are equal.
     """
-    narrowed = "no matching overload" in upstream.message and "(bool, " in upstream.message
-    return "cel-empty-list-type" if "[]" in question["expression"] and narrowed else ""
+    if "[]" in question["expression"] and "no matching overload" in upstream.message and "(bool, " in upstream.message:
+        return "cel-empty-list-type"
+    same = (upstream.outcome, upstream.estimate) == (reference.outcome, reference.estimate)
+    if same and abs(upstream.cost - reference.cost) <= _SLIP and _may_fail(question):
+        return "cel-cost-of-absorbed-error"
+    return ""
+
+
+def _may_fail(question: Obj) -> bool:
+    """Whether an operand may be an error: the expression selects something that the device lacks, or computes."""
+    device = question["device"]
+    there = {*device["attributes"], *(device.get("capacity") or {})}
+    selected = re.findall(r"(?:]|\ba)\.(\w+)", question["expression"])
+    return (
+        any(name not in there for name in selected)
+        or re.search(r" [/%] |int\(|\.l\b", question["expression"]) is not None
+    )
 
 
 def ours(question: Obj) -> Verdict:
