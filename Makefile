@@ -66,6 +66,7 @@ $(RUN_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/
 	@$(PIP) install -c constraints.txt -e .
 	@touch $@
 
-$(DEV_READY): $(RUN_READY)
+$(DEV_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*)
+	@echo "== setting up $(VENV) with the tools of make test"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
-	@touch $@
+	@touch $(RUN_READY) $@
