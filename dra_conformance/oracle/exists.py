@@ -78,11 +78,29 @@ def could_all_be_allocated(
                 return answer
             doubt = doubt or reason
             continue
+        if _mixes_admin_access(claims):
+            again = _Attempt(cluster, place, claims, chosen, budget - states, lenient=True)
+            if again.run():
+                doubt = doubt or _SAME_ATTEMPT
+            states += again.states
         if attempt.unsure or states >= budget:
             doubt = doubt or attempt.unsure or f"no way was found within {budget} states"
     if doubt:
         return Answer("unknown", doubt, states=states)
     return Answer("no", "every way to pick devices breaks a rule", states=states)
+
+
+_SAME_ATTEMPT = "a device would have to serve two claims of one pod, one of them with admin access, in one attempt"
+
+
+def _mixes_admin_access(claims: Sequence[Claim]) -> bool:
+    """Whether claims ask with and without admin access together.
+
+    DRA-234 lets a device serve both, but says nothing of one attempt: upstream counts a device that the attempt has
+    picked with admin access as in use.
+    """
+    access = {wish.admin_access for claim in claims for wish in claim.wishes.values()}
+    return len(claims) > 1 and len(access) > 1
 
 
 def candidate_places(cluster: Cluster) -> list[Place]:
@@ -119,6 +137,7 @@ class _Attempt:
     claims: Sequence[Claim]
     settings: Settings
     budget: int
+    lenient: bool = False  # a device picked with admin access in this very attempt may be picked without it too
     states: int = 0
     unsure: str = ""
     doubts: list[str] = field(default_factory=list)
@@ -324,7 +343,7 @@ class _Attempt:
         if at in self.room:
             if any(request == position for _, request, _ in before):
                 return False
-        elif any(not (admin or was_admin) or claim == task.claim for claim, _, was_admin in before):
+        elif any(claim == task.claim or self._excludes(was_admin, admin) for claim, _, was_admin in before):
             return False
         if not all(self._may_join(number, at) for number in task.constraints):
             return False
@@ -343,6 +362,10 @@ class _Attempt:
                 self.values[number].append(found)
         self.taken.setdefault(at, []).append((task.claim, position, admin))
         return True
+
+    def _excludes(self, was_admin: bool, admin: bool) -> bool:
+        """Whether a pick keeps a later one of another claim from the device."""
+        return not admin and (not was_admin or not self.lenient)
 
     def _give_back(self, task: _Task, at: int) -> None:
         admin = task.wish.admin_access

@@ -5,7 +5,8 @@ The reading is one pass over the API server; nothing is kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from dra_api.client import KubeClient
 from dra_api.objects import (
@@ -25,8 +26,39 @@ from dra_conformance.oracle.judge import judge
 from dra_conformance.oracle.schema import Fact, Malformed, decode
 from dra_conformance.oracle.verdict import Case, Judgement, Settings
 
-if TYPE_CHECKING:
-    from dra_conformance.suite.world import World
+
+class Release(Protocol):
+    """A Kubernetes minor release."""
+
+    @property
+    def minor(self) -> int: ...  # noqa: D102
+
+
+class Target(Protocol):
+    """What is known of the system under test."""
+
+    @property
+    def kubernetes_version(self) -> Release: ...  # noqa: D102
+    @property
+    def feature_gates(self) -> Mapping[str, bool]: ...  # noqa: D102
+
+
+class Run(Protocol):
+    """A run of the suite."""
+
+    def target(self) -> Target: ...  # noqa: D102
+
+
+class World(Protocol):
+    """As much of a scenario's world as the judge needs; it cannot know more, for seats lead to the accused."""
+
+    @property
+    def namespace(self) -> str: ...  # noqa: D102
+    @property
+    def client(self) -> KubeClient: ...  # noqa: D102
+    @property
+    def run(self) -> Run: ...  # noqa: D102
+
 
 _READ = (RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_CLAIMS, DEVICE_TAINT_RULES, NODES, PODS)
 

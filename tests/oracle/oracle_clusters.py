@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,8 +257,8 @@ class Scene:
         chosen = next(obj for obj in self.claims if name_of(obj) == name)
         return Case(self.cluster(), read_claim(chosen), Settings(**settings))
 
-    def allocate(self, number: int, where: str) -> str:
-        """Let the reference allocate one claim on one node, and keep the result: yes, no or error."""
+    def allocate(self, numbers: int | Sequence[int], where: str) -> str:
+        """Let the reference allocate claims together on one node, and keep the results: yes, no or error."""
         features = Features()
         decoded = [allocator.decode_slice(obj) for obj in self.slices]
         laid = [taint_rules.TaintRule.decode(obj) for obj in self.rules]
@@ -266,16 +267,17 @@ class Scene:
             by_pool.setdefault(one.pool, []).append(taint_rules.apply(one, laid))
         classes = {name_of(obj): DeviceClass.decode(obj) for obj in self.classes}
         inventory = NodeInventory.build(NodeFacts(where, NODES[where]), list(by_pool.values()), features)
-        obj = self.claims[number]
+        objects = [self.claims[number] for number in ([numbers] if isinstance(numbers, int) else numbers)]
         try:
-            outcome = Allocator([allocator.decode_claim(obj)], classes, features=features).on(inventory, self.taken)
+            wanted = [allocator.decode_claim(obj) for obj in objects]
+            outcome = Allocator(wanted, classes, features=features).on(inventory, self.taken)
         except AllocationError:
             return "error"
         if outcome.allocations is None:
             return "no"
-        result = outcome.allocations[0].result
-        self.taken.add(result["devices"]["results"])
-        obj["status"] = {"allocation": result}
+        for obj, allocation in zip(objects, outcome.allocations, strict=True):
+            self.taken.add(allocation.result["devices"]["results"])
+            obj["status"] = {"allocation": allocation.result}
         return "yes"
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle_clusters import Scene, scenes
 
 from dra_api.objects import name_of
-from dra_conformance.oracle import could_be_allocated, judge
+from dra_conformance.oracle import could_all_be_allocated, could_be_allocated, judge
 from dra_conformance.oracle.obstacles import obstacle
 
 
@@ -30,3 +30,31 @@ def test_the_reference_and_the_judge_agree(scene: Scene, data: st.DataObject) ->
         judgement = judge(scene.case(name_of(obj)))
         assert not judgement.violations
         assert not judgement.remarks
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(scenes())
+def test_they_agree_on_several_claims_of_one_pod(scene: Scene) -> None:
+    claims = [scene.case(name_of(obj)).claim for obj in scene.claims]
+    answer = could_all_be_allocated(scene.cluster(), claims, node="n1", budget=20_000)
+    outcome = scene.allocate(range(len(claims)), "n1")
+    event(f"reference {outcome}, judge {answer.verdict}")
+    assert (outcome, answer.verdict) not in {("yes", "no"), ("no", "yes"), ("error", "yes")}
+    if outcome == "yes":
+        assert not [found for claim in scene.claims for found in judge(scene.case(name_of(claim))).violations]
+    if answer.verdict == "no":
+        assert obstacle(scene.cluster(), claims, "n1").sentence
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(scenes())
+def test_a_witness_is_no_invention(scene: Scene) -> None:
+    """What the search says would do has devices of the node for every request, none of them twice in a request."""
+    for obj in scene.claims:
+        answer = could_be_allocated(scene.case(name_of(obj)), budget=20_000)
+        if answer.verdict != "yes":
+            continue
+        picks = [(pick.request, pick.device) for pick in answer.witness]
+        assert len(set(picks)) == len(picks)
+        served = {request.partition("/")[0] for request, _ in picks}
+        assert served == {request["name"] for request in obj["spec"]["devices"]["requests"]}
