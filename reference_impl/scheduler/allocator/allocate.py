@@ -12,6 +12,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from reference_impl.scheduler.allocator import capacity, explain, results, selectors
 from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
@@ -246,6 +247,8 @@ class Allocator:
                 return None
         if out_of_reach(problem, tasks):
             return None
+        if alike(problem, tasks):
+            return first_free(problem, tasks)
         return Search(problem, tasks).run()
 
     # -- results ---------------------------------------------------------------------------------------------------
@@ -310,6 +313,24 @@ def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
         mask = task.mask if task.request.admin_access else task.mask & free
         short = short or mask.bit_count() < task.count
     return short
+
+
+def alike(problem: Problem, tasks: Sequence[Task]) -> bool:
+    """Whether all requests choose from the same devices with nothing else to mind: then there is nothing to search."""
+    if not tasks or tasks[0].mask & problem.inventory.entangled:
+        return False
+    mask = tasks[0].mask
+    return not any(
+        task.mask != mask or task.constraints or task.failed or task.everything or task.request.admin_access
+        for task in tasks
+    )
+
+
+def first_free(problem: Problem, tasks: Sequence[Task]) -> list[list[int]] | None:
+    """The first free devices for requests that are alike, as a search would find them."""
+    free = bits(tasks[0].mask & ~problem.busy)
+    picked = [list(islice(free, task.count)) for task in tasks]
+    return picked if all(len(picks) == task.count for picks, task in zip(picked, tasks, strict=True)) else None
 
 
 def satisfied_by_nothing_less(task: Task) -> bool:

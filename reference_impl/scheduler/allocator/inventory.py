@@ -52,6 +52,8 @@ class NodeInventory:
         self.tainted = 0
         # Devices that count as devices, but cannot be had: partitions while the feature is off (DRA-199).
         self.barred = 0
+        # Devices of which taking one can bear on another.
+        self.entangled = 0
         for number, pool in enumerate(self.pools):
             for device in pool.devices:
                 bit = 1 << len(self.devices)
@@ -60,6 +62,8 @@ class NodeInventory:
                     self.shareable |= bit
                 if device.counters and not features.partitionable_devices:
                     self.barred |= bit
+                if device.counters or self.shareable & bit:
+                    self.entangled |= bit
                 if device.taints:
                     self.tainted |= bit
                 self.devices.append(device)

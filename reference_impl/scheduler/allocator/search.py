@@ -129,9 +129,11 @@ class Search:
         self._class_of: dict[int, object] = {}
         self._dead: set[object] = set()
         # Devices that `All` requests behind a task take: they are given, but not yet met when the task's turn comes.
-        self._taken_later = [
-            union_of(other.mask for other in tasks[number + 1 :] if other.everything) for number in range(len(tasks))
-        ]
+        self._taken_later = [0] * len(tasks)
+        if len(self._exact) < len(tasks):
+            for number in self._exact:
+                later = tasks[number + 1 :]
+                self._taken_later[number] = union_of(other.mask for other in later if other.everything)
 
     # -- the way through -------------------------------------------------------------------------------------------
 
@@ -358,13 +360,17 @@ class Search:
     def _hopeless(self, number: int, nth: int, after: int) -> bool:
         """Whether counting alone shows that the remaining picks cannot all be made."""
         remaining: list[tuple[int, Need]] = []
+        unused: dict[tuple[int, bool], int] = {}
         for other in self._exact:
             if other < number:
                 continue
             task = self._tasks[other]
             if other > number and task.failed:
                 break  # whether the search gets as far as there decides between "no" and an error
-            mask = self._open(task)
+            kind = (task.claim, task.request.admin_access)
+            if kind not in unused:
+                unused[kind] = self._unused(task)
+            mask = task.mask & unused[kind]
             if other == number:
                 mask = mask >> (after + 1) << (after + 1)
             remaining.append((other, Need(task.count - (nth if other == number else 0), mask)))
