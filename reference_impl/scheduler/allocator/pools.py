@@ -48,13 +48,8 @@ def newest_generation(slices: Sequence[Slice]) -> int:
 
 
 def is_complete(slices: Sequence[Slice]) -> bool:
-    """Whether all slices of one generation are there: as many as they say, at most where they differ (DRA-146)."""
-    return len(slices) == announced(slices)
-
-
-def announced(slices: Sequence[Slice]) -> int:
-    """How many slices a generation has by its own account."""
-    return max(piece.slice_count for piece in slices)
+    """Whether all slices of one generation are there: as many as they say, or one of them where they differ (DRA-146)."""
+    return len(slices) in {piece.slice_count for piece in slices}
 
 
 def offered_to(piece: Slice, node: NodeFacts) -> bool:
@@ -132,7 +127,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         return None
     identity = slices[0].pool
     if not is_complete(current):
-        reason = f"{len(current)} of {announced(current)} slices of generation {generation} are published"
+        wanted = max(piece.slice_count for piece in current)
+        reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
         return NodePool(identity, "incomplete", reason, ())
     devices = tuple(device for piece in offered for device in piece.devices if device_offered_to(device, node))
     if reason := problem_in(current, [device for piece in offered for device in piece.devices], features):
