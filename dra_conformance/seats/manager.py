@@ -107,9 +107,12 @@ class Seats:
         if held is not None:
             if held.running:
                 return
-            raise TargetUnreachable(
-                f"the {seat} ended with exit code {held.exit_code}", hint=f"It said last: {held.last_lines()}"
-            )
+            if not spec.is_kubernetes:
+                raise TargetUnreachable(
+                    f"the {seat} ended with exit code {held.exit_code}", hint=f"It said last: {held.last_lines()}"
+                )
+            # What brought it down has been judged by the scenario before; in a cluster somebody would restart it too.
+            self._run.log.emit("seat", seat=seat, holds=spec.kind, action="restart", exitCode=held.exit_code)
         kubeconfig = self._run.kubeconfig
         if spec.is_kubernetes:
             command = self._run.seat_command(spec.kind, seat)

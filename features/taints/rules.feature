@@ -53,6 +53,16 @@ Feature: Administrators taint devices with rules
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
+  @DRA-226c @seat:claim-controller @seat:scheduler @seat:binder @disruptive
+  Scenario: The scheduler lives on when a slice changes beside a rule
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
+    And device "dev-1" of "n1" is tainted "seen=once:None"
+    And a pod "train" using claim "work" is created
+    Then pod "train" is bound to "n1"
+
   @DRA-227 @needs:virtual-clock @seat:control-plane
   Scenario: A rule whose effect changes counts anew
     When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
