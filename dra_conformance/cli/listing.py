@@ -13,12 +13,12 @@ from dra_conformance.suite.tags import PROFILES
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["rules", "scenarios", "profiles", "steps"]), default="rules")
+@click.argument("what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "gaps"]), default="rules")
 @click.option("--profile", default=None, help="Only what belongs to this profile.")
 @click.option("--seat", default=None, help="Only rules that bind this seat.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
-    """Show rules (the default), scenarios, profiles or steps.
+    """Show rules (the default), scenarios, profiles, steps, or gaps: known rules that nothing judges yet.
 
     \b
     Examples:
@@ -29,7 +29,7 @@ def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
         raise click.UsageError(f"There is no profile {profile!r}. Profiles: {', '.join(PROFILES)}.")
     if seat is not None and seat not in SEATS:
         raise click.UsageError(f"There is no seat {seat!r}. Seats: {', '.join(SEATS)}.")
-    rows = {"rules": _rules, "scenarios": _scenarios, "profiles": _profiles, "steps": _steps}[what](profile, seat)
+    rows = _LISTINGS[what](profile, seat)
     if form == "json":
         import orjson
 
@@ -51,6 +51,8 @@ def _text(what: str, row: dict[str, object]) -> str:
             return f"{row['id']}\n    {row['name']}  [{named}]"
         case "profiles":
             return f"{row['id']:<16} {row['rules']:>3} rules {row['scenarios']:>3} scenarios  {row['purpose']}"
+        case "gaps":
+            return f"{row['id']:<9} {row['text']}\n          not covered: {row['reason']}"
         case _:
             return f"{str(row['kind']).capitalize():<6} {row['sentence']}\n         {row['purpose']}"
 
@@ -113,3 +115,12 @@ def _steps(profile: str | None, seat: str | None) -> list[dict[str, object]]:
         {"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module}
         for d in vocabulary.catalogue()
     ]
+
+
+def _gaps(profile: str | None, seat: str | None) -> list[dict[str, object]]:
+    from dra_conformance.rules import gaps
+
+    return [{"id": gap.id, "text": gap.text, "reason": gap.reason} for gap in gaps.load()]
+
+
+_LISTINGS = {"rules": _rules, "scenarios": _scenarios, "profiles": _profiles, "steps": _steps, "gaps": _gaps}
