@@ -303,12 +303,12 @@ def exceeds_limit(devices: int) -> bool:
 def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
     """Whether some request has fewer free devices than it wants: the common case, and the cheapest to see.
 
-    Says nothing where a selector failed, as it then matters how far the search gets.
+    Says nothing where a selector failed or an `All` request is constrained, as it then matters how far the search gets.
     """
     free = ~problem.busy
     short = False
     for task in tasks:
-        if task.failed:
+        if task.failed or (task.everything and task.constraints):
             return False
         mask = task.mask if task.request.admin_access else task.mask & free
         short = short or mask.bit_count() < task.count

@@ -48,7 +48,7 @@ def newest_generation(slices: Sequence[Slice]) -> int:
 
 
 def is_complete(slices: Sequence[Slice]) -> bool:
-    """Whether all slices of one generation are there: as many as they say, or one of them where they differ (DRA-146)."""
+    """Whether all slices of one generation are there: as many as they, or one of them, say (DRA-146)."""
     return len(slices) in {piece.slice_count for piece in slices}
 
 
