@@ -1,0 +1,181 @@
+"""A local copy that stays true: resumes, lists again after 410, backs off, and never goes back behind its own writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from scripted import Feed, Scripted, pod, pods, refusal
+
+from dra_api.client import KubeClient
+from dra_api.clock import AdvanceableClock
+from dra_api.informer import Change, Informer
+from dra_api.objects import PODS
+from dra_api.transport import Response, Stream, TransportError
+
+GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+
+
+@contextmanager
+def informer(
+    lists: Sequence[Response | Exception], feeds: Sequence[Stream | Response | Exception]
+) -> Iterator[tuple[Informer, Scripted, list[Change], AdvanceableClock]]:
+    transport = Scripted(lists, feeds)
+    clock = AdvanceableClock()
+    made = Informer(KubeClient(transport), PODS, clock=clock, namespace="ns")
+    changes: list[Change] = []
+    made.on_change(changes.append)
+    made.start()
+    try:
+        yield made, transport, changes, clock
+    finally:
+        made.stop()
+
+
+def told(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    return [(change.type, change.object["metadata"]["name"]) for change in changes]
+
+
+def versions(transport: Scripted) -> list[str]:
+    return [query["resourceVersion"] for method, _, query in transport.asked if method == "WATCH"]
+
+
+def lists_made(transport: Scripted) -> int:
+    return sum(method == "GET" for method, _, _ in transport.asked)
+
+
+def test_a_list_and_then_what_changes() -> None:
+    feed = Feed().say("ADDED", pod("b", 11)).say("MODIFIED", pod("a", 12, x=1)).say("DELETED", pod("b", 13))
+    with informer([pods(10, pod("a", 5))], [feed]) as (made, transport, changes, _):
+        assert made.wait_synced(10)
+        assert made.wait_for(lambda: made.resource_version == "13", 10)
+        assert told(changes) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+        assert changes[2].old == pod("a", 5) | {"apiVersion": "v1", "kind": "Pod"}
+        assert [obj["metadata"]["name"] for obj in made.list()] == ["a"]
+        assert made.get("a", "ns") == pod("a", 12, x=1)
+        assert made.list("other") == []
+        assert versions(transport) == ["10"]
+
+
+def test_a_watch_that_ends_is_resumed_where_it_stopped() -> None:
+    feeds = [Feed().say("ADDED", pod("a", 11)).end(), Feed().say("BOOKMARK", pod("", 40)).end(), Feed()]
+    with informer([pods(10)], feeds) as (_, transport, changes, _clock):
+        transport.wait(lambda asked: sum(m == "WATCH" for m, _, _ in asked) == 3)
+        assert versions(transport) == ["10", "11", "40"]
+        assert lists_made(transport) == 1
+        assert told(changes) == [("ADDED", "a")]
+
+
+def test_410_lists_again_at_once_and_tells_the_difference() -> None:
+    feeds = [Feed().say("ERROR", GONE), Feed()]
+    lists = [pods(10, pod("a", 5), pod("b", 6), pod("c", 7)), pods(50, pod("a", 5), pod("b", 44), pod("d", 45))]
+    with informer(lists, feeds) as (made, transport, changes, _clock):
+        transport.wait(lambda asked: versions(transport) == ["10", "50"])
+        assert told(changes)[3:] == [("DELETED", "c"), ("MODIFIED", "b"), ("ADDED", "d")]
+        assert made.get("c", "ns") is None
+
+
+def test_410_as_an_answer_does_the_same() -> None:
+    with informer([pods(10), pods(20)], [refusal(410, "Expired"), Feed()]) as (_, transport, _changes, _clock):
+        transport.wait(lambda asked: versions(transport) == ["10", "20"])
+
+
+def test_failures_back_off_on_the_clock_and_then_heal() -> None:
+    broken = TransportError("connection refused")
+    with informer([broken, broken, refusal(500, "InternalError"), pods(10)], [Feed()]) as (made, transport, _, clock):
+        for attempt in range(1, 4):
+            transport.wait(lambda asked, attempt=attempt: len(asked) >= attempt)  # type: ignore[misc]
+            assert not made.synced
+            clock.advance(10)
+        assert made.wait_synced(10)
+
+
+def test_a_watch_that_ends_at_once_and_empty_is_no_hot_loop() -> None:
+    empty = [Feed().end() for _ in range(50)]
+    with informer([pods(10)], [*empty, Feed()]) as (made, transport, _, _clock):
+        assert made.wait_synced(10)
+        threading.Event().wait(0.3)
+        assert len(versions(transport)) <= 6
+
+
+def test_a_line_that_breaks_is_taken_up_again() -> None:
+    feeds = [Feed().say("ADDED", pod("a", 11)).break_off(), Feed()]
+    with informer([pods(10)], feeds) as (_, transport, _changes, clock):
+        transport.wait(lambda asked: len(versions(transport)) >= 1)
+        clock.advance(10)
+        transport.wait(lambda asked: versions(transport) == ["10", "11"])
+        assert lists_made(transport) == 1
+
+
+def test_own_writes_are_seen_before_the_watch_brings_them_and_never_undone() -> None:
+    feed = Feed()
+    with informer([pods(10, pod("a", 5))], [feed]) as (made, _, changes, _clock):
+        assert made.wait_synced(10)
+        made.assume(pod("a", 20, mine=True))
+        assert made.get("a", "ns") == pod("a", 20, mine=True)
+        feed.say("MODIFIED", pod("a", 15, mine=False)).say("MODIFIED", pod("a", 20, mine=True))
+        feed.say("ADDED", pod("z", 21))
+        assert made.wait_for(lambda: made.get("z", "ns") is not None, 10)
+        assert made.get("a", "ns") == pod("a", 20, mine=True)
+        assert told(changes) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "z")]
+
+
+def test_what_was_deleted_meanwhile_is_not_brought_back_by_an_old_answer() -> None:
+    feed = Feed().say("ADDED", pod("a", 11)).say("DELETED", pod("a", 12))
+    with informer([pods(10)], [feed]) as (made, _, _changes, _clock):
+        assert made.wait_for(lambda: made.resource_version == "12", 10)
+        made.assume(pod("a", 11))
+        assert made.get("a", "ns") is None
+        made.assume(pod("a", 13, uid="new"))
+        assert made.get("a", "ns") is not None
+
+
+def test_a_new_object_of_an_old_name_replaces_it() -> None:
+    feed = Feed()
+    with informer([pods(10)], [feed]) as (made, _, changes, _clock):
+        assert made.wait_synced(10)
+        made.assume(pod("a", 30))
+        feed.say("DELETED", pod("a", 31)).say("ADDED", pod("a", 32, uid="new"))
+        assert made.wait_for(lambda: made.resource_version == "32", 10)
+        assert made.get("a", "ns") == pod("a", 32, uid="new")
+        assert told(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+
+
+def test_an_index_follows_its_objects() -> None:
+    feed = Feed()
+    with informer([pods(10, pod("a", 5, node="x"))], [feed]) as (made, _, _changes, _clock):
+        assert made.wait_synced(10)
+        made.add_index("node", lambda obj: [obj["node"]] if "node" in obj else [])
+        assert [obj["metadata"]["name"] for obj in made.by_index("node", "x")] == ["a"]
+        feed.say("MODIFIED", pod("a", 11, node="y"))
+        assert made.wait_for(lambda: bool(list(made.by_index("node", "y"))), 10)
+        assert list(made.by_index("node", "x")) == []
+
+
+def test_a_handler_that_fails_stops_nobody_else_and_late_ones_hear_what_is_there() -> None:
+    feed = Feed()
+    with informer([pods(10, pod("a", 5))], [feed]) as (made, _, changes, _clock):
+        assert made.wait_synced(10)
+
+        def bad(change: Change) -> None:
+            raise RuntimeError(change.type)
+
+        made._handlers.insert(0, bad)
+        late: list[Change] = []
+        made.on_change(late.append)
+        feed.say("ADDED", pod("b", 11))
+        assert made.wait_for(lambda: len(late) == 2, 10)
+        assert told(late) == [("ADDED", "a"), ("ADDED", "b")] == told(changes)
+
+
+def test_stopping_ends_thread_and_watch_also_twice_and_before_the_start() -> None:
+    feed = Feed()
+    with informer([pods(10)], [feed]) as (made, transport, _, _clock):
+        transport.wait(lambda asked: len(asked) == 2)
+        made.stop()
+        made.stop()
+        assert feed.closed.is_set()
+        assert made._thread is not None
+        assert not made._thread.is_alive()
+    Informer(KubeClient(Scripted()), PODS, clock=AdvanceableClock()).stop()
