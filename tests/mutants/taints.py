@@ -284,6 +284,16 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", lambda piece, rules: piece)
 
 
+@mutant("rule-stops-the-scheduler", rule="DRA-226c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler cannot look at slices any more once there is a DeviceTaintRule."""
+
+    def broken(piece: Any, rules: Any) -> Any:
+        raise TypeError("DeviceTaintRule of another version")
+
+    patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", broken)
+
+
 @mutant("changed-effect-keeps-its-time", rule="DRA-227", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule's taint counts from its creation whatever changes."""

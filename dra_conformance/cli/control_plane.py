@@ -1,0 +1,64 @@
+"""`dra-conformance control-plane`: the programs behind `--control-plane binaries`."""
+
+from __future__ import annotations
+
+import click
+
+from dra_conformance.errors import ExitCode
+
+
+@click.group()
+def command() -> None:
+    """Find, fetch or build the programs of a real control plane.
+
+    \b
+    `run --control-plane binaries` looks for etcd, kube-apiserver, kube-controller-manager and kube-scheduler in
+    --bin-dir, KUBEBUILDER_ASSETS, the store of setup-envtest, the project's own cache and peers/bin, in this order.
+    """
+
+
+@command.command("list")
+@click.option("--bin-dir", default="", metavar="DIR", help="Look here first.")
+def list_programs(bin_dir: str) -> int:
+    """Show every control plane that is on this machine, in the order in which they are tried."""
+    from dra_conformance.control_plane.binaries.programs import NEEDED, folders, installed
+
+    found = installed(bin_dir)
+    for source, folder, version, programs in found:
+        missing = [name for name in NEEDED if name not in programs]
+        told = f"without {', '.join(missing)}" if missing else "complete"
+        click.echo(f"{version or 'no version':<12} {source:<20} {folder}  ({told})")
+    if not found:
+        click.echo("no kube-apiserver was found; looked in:")
+        for source, folder in folders(bin_dir):
+            click.echo(f"  {source:<20} {folder}")
+        click.echo("`dra-conformance control-plane install` fetches one.")
+        return ExitCode.TARGET_UNREACHABLE
+    return ExitCode.OK
+
+
+@command.command("install")
+@click.argument("version", default="1.36")
+@click.option("--build", "from_source", is_flag=True, help="Build from Go modules (a full release such as 1.36.2).")
+@click.option("--index-url", default=None, metavar="URL", help="Index of envtest archives, for mirrors.")
+@click.option("--release-url", default=None, metavar="URL", help="Root of the Kubernetes releases, for mirrors.")
+def install(version: str, from_source: bool, index_url: str | None, release_url: str | None) -> int:
+    """Put the programs of a release into the cache: 1.36 is its newest patch release, 1.36.2 that very one.
+
+    \b
+    Examples:
+      dra-conformance control-plane install 1.35
+      dra-conformance control-plane install 1.36.2 --build
+    """
+    if from_source:
+        from dra_conformance.control_plane.binaries.build import build
+
+        folder = build(version, tell=click.echo)
+    else:
+        from dra_conformance.control_plane.binaries.install import INDEX, RELEASES, Sources, download
+        from dra_conformance.control_plane.binaries.programs import Wanted
+
+        sources = Sources(index=index_url or INDEX, releases=(release_url or RELEASES).rstrip("/"))
+        folder = download(Wanted(version), sources=sources, tell=click.echo)
+    click.echo(f"installed in {folder}")
+    return ExitCode.OK

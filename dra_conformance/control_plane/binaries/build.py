@@ -1,0 +1,109 @@
+"""Fills the project's cache with the programs of one release, built from their Go modules.
+
+The module is `peers/control_plane` of a checkout: one program with all roles. For another release than the pinned one
+its go.mod is written anew in a folder of its own: the staging modules are read from the release's own go.mod.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import orjson
+
+from dra_conformance import assets
+from dra_conformance.control_plane.binaries.install import put
+from dra_conformance.control_plane.binaries.programs import NEEDED, cache_folder
+from dra_conformance.errors import TargetUnreachable, UsageError
+
+PROGRAM = "control-plane"
+LINKS = (*NEEDED, "kubelet")
+_RELEASE = re.compile(r"v?1\.(\d+)\.(\d+)")
+_STAGING = re.compile(r"^\t(\S+) => \./staging/", re.MULTILINE)
+_ETCD = re.compile(r"^\tgo\.etcd\.io/etcd/server/v3 (v\S+)", re.MULTILINE)
+_GO = re.compile(r"^go (\S+)", re.MULTILINE)
+
+
+def build(
+    release: str, *, environ: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda text: None
+) -> Path:
+    """Build a release such as 1.35.4 into the cache; its folder. Minutes when Go's cache is cold.
+
+    Raises UsageError without Go, without a checkout or for a text that is no release; TargetUnreachable when Go fails.
+    """
+    found = _RELEASE.fullmatch(release)
+    if not found:
+        raise UsageError(f"{release!r} is no release such as 1.36.2", hint="A build needs the patch number too.")
+    go = shutil.which("go")
+    if go is None:
+        raise UsageError(
+            "building needs Go, which is not on PATH", hint="Without --build, the programs are downloaded."
+        )
+    module = assets.features().parent / "peers" / "control_plane"
+    if not (module / "main.go").is_file():
+        raise UsageError("building needs a checkout of the project, which has peers/control_plane")
+    version, minor, patch = f"v1.{found[1]}.{found[2]}", found[1], found[2]
+    target = cache_folder(environ) / version
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
+        source, made = Path(folder) / "source", Path(folder) / version
+        source.mkdir()
+        made.mkdir(mode=0o755)
+        shutil.copy(module / "main.go", source)
+        tell(f"reading the module list of Kubernetes {version}")
+        _write_module(go, source, version, f"v0.{minor}.{patch}")
+        _run(go, source, ["mod", "tidy"])
+        tell("compiling; with a cold cache this takes some minutes")
+        flags = ["-trimpath", "-ldflags", link_flags(version)]
+        _run(go, source, ["build", *flags, "-o", str(made / PROGRAM), "."], CGO_ENABLED="0")
+        for name in LINKS:
+            (made / name).symlink_to(PROGRAM)
+        put(made, target)
+    return target
+
+
+def link_flags(version: str) -> str:
+    """Linker flags that write the version into the program; a plain build leaves a placeholder there."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return " ".join(
+        ["-s -w", *(f"-X {package}.{key}={value}" for package in packages for key, value in values.items())]
+    )
+
+
+def module_text(upstream: str, version: str, staging_version: str) -> str:
+    """A go.mod for one release, from that release's own go.mod. Raises TargetUnreachable when that has no staging."""
+    staging, etcd, go = _STAGING.findall(upstream), _ETCD.search(upstream), _GO.search(upstream)
+    if not staging or not etcd or not go:
+        raise TargetUnreachable(f"the go.mod of k8s.io/kubernetes {version} is not of the known shape")
+    lines = [
+        "module dra-conformance/peers/control-plane",
+        f"go {go[1]}",
+        f"godebug default=go{'.'.join(go[1].split('.')[:2])}",
+        f"require go.etcd.io/etcd/server/v3 {etcd[1]}",
+        f"require k8s.io/component-base {staging_version}",
+        f"require k8s.io/kubernetes {version}",
+        *(f"replace {name} => {name} {staging_version}" for name in staging),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
+    (source / "go.mod").write_text("module dra-conformance/peers/control-plane\n")
+    told = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
+    (source / "go.mod").write_text(module_text(Path(told["GoMod"]).read_text(), version, staging_version))
+
+
+def _run(go: str, folder: Path, words: list[str], **environment: str) -> bytes:
+    import os
+
+    done = subprocess.run([go, *words], cwd=folder, env={**os.environ, **environment}, capture_output=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-6:]
+        raise TargetUnreachable(f"go {words[0]} failed:\n" + "\n".join(last))
+    return done.stdout
