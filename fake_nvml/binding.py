@@ -12,11 +12,12 @@ A copied module and library stay loaded until the process ends (a thread may sti
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.util
 import itertools
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Protocol
 
 from fake_nvml.errors import FakeNvmlError
@@ -70,5 +71,11 @@ def _fresh_copy() -> ModuleType:
         raise FakeNvmlError(f"cannot load {found.origin}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # its error classes are made through sys.modules
-    spec.loader.exec_module(module)
+    exec(_code(found.origin), module.__dict__)  # noqa: S102 - the installed module's own code
     return module
+
+
+@functools.cache
+def _code(origin: str) -> CodeType:
+    """pynvml's code, compiled once; every copy executes it anew."""
+    return compile(Path(origin).read_bytes(), origin, "exec", dont_inherit=True)

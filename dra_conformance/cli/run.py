@@ -125,6 +125,7 @@ _PYTEST = (
     *("-p", "dra_conformance.suite.plugin"),
     *("-p", "no:terminal"),
     *("-p", "no:cacheprovider"),
+    *("-p", "no:unraisableexception"),  # collects garbage five times at the end: half a second
     *("-p", "no:logging"),
     "--assert=plain",
     "--noconftest",

