@@ -29,8 +29,8 @@ def pod(name: str, version: int, uid: str = "u", **more: Any) -> dict[str, Any]:
     }
 
 
-def pods(version: int, *items: dict[str, Any], token: str = "") -> Response:
-    return answer({"metadata": {"resourceVersion": str(version), "continue": token}, "items": list(items)})
+def pods(version: int, *items: dict[str, Any], more: str = "") -> Response:
+    return answer({"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(items)})
 
 
 class Feed(Stream):

@@ -56,7 +56,7 @@ def test_causes_are_told() -> None:
 
 
 def test_lists_read_all_pages_and_say_what_their_items_are() -> None:
-    transport = Scripted([pods(7, pod("a", 1), token="more"), pods(7, pod("b", 2))])
+    transport = Scripted([pods(7, pod("a", 1), more="more"), pods(7, pod("b", 2))])
     listed = KubeClient(transport).list(PODS, "ns", label_selector="x=y", field_selector="f=g", limit=1)
     assert [item["metadata"]["name"] for item in listed.items] == ["a", "b"]
     assert {(item["apiVersion"], item["kind"]) for item in listed.items} == {("v1", "Pod")}
@@ -136,11 +136,11 @@ def test_what_is_served_is_asked_once() -> None:
 
 def test_a_watch_ends_with_its_stream_and_raises_what_the_server_says() -> None:
     feed = Feed().say("ADDED", pod("a", 1)).say("ERROR", {"kind": "Status", "code": 410, "reason": "Expired"})
-    seen = []
-    with KubeClient(Scripted(feeds=[feed])).watch(PODS, "ns", resource_version="1") as watch, pytest.raises(Gone):
-        for event in watch:
-            seen.append(event.type)
-    assert seen == ["ADDED"]
+    with KubeClient(Scripted(feeds=[feed])).watch(PODS, "ns", resource_version="1") as watch:
+        events = iter(watch)
+        assert next(events).type == "ADDED"
+        with pytest.raises(Gone):
+            next(events)
     assert feed.closed.is_set()
     with pytest.raises(Gone, match="WATCH /api/v1/namespaces/ns/pods"):
         KubeClient(Scripted(feeds=[refusal(410, "Expired")])).watch(PODS, "ns")

@@ -1,4 +1,4 @@
-"""A local copy that stays true: resumes, lists again after 410, backs off, and never goes back behind its own writes."""
+"""A local copy that stays true: resumes, lists again after 410, backs off, never goes back behind its own writes."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def pytest_run(door: Door, *args: str) -> tuple[int, str, dict[str, str]]:
     import orjson
 
     door.features("good", "bad")
-    own = ["-p", "no:cacheprovider", "--dra-features", "probe", "--dra-patience", "0.5"]
+    own = ["-p", "no:cacheprovider", "--dra-features", "probe", "--dra-rule", "DRA-100", "--dra-patience", "0.5"]
     code, out, _ = door.run("--pyargs", SUITE, *own, *args, module="pytest")
     report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
     rows = {r["id"].removeprefix("probe/"): r["status"] for r in report["scenarios"] if r["id"].startswith("probe/")}
@@ -296,10 +296,11 @@ def test_a_cluster_behind_a_kubeconfig(door: Door, tmp_path: Path) -> None:
     with EmbeddedControlPlane(directory=tmp_path / "api") as cluster:
         ended = door.suite(
             *door.features("good"),
+            *("--skip", r"\[[234]\]"),  # on a cluster waiting for quiet takes seconds
             *("--control-plane", f"kubeconfig:{cluster.kubeconfig}"),
             *("--claim-controller", "reference", "--scheduler", "none"),
         )
         assert ended.code == ExitCode.OK, ended.out
-        assert ended.statuses == dict.fromkeys(ROWS, "not-applicable") or set(ended.statuses.values()) == {"passed"}
+        assert ended.statuses == {ROWS[0]: "passed", **dict.fromkeys(ROWS[1:], "filtered")}
         assert ended.report["evidenceClass"] == "evidence"
         assert ended.report["target"]["kubernetesVersion"].startswith("v1.36")
