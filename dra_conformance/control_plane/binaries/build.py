@@ -6,6 +6,7 @@ its go.mod is written anew in a folder of its own: the staging modules are read 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -100,8 +101,6 @@ def _write_module(go: str, source: Path, version: str, staging_version: str) -> 
 
 
 def _run(go: str, folder: Path, words: list[str], **environment: str) -> bytes:
-    import os
-
     done = subprocess.run([go, *words], cwd=folder, env={**os.environ, **environment}, capture_output=True, check=False)
     if done.returncode != 0:
         last = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-6:]

@@ -1,0 +1,172 @@
+"""The real control plane: how it starts and ends, who may do what on it, and what is said when a program dies."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from dra_api.client import ApiError, Forbidden, KubeClient
+from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, SERVICE_ACCOUNTS, Obj
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.control_plane.binaries.programs import NEEDED
+from dra_conformance.errors import TargetUnreachable
+from tests.control_plane.conftest import Pretend
+
+
+def pretended(pretend: Pretend, folder: Path, **bodies: str) -> BinariesControlPlane:
+    for name in NEEDED:
+        pretend(folder / "bin", name, "v1.36.2", body=bodies.get(name.replace("-", "_"), "exec sleep 60"))
+    return BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(folder / "bin"))
+
+
+def slice_of(node: str) -> Obj:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"slice-{node}"},
+        "spec": {
+            "driver": "d.example.com",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "d"}],
+        },
+    }
+
+
+@pytest.mark.parametrize("program", ["etcd", "kube-apiserver"])
+def test_a_program_that_dies_is_named_with_its_last_words(pretend: Pretend, tmp_path: Path, program: str) -> None:
+    plane = pretended(pretend, tmp_path, **{program.replace("-", "_"): "echo 'the disk is full'\nexit 3"})
+    with pytest.raises(TargetUnreachable, match=rf"{program} ended with exit code 3; it said last:\nthe disk is full"):
+        plane.start()
+    assert not (tmp_path / "api").exists()
+    assert plane.dead() == ""
+
+
+def test_a_port_that_somebody_took_meanwhile_is_not_the_end(pretend: Pretend, tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    body = f"echo x >> {tries}\necho 'listen tcp 127.0.0.1: bind: address already in use'\nexit 1"
+    plane = pretended(pretend, tmp_path, etcd=body)
+    with pytest.raises(TargetUnreachable, match="address already in use"):
+        plane.start()
+    assert tries.read_text().count("x") == 3
+
+
+def test_a_gate_that_the_release_does_not_know_is_refused_before_anything_starts(
+    pretend: Pretend, tmp_path: Path
+) -> None:
+    pretended(pretend, tmp_path)
+    plane = BinariesControlPlane(
+        directory=tmp_path / "api",
+        logs=tmp_path / "logs",
+        bin_dir=str(tmp_path / "bin"),
+        feature_gates={"DRANoSuchThing": True},
+    )
+    with pytest.raises(TargetUnreachable, match="does not know the feature gate DRANoSuchThing"):
+        plane.start()
+    assert not (tmp_path / "api").exists()
+
+
+def test_every_version_of_the_api_is_served(real: BinariesControlPlane) -> None:
+    client = KubeClient(real.transport())
+    assert set(client.served("resource.k8s.io")) == {"v1", "v1beta2", "v1beta1", "v1alpha3"}
+    assert client.version()["gitVersion"] == real.version()
+    assert real.feature_gates["DRAConsumableCapacity"] is True
+    assert real.dead() == ""
+
+
+def test_controllers_without_a_seat_run(real: BinariesControlPlane) -> None:
+    client = KubeClient(real.transport())
+    assert client.get(SERVICE_ACCOUNTS, "default", "default")["metadata"]["name"] == "default"
+
+
+def test_secrets_are_for_this_user_only_and_in_no_command_line(real: BinariesControlPlane) -> None:
+    folder = real.kubeconfig.parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    private = [path for path in folder.iterdir() if path.is_file()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
+    token = (folder / "tokens.csv").read_text().split(",")[0]
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if token.encode() in _bytes(path)]
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_nobody_gets_in_without_a_token_or_certificate(real: BinariesControlPlane) -> None:
+    with urllib3.PoolManager(ca_certs=str(real.kubeconfig.parent / "ca.crt")) as http:
+        answer = http.request("GET", f"{real.url}/api/v1/nodes")
+    assert answer.status in (401, 403)
+
+
+def test_rbac_and_the_node_authorizer_are_on(real: BinariesControlPlane) -> None:
+    nobody = KubeClient(real.transport_for("nobody", ["system:authenticated"]))
+    with pytest.raises(Forbidden):
+        nobody.list(RESOURCE_CLAIMS, "default")
+    admin = KubeClient(real.transport())
+    for name in ("n1", "n2"):
+        admin.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    node = KubeClient(real.transport_for("system:node:n1", ["system:nodes"]))
+    node.create(RESOURCE_SLICES, slice_of("n1"))
+    with pytest.raises(Forbidden, match="same NodeName"):
+        node.create(RESOURCE_SLICES, slice_of("n2"))
+    node.delete(RESOURCE_SLICES, "slice-n1")
+
+
+def test_an_api_server_that_died_is_noticed_and_comes_back_with_its_data(real: BinariesControlPlane) -> None:
+    client = KubeClient(real.transport())
+    client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "keeps"}})
+    real.kill("kube-apiserver")
+    assert "kube-apiserver ended with exit code -9" in real.dead()
+    real.restart("kube-apiserver")
+    assert real.dead() == ""
+    assert client.get(NODES, "keeps")["metadata"]["name"] == "keeps"
+
+
+def test_stop_leaves_no_process_and_no_folder(real: BinariesControlPlane, tmp_path: Path) -> None:
+    plane = BinariesControlPlane(directory=tmp_path / "api", logs=tmp_path / "logs")
+    plane.start()
+    assert _processes(tmp_path)
+    plane.stop()
+    plane.stop()
+    assert not _processes(tmp_path)
+    assert not (tmp_path / "api").exists()
+    assert (tmp_path / "logs" / "kube-apiserver.log").is_file()
+
+
+def test_a_harness_that_is_killed_takes_its_control_plane_along(real: BinariesControlPlane, tmp_path: Path) -> None:
+    program = (
+        "import sys, signal, os; from pathlib import Path\n"
+        "from dra_conformance.control_plane.binaries import BinariesControlPlane\n"
+        f"p = BinariesControlPlane(directory=Path({str(tmp_path / 'api')!r}), logs=Path({str(tmp_path / 'logs')!r}))\n"
+        "p.start(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=120, env={**os.environ})
+    assert done.returncode == -9
+    assert not _processes(tmp_path)
+
+
+def _processes(folder: Path) -> list[str]:
+    found = [_bytes(path).decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
+    return [line for line in found if str(folder) in line and "python" not in line.split("\0")[0]]
+
+
+def test_the_scheduler_and_controllers_in_seats_have_their_own_identity(real: BinariesControlPlane) -> None:
+    words = real.seat_command("kube-scheduler", "scheduler")
+    assert words[0].endswith("kube-scheduler")
+    kubeconfig = next(word.partition("=")[2] for word in words if word.startswith("--kubeconfig="))
+    from dra_api.transport import HttpTransport
+
+    client = KubeClient(HttpTransport.from_kubeconfig(kubeconfig))
+    client.list(RESOURCE_CLAIMS, "default")
+    with pytest.raises(ApiError):
+        client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "not-mine"}})
+    assert "--controllers=resourceclaim-controller" in real.seat_command("kube-controller-manager", "claim-controller")

@@ -1,0 +1,75 @@
+"""Building a release from its Go modules: what can be told without compiling for minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dra_conformance import assets
+from dra_conformance.control_plane.binaries.build import LINKS, PROGRAM, build, link_flags, module_text
+from dra_conformance.control_plane.binaries.programs import NEEDED
+from dra_conformance.errors import TargetUnreachable, UsageError
+
+UPSTREAM = """module k8s.io/kubernetes
+
+go 1.25.7
+
+godebug default=go1.25
+
+require (
+	go.etcd.io/etcd/api/v3 v3.6.5
+	go.etcd.io/etcd/server/v3 v3.6.5 // indirect
+)
+
+replace (
+	k8s.io/api => ./staging/src/k8s.io/api
+	k8s.io/kubelet => ./staging/src/k8s.io/kubelet
+)
+"""
+
+
+def test_the_module_of_another_release_is_read_from_that_release() -> None:
+    text = module_text(UPSTREAM, "v1.35.2", "v0.35.2")
+    assert text.splitlines() == [
+        "module dra-conformance/peers/control-plane",
+        "go 1.25.7",
+        "godebug default=go1.25",
+        "require go.etcd.io/etcd/server/v3 v3.6.5",
+        "require k8s.io/component-base v0.35.2",
+        "require k8s.io/kubernetes v1.35.2",
+        "replace k8s.io/api => k8s.io/api v0.35.2",
+        "replace k8s.io/kubelet => k8s.io/kubelet v0.35.2",
+    ]
+    with pytest.raises(TargetUnreachable, match="known shape"):
+        module_text("module k8s.io/kubernetes\n", "v1.35.2", "v0.35.2")
+
+
+def test_the_peer_is_built_with_the_same_flags_and_links() -> None:
+    peer = yaml.safe_load((assets.features().parent / "peers/expected/kube-apiserver.yaml").read_text())
+    assert peer["ldflags"] == link_flags(peer["version"])
+    assert peer["program"] == PROGRAM
+    assert set(peer["links"]) == set(LINKS) >= set(NEEDED)
+
+
+def test_a_minor_is_no_release_to_build() -> None:
+    with pytest.raises(UsageError, match=r"no release such as 1\.36\.2"):
+        build("1.36")
+
+
+def test_building_needs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="needs Go"):
+        build("1.36.2", environ={"HOME": str(tmp_path)})
+
+
+def test_what_go_says_is_passed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    go = tmp_path / "bin" / "go"
+    go.parent.mkdir()
+    go.write_text("#!/bin/sh\necho 'module lookup disabled' >&2\nexit 1\n")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:/bin:/usr/bin")
+    with pytest.raises(TargetUnreachable, match=r"go mod failed:\nmodule lookup disabled"):
+        build("1.36.2", environ={"HOME": str(tmp_path)})
+    assert list((tmp_path / ".cache/dra-conformance/control-plane").iterdir()) == []

@@ -1,0 +1,132 @@
+"""Where programs are looked for, in which order, and what is said when they are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dra_conformance.control_plane.binaries.programs import NEEDED, ProgramsMissing, Wanted, find, folders, installed
+from tests.control_plane.conftest import Pretend
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing is installed."""
+    return {"HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture(autouse=True)
+def no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs of this checkout are not looked at."""
+    monkeypatch.setattr("dra_conformance.assets.features", lambda: tmp_path / "nowhere" / "features")
+
+
+def all_of(pretend: Pretend, folder: Path, version: str) -> Path:
+    for name in NEEDED:
+        pretend(folder, name, version)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "answer"),
+    [
+        ("1.36", "v1.36.2", True),
+        ("v1.36.2", "v1.36.2", True),
+        ("1.36.2", "v1.36.20", False),
+        ("1.3", "v1.36.2", False),
+        ("", "v1.36.2", True),
+        ("1.36", "", False),
+    ],
+)
+def test_what_is_wanted(text: str, version: str, answer: bool) -> None:
+    assert Wanted(text).matches(version) is answer
+
+
+def test_the_places_are_tried_in_the_order_of_the_documentation(home: dict[str, str], tmp_path: Path) -> None:
+    store = Path(home["HOME"]) / ".local/share/kubebuilder-envtest/k8s/1.36.0-linux-amd64"
+    cache = Path(home["HOME"]) / ".cache/dra-conformance/control-plane"
+    for folder in (store, cache / "v1.36.9", cache / "v1.36.10", cache / ".new-x"):
+        folder.mkdir(parents=True)
+    found = folders("/mine", {**home, "KUBEBUILDER_ASSETS": "/kubebuilder"})
+    assert [source for source, _ in found] == [
+        "--bin-dir",
+        "KUBEBUILDER_ASSETS",
+        "setup-envtest",
+        "cache",
+        "cache",
+        "peers/bin",
+    ]
+    assert [path.name for _, path in found[3:5]] == ["v1.36.10", "v1.36.9"]
+
+
+def test_the_first_place_with_the_wanted_release_wins(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    old = all_of(pretend, tmp_path / "old", "v1.35.4")
+    new = all_of(pretend, Path(home["HOME"]) / ".cache/dra-conformance/control-plane/v1.36.2", "v1.36.2")
+    environ = {**home, "KUBEBUILDER_ASSETS": str(old)}
+    found = find(Wanted("1.36"), environ=environ)
+    assert found.version == "v1.36.2"
+    assert {path.parent for path in found.paths.values()} == {new, old}  # etcd has a version of its own
+    assert find(Wanted("1.35"), environ=environ)["kube-apiserver"] == old / "kube-apiserver"
+
+
+def test_what_an_envtest_archive_lacks_is_taken_from_further_down(
+    pretend: Pretend, home: dict[str, str], tmp_path: Path
+) -> None:
+    assets = tmp_path / "envtest"
+    pretend(assets, "etcd")
+    pretend(assets, "kube-apiserver", "v1.36.2")
+    cache = all_of(pretend, Path(home["HOME"]) / ".cache/dra-conformance/control-plane/v1.36.2", "v1.36.2")
+    found = find(Wanted("1.36"), environ={**home, "KUBEBUILDER_ASSETS": str(assets)})
+    assert found["kube-apiserver"].parent == assets
+    assert found["kube-scheduler"].parent == cache
+
+
+def test_a_scheduler_of_another_patch_release_does_not_count(
+    pretend: Pretend, home: dict[str, str], tmp_path: Path
+) -> None:
+    folder = all_of(pretend, tmp_path / "bin", "v1.36.2")
+    pretend(folder, "kube-scheduler", "v1.36.1")
+    with pytest.raises(ProgramsMissing, match=r"kube-scheduler of it is nowhere") as caught:
+        find(Wanted("1.36"), bin_dir=str(folder), environ=home)
+    assert "control-plane install 1.36" in caught.value.hint
+
+
+def test_what_was_found_instead_is_told(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    folder = all_of(pretend, tmp_path / "bin", "v1.34.1")
+    with pytest.raises(ProgramsMissing, match=r"no control plane of Kubernetes 1\.36.*--bin-dir has.* v1\.34\.1"):
+        find(Wanted("1.36"), bin_dir=str(folder), environ=home)
+
+
+def test_a_folder_that_is_not_there_is_a_mistake(home: dict[str, str]) -> None:
+    with pytest.raises(ProgramsMissing, match="no such folder"):
+        find(Wanted("1.36"), bin_dir="/does/not/exist", environ=home)
+
+
+def test_a_program_that_cannot_run_tells_no_version(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    folder = all_of(pretend, tmp_path / "bin", "v1.36.2")
+    (folder / "kube-apiserver").write_bytes(b"\x7fELF but not really")
+    (folder / "kube-apiserver").chmod(0o755)
+    with pytest.raises(ProgramsMissing, match="tells no version"):
+        find(Wanted("1.36"), bin_dir=str(folder), environ=home)
+
+
+def test_gates_are_read_from_the_servers_help(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    folder = all_of(pretend, tmp_path / "bin", "v1.36.2")
+    told = "\n".join(
+        f"echo '{line}'"
+        for line in (
+            "kube:DRADeviceTaints=true|false (BETA - default=true)",
+            "                kube:DRADeviceTaintRules=true|false (BETA - default=false)",
+            "AllAlpha=true|false (ALPHA - default=false)",
+        )
+    )
+    pretend(folder, "kube-apiserver", "v1.36.2", body=told)
+    gates = find(Wanted("1.36"), bin_dir=str(folder), environ=home).default_gates()
+    assert gates == {"DRADeviceTaints": True, "DRADeviceTaintRules": False, "AllAlpha": False}
+
+
+def test_what_is_installed_is_listed(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    pretend(folder, "kube-apiserver", "v1.36.2")
+    assert installed(str(folder), home) == [("--bin-dir", folder, "v1.36.2", ["kube-apiserver"])]
