@@ -27,7 +27,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
             ["rnu"],
             "error: There is no command 'rnu'. Did you mean 'run'?\n  `dra-conformance --help` shows the options.\n",
         ),
-        (["zzz"], "error: There is no command 'zzz'. Commands: run, list, explain, mutants, report, verify"),
+        (["zzz"], "error: There is no command 'zzz'. Commands: run, list, explain, "),
         (["run", "--drivr", "x"], "error: No such option '--drivr'. (Did you mean one of: '--driver'"),
         (["run", "extra"], "error: Got unexpected extra argument (extra)\n  `dra-conformance run --help` shows"),
         (["run", "-n", "0"], "error: Invalid value for '-n' / '--workers': 0 is not in the range"),
