@@ -1,4 +1,5 @@
-"""`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them.
+"""`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them;
+`python -m peers fidelity [--write]` compares the embedded control plane with the real one, request by request.
 
 What a peer is known to break stands in `peers/expected/*.yaml`, rule by rule, with the reason. `check` fails on any
 difference from that, better or worse: neither the peer nor the suite may change its verdict unseen.
@@ -109,8 +110,12 @@ def _check(peer: dict[str, Any]) -> int:
 def main() -> int:
     """Run the sub-command; its exit code."""
     commands = {"build": build, "check": check}
+    if sys.argv[1:2] == ["fidelity"]:
+        from peers.fidelity import command  # imports both control planes; nobody else pays for that
+
+        return command.main(sys.argv[2:], bin_dir=BIN, absent=absent)
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
-        print("usage: python -m peers build|check", file=sys.stderr)
+        print("usage: python -m peers build|check|fidelity", file=sys.stderr)
         return 4
     return commands[sys.argv[1]]()
 

@@ -51,6 +51,7 @@ def _options(function: Any) -> Any:
         click.option("--patience", type=float, metavar="S", default=None, help="Seconds that a check waits."),
         click.option("--require", metavar="VERDICT", default=None, help="Exit 12 below conformant or partial."),
         click.option("--out", metavar="DIR", default=None, help="Folder of the report (default dra-report)."),
+        click.option("--report", multiple=True, metavar="FORM", help="Only json, yaml, junit or html (default all)."),
         click.option("--progress", type=click.Choice(["auto", "live", "plain", "none"]), default=None),
         click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
         click.option(

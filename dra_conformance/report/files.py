@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ from dra_conformance.seats.spec import CHOICES
 
 EVENTS = "events.jsonl"
 NAMES = ("report.json", "report.yaml", "junit.xml", "report.html")
+FORMATS = {"json": "report.json", "yaml": "report.yaml", "junit": "junit.xml", "html": "report.html"}
 
 
 def digest(path: Path) -> str:
@@ -40,23 +42,27 @@ def write_atomically(path: Path, content: bytes) -> None:
         aside.unlink(missing_ok=True)
 
 
-def render(report: Report) -> dict[str, bytes]:
-    """The content of every report file, by name."""
-    from dra_conformance.report.html import render as render_html
+def render(report: Report, only: Sequence[str] = ()) -> dict[str, bytes]:
+    """The content of the report files by name: all of them, or `only` those named (json, yaml, junit, html)."""
 
-    plain = to_plain(report)
-    made = {
-        "report.json": orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n",
-        "report.yaml": documents.dump(plain).encode(errors="replace"),
-        "junit.xml": junit.render(report).encode(),
-        "report.html": render_html(report).encode(errors="replace"),
+    def page() -> bytes:
+        from dra_conformance.report.html import render as render_html
+
+        return render_html(report).encode(errors="replace")
+
+    makers: dict[str, Callable[[], bytes]] = {
+        "report.json": lambda: orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2) + b"\n",
+        "report.yaml": lambda: documents.dump(to_plain(report)).encode(errors="replace"),
+        "junit.xml": lambda: junit.render(report).encode(),
+        "report.html": page,
     }
-    return {name: made[name] for name in NAMES}
+    wanted = {FORMATS[form] for form in only} or set(NAMES)
+    return {name: makers[name]() for name in NAMES if name in wanted}
 
 
-def write_all(report: Report, folder: Path) -> None:
-    """Write report.json, report.yaml, junit.xml and report.html."""
-    for name, content in render(report).items():
+def write_all(report: Report, folder: Path, only: Sequence[str] = ()) -> None:
+    """Write report.json, report.yaml, junit.xml and report.html, or `only` those formats."""
+    for name, content in render(report, only).items():
         write_atomically(folder / name, content)
 
 

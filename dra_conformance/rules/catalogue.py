@@ -6,6 +6,7 @@ names the file and the rule, because a verdict on a rule that cannot be read is 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -73,14 +74,7 @@ class Catalogue(Mapping[str, Rule]):
         """Read all files of a folder (default: the suite's own). Raises SpecificationError on a bad row."""
         found: dict[str, Rule] = {}
         for path in sorted((folder or assets.fixtures() / "rules").glob("*.yaml")):
-            document = documents.load(path) or {}
-            if not isinstance(document, dict) or not set(document) <= {"defaults", "rules"}:
-                raise SpecificationError(f"{path.name}: a catalogue file holds `defaults` and `rules`, nothing else")
-            rows, defaults = document.get("rules") or [], document.get("defaults") or {}
-            if not isinstance(rows, list) or not isinstance(defaults, dict):
-                raise SpecificationError(f"{path.name}: `rules` is a list and `defaults` a mapping")
-            for number, row in enumerate(rows, start=1):
-                rule = _rule(row, f"{path.name}, row {number}", defaults)
+            for rule in _read(path, path.stat().st_mtime_ns):
                 if rule.id in found:
                     raise SpecificationError(f"{path.name}: rule {rule.id} has two rows")
                 found[rule.id] = rule
@@ -103,6 +97,18 @@ class Catalogue(Mapping[str, Rule]):
             hint = f"Did you mean {', '.join(near)}?" if near else "`dra-conformance list rules` shows all of them."
             raise UsageError(f"there is no rule {rule_id!r} in the catalogue", hint=hint)
         return rule
+
+
+@functools.cache
+def _read(path: Path, _changed_at: int) -> tuple[Rule, ...]:
+    """The rows of one file, parsed once as long as it does not change: a forked mutant does not pay for it again."""
+    document = documents.load(path) or {}
+    if not isinstance(document, dict) or not set(document) <= {"defaults", "rules"}:
+        raise SpecificationError(f"{path.name}: a catalogue file holds `defaults` and `rules`, nothing else")
+    rows, defaults = document.get("rules") or [], document.get("defaults") or {}
+    if not isinstance(rows, list) or not isinstance(defaults, dict):
+        raise SpecificationError(f"{path.name}: `rules` is a list and `defaults` a mapping")
+    return tuple(_rule(row, f"{path.name}, row {number}", defaults) for number, row in enumerate(rows, start=1))
 
 
 def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:

@@ -304,18 +304,33 @@ def _(world: World, claim: str) -> None:
     world.stays(f"claim {claim} waits", look, expected="being deleted, with devices")
 
 
+def reserved_for(world: World, claim: str, wanted: list[str]) -> Seen:
+    """Whether reservedFor names exactly these pods, with their uids."""
+    seen = consumers(world.seen(RESOURCE_CLAIMS, claim))
+    names = sorted(str(one.get("name")) for one in seen)
+    known = all(one.get("uid") == uid_of(world.seen(PODS, str(one.get("name"))) or {}) for one in seen)
+    return names == wanted and known, seen or "nobody"
+
+
 @then('claim "{claim}" comes to be reserved for pods "{pods}" alone')
 def _(world: World, claim: str, pods: str) -> None:
     """reservedFor comes to name exactly these pods, with their uids."""
     wanted = sorted(pod.strip() for pod in pods.split(","))
+    world.eventually(
+        f"claim {claim} is reserved for {pods}", lambda: reserved_for(world, claim, wanted), expected=wanted
+    )
+
+
+@then('claim "{claim}" stays reserved for pods "{pods}" alone')
+def _(world: World, claim: str, pods: str) -> None:
+    """reservedFor comes to name exactly these pods and is then left alone: no one else comes back, not for a moment."""
+    wanted = sorted(pod.strip() for pod in pods.split(","))
 
     def look() -> Seen:
-        seen = consumers(world.seen(RESOURCE_CLAIMS, claim))
-        names = sorted(str(one.get("name")) for one in seen)
-        known = all(one.get("uid") == uid_of(world.seen(PODS, str(one.get("name"))) or {}) for one in seen)
-        return names == wanted and known, seen or "nobody"
+        return reserved_for(world, claim, wanted)
 
-    world.eventually(f"claim {claim} is reserved for {pods}", look, expected=wanted)
+    world.wait(look)
+    world.stays(f"claim {claim} stays reserved for {pods}", look, expected=wanted, seconds=0.5)
 
 
 @then('claim "{claim}" comes to be reserved for the consumer {entry} alone')

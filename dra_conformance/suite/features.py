@@ -101,6 +101,15 @@ def read_all(folders: Sequence[Path] | None = None) -> list[Scenario]:
 
 def read_file(path: Path) -> list[Scenario]:
     """The scenarios of one feature file."""
+    try:
+        return list(_read(path, path.stat().st_mtime_ns))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+
+
+@functools.cache
+def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
+    """Parsed once as long as the file does not change: a forked mutant does not pay for it again."""
     chapter = path.parent.name
     try:
         document: Any = Parser().parse(TokenScanner(path.read_text()))
@@ -109,11 +118,10 @@ def read_file(path: Path) -> list[Scenario]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
     feature = document.get("feature")
-    if feature is None:
-        return []
     found: list[Scenario] = []
-    _children(path, chapter, feature, feature["children"], _names(feature), [], found)
-    return found
+    if feature is not None:
+        _children(path, chapter, feature, feature["children"], _names(feature), [], found)
+    return tuple(found)
 
 
 def _syntax(path: Path, error: ParserError | CompositeParserException) -> str:

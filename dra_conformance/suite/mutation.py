@@ -132,6 +132,24 @@ def load(folder: Path | None = None) -> list[Mutant]:
     return list(found.values())
 
 
+# What nearly every child needs, imported once in the parent. None of them starts a thread or opens a file by that.
+_LOADED_BEFORE_FORKING = (
+    "dra_conformance.cli.run",
+    "dra_conformance.control_plane.rehearsal",
+    "dra_conformance.control_plane.embedded.resource",
+    "dra_conformance.report.files",
+    "dra_conformance.seats.node",
+    "reference_impl.binder",
+    "reference_impl.claim_controller",
+    "reference_impl.scheduler",
+    "reference_impl.taint_eviction",
+    "reference_impl.kubelet_plugin.plugin",
+    "reference_impl.compute_domain.plugin",
+    "reference_impl.compute_domain.controller",
+    "pytest_bdd.plugin",
+)
+
+
 def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, limit: float = 120.0) -> Iterator[Outcome]:
     """Run every mutant with the scenarios of its rule, `jobs` at a time (default: one a processor).
 
@@ -142,6 +160,8 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
 
     preflight.check(options)
     vocabulary.modules()
+    for name in _LOADED_BEFORE_FORKING:
+        importlib.import_module(name)
     scenarios = features.read_all([assets.features(), *(Path(folder) for folder in options.features)])
     targets: dict[str, list[str]] = {}
     for one in mutants:
@@ -207,6 +227,6 @@ def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]
 
     with tempfile.TemporaryDirectory(prefix="dra-mutant-") as folder:
         focus = tuple(f"^{re.escape(name)} " for name in names)
-        execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none"))
+        execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none", report=("json",)))
         report = orjson.loads((Path(folder) / "report.json").read_bytes())
     return {row["id"]: row for row in report["scenarios"] if row["status"] != Status.FILTERED}

@@ -68,6 +68,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     patience: float | None = None
     require: str = ""
     progress: str = "auto"
+    report: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
 
     def seat(self, name: str) -> SeatSpec:
@@ -126,6 +127,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             raise UsageError(f"--revision {self.revision!r}: one of kai-0.17, documented")
         if self.patience is not None and not 0 < self.patience < 1e6:
             raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
+        for form in self.report:
+            if form not in ("json", "yaml", "junit", "html"):
+                raise UsageError(f"--report {form!r}: one of json, yaml, junit, html")
         if self.require and self.require not in ("conformant", "partial"):
             raise UsageError(f"--require {self.require!r}: one of conformant, partial")
         for pattern, option in [(p, "--focus") for p in self.focus] + [(p, "--skip") for p in self.skip]:

@@ -441,7 +441,7 @@ def _finish(state: Session) -> Report | None:
     run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
     run.log.close()
     report = files.from_folder(run.folder)
-    files.write_all(report, run.folder)
+    files.write_all(report, run.folder, run.options.report)
     if state.progress:
         state.progress.end(report, run.folder)
     return report

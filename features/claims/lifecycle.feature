@@ -57,6 +57,18 @@ Feature: The life of a claim
     And claim "shared" comes to be unallocated [DRA-109]
     And claim "shared" is not protected from deletion [DRA-109]
 
+  @DRA-108b
+  Scenario: A pod that ended does not come back while another uses its claim
+    Given node "n1"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    And a pod "second" using claim "shared"
+    And claim "shared" is allocated by hand on "n1" for pods "first, second"
+    And pod "first" is bound by hand to "n1"
+    And pod "second" is bound by hand to "n1"
+    When pod "first" ends as Succeeded
+    Then claim "shared" stays reserved for pods "second" alone
+
   @DRA-108 @DRA-109
   Scenario Outline: A pod that ended as <phase> gives its devices back
     Given node "n1"

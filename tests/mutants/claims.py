@@ -114,6 +114,21 @@ def _(patch: Patch) -> None:
     _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is not None)
 
 
+@mutant("finished-pods-come-back", rule="DRA-108b")
+def _(patch: Patch) -> None:
+    """A pod that ended is taken for one that somebody else gave a node, and reserved for anew."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def should_reserve(self: Any, pod: Obj, claim: Obj) -> bool:
+            running = {**pod, "status": {**pod["status"], "phase": "Running"}}
+            answer: bool = original(self, running, claim)
+            return answer
+
+        return should_reserve
+
+    patch.wrap(f"{_CONTROLLER}.should_reserve", make)
+
+
 @mutant("deleted-pods-keep-devices", rule="DRA-108")
 def _(patch: Patch) -> None:
     """A pod that is gone holds its devices for ever."""
