@@ -98,12 +98,6 @@ def _(world: World, pod: str, node: str) -> None:
     allocate(world, name_of(claim_made_for(world, pod)), node, [pod_consumer(world, pod)])
 
 
-@given('a pod "{pod}" placed on "{node}" using claim "{claim}"')
-def _(world: World, pod: str, node: str, claim: str) -> None:
-    """A pod whose author chose its node, past every scheduler."""
-    world.create(placed(world, pod, node, claim))
-
-
 @when('a pod "{pod}" placed on "{node}" using claim "{claim}" is created')
 def _(world: World, pod: str, node: str, claim: str) -> None:
     """The same, as what happens in the scenario."""

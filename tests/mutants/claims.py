@@ -117,16 +117,22 @@ def _(patch: Patch) -> None:
 @mutant("finished-pods-come-back", rule="DRA-108b")
 def _(patch: Patch) -> None:
     """A pod that ended is taken for one that somebody else gave a node, and reserved for anew."""
+    patch.replace(f"{_CONTROLLER}.needs_claims", lambda self, pod: not pod["metadata"].get("deletionTimestamp"))
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
-        def should_reserve(self: Any, pod: Obj, claim: Obj) -> bool:
-            running = {**pod, "status": {**pod["status"], "phase": "Running"}}
-            answer: bool = original(self, running, claim)
-            return answer
-
-        return should_reserve
+        return lambda self, pod, claim: original(self, {**pod, "status": {**pod["status"], "phase": "Running"}}, claim)
 
     patch.wrap(f"{_CONTROLLER}.should_reserve", make)
+
+    def look_again(original: Callable[..., None]) -> Callable[..., None]:
+        def sync_claim(self: Any, claim: Obj) -> None:
+            original(self, claim)
+            for pod in self.pods.list(claim["metadata"]["namespace"]):
+                self.sync_pod(pod)
+
+        return sync_claim
+
+    patch.wrap(f"{_CONTROLLER}.sync_claim", look_again)
 
 
 @mutant("deleted-pods-keep-devices", rule="DRA-108")
