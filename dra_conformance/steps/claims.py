@@ -7,7 +7,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then
 from dra_conformance.suite.world import Seen, World
 
 
@@ -174,28 +174,6 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     """A claim with an allocation written by hand to the first free devices of the driver under test."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
     allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
-
-
-@when('the reservation of claim "{claim}" for pod "{pod}" is removed')
-def _(world: World, claim: str, pod: str) -> None:
-    """Take a pod out of reservedFor by hand."""
-
-    def change(obj: Obj) -> None:
-        users = obj.get("status", {}).get("reservedFor") or []
-        obj["status"]["reservedFor"] = [user for user in users if user.get("name") != pod]
-
-    world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
-
-
-@then('claim "{claim}" is allocated {count:d} devices')
-def _(world: World, claim: str, count: int) -> None:
-    """The claim comes to hold exactly this many devices."""
-
-    def look() -> Seen:
-        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
-        return len(held) == count, held or "not allocated"
-
-    world.eventually(f"claim {claim} is allocated", look, expected=f"{count} devices")
 
 
 @then('claim "{claim}" is allocated the devices "{devices}"')

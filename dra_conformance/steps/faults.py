@@ -15,8 +15,8 @@ from dra_conformance.control_plane.embedded.status import StatusError
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.seats.spec import CHOICES
 from dra_conformance.steps.objects import resource_named
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
+from dra_conformance.suite.vocabulary import given, when
+from dra_conformance.suite.world import World
 
 HARNESS = "dra-conformance"
 
@@ -103,14 +103,3 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
     """Refuse what the seats ask: creations, updates, deletions, status updates or bindings."""
     refuse(world, code=code, count=count, what=what, kind=kind)
-
-
-@then("the API server has refused {count:d} of them")
-def _(world: World, count: int) -> None:
-    """So many of the requests that were to be refused came to be made."""
-    hook: Refusals = world.memory["refusals"]
-
-    def look() -> Seen:
-        return hook.refused == count, hook.refused
-
-    world.eventually("requests were refused", look, expected=count)

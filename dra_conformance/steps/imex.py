@@ -150,12 +150,6 @@ def _(world: World, name: str, nodes: int) -> None:
     make_domain(world, domain_object(world, name, nodes=nodes))
 
 
-@given('a ComputeDomain "{name}" for {nodes:d} nodes with allocationMode {mode:word}')
-def _(world: World, name: str, nodes: int, mode: str) -> None:
-    """A domain whose claims get one channel (Single) or all of them (All)."""
-    make_domain(world, domain_object(world, name, nodes=nodes, mode=mode))
-
-
 @when('a ComputeDomain "{name}" for {nodes:d} nodes with allocationMode {mode:word} is created')
 def _(world: World, name: str, nodes: int, mode: str) -> None:
     """The same, as what happens in the scenario."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.oracle.live import could_claim_be_allocated, judge_claim
+from dra_conformance.steps.pods import look_bound
 from dra_conformance.suite.vocabulary import then
 from dra_conformance.suite.world import Seen, World
 
@@ -35,11 +36,17 @@ def _(world: World, claim: str) -> None:
     check_allocation(world, claim)
 
 
-@then('no valid allocation of claim "{claim}" exists')
-def _(world: World, claim: str) -> None:
-    """The judge, trying every way to pick devices on every node, finds none that keeps all rules."""
+@then('pod "{pod}" is bound or no valid allocation of claim "{claim}" exists')
+def _(world: World, pod: str, claim: str) -> None:
+    """Who waits could not be served: the judge, trying every way to pick devices on every node, finds none."""
+    world.settle()
+    bound, where = look_bound(world, pod)
     answer = could_claim_be_allocated(world, claim)
     picks = ", ".join("/".join(pick.device) for pick in answer.witness)
-    where = f"on {answer.node or 'any node'}: {picks}" if picks else ""
-    seen = " ".join(part for part in (answer.verdict, answer.reason, where) if part)
-    world.check(answer.verdict == "no", f"claim {claim} cannot be allocated", expected="no", observed=seen)
+    told = f"{answer.verdict} {answer.reason} {picks and f'on {answer.node}: {picks}'}".strip()
+    world.check(
+        bound or answer.verdict == "no",
+        f"pod {pod} waits only where it must",
+        expected="bound, or no valid allocation",
+        observed=where if bound else told,
+    )

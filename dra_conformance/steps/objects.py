@@ -75,12 +75,6 @@ def _(world: World, path: str, value: str) -> None:
     manifests.set_at(draft(world), path, manifests.parse_value(world.text(value)))
 
 
-@given('"{path}" takes the text:')
-def _(world: World, path: str, docstring: str) -> None:
-    """Set a field of the manifest to a text."""
-    manifests.set_at(draft(world), path, world.text(docstring))
-
-
 @given('"{path}" holds {count:d} times {value}')
 def _(world: World, path: str, count: int, value: str) -> None:
     """Set a list of the manifest to `count` items; `$n` in the value counts from 0."""
@@ -123,15 +117,6 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     """Send the manifest to the API server, which may refuse it."""
     attempt(world, lambda: world.create(draft(world)))
-
-
-@when("it is created as version {version:word}")
-def _(world: World, version: str) -> None:
-    """Send the manifest in another version of its group."""
-    obj = draft(world)
-    group = obj["apiVersion"].rpartition("/")[0]
-    obj["apiVersion"] = f"{group}/{version}"
-    attempt(world, lambda: world.create(obj))
 
 
 @when('its "{path}" is updated to {value}')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.objects import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, Obj, Resource
+from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, Obj
 from dra_conformance.steps.claims import claim_object, claim_spec, device_class, devices_of, results_of
 from dra_conformance.steps.nodes import publish, simulated_driver
 from dra_conformance.steps.pods import by_name, look_bound, pod_object, scheduler_of
@@ -105,15 +105,3 @@ def _(world: World, pod: str, other: str) -> None:
         return bound and other_bound and where == there, {pod: where, other: there}
 
     world.eventually(f"pods {pod} and {other} are together", look, expected="one node")
-
-
-@then('the {kind:word} "{name}" comes to have some "{path}"')
-def _(world: World, kind: str, name: str, path: str) -> None:
-    """A field of a named object comes to be set."""
-    resource: Resource = {"ResourceClaim": RESOURCE_CLAIMS, "Pod": PODS}[kind]
-
-    def look() -> Seen:
-        found = manifests.look_up(world.seen(resource, name), path)
-        return bool(found), found
-
-    world.eventually(f"{path} of {kind} {name} is set", look, expected="a value")

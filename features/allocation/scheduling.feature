@@ -397,3 +397,32 @@ Feature: Nodes and devices for claims
     Then pod "monitor" is bound to "n1"
     When a pod "train" using claim "one" is created
     Then claim "one" is allocated the devices "dev-0"
+
+  @DRA-133b @DRA-133c
+  Scenario: A crowd of claims is served by the rules, and who waits could not be served
+    Given node "n1" with 4 devices
+    And node "n2" with 4 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu" selecting 'device.attributes["$(sim)"].index == 1'
+    And a ResourceClaim "other" for 1 of "gpu" selecting 'device.attributes["$(sim)"].index == 1'
+    And a ResourceClaim "pair" with:
+      """
+      requests: [{name: left, exactly: {deviceClassName: $(class:gpu)}}, {name: right, exactly: {deviceClassName: $(class:gpu)}}]
+      constraints: [{requests: [left, right], matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    And a ResourceClaim "three" for 3 of "gpu"
+    And a ResourceClaim "two" for 2 of "gpu"
+    And a pod "first" using claim "one"
+    And a pod "second" using claim "other"
+    Then pod "first" is bound [DRA-133c]
+    And pod "second" is bound [DRA-133c]
+    When a pod "third" using claim "pair" is created
+    Then pod "third" is bound [DRA-133c]
+    And the allocation of claim "one" is valid [DRA-133b]
+    And the allocation of claim "other" is valid [DRA-133b]
+    And the allocation of claim "pair" is valid [DRA-133b]
+    When a pod "fourth" using claim "three" is created
+    Then pod "fourth" is bound [DRA-133c]
+    And the allocation of claim "three" is valid [DRA-133b]
+    When a pod "fifth" using claim "two" is created
+    Then pod "fifth" is bound or no valid allocation of claim "two" exists [DRA-133c]

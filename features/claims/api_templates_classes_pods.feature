@@ -1,5 +1,6 @@
 @profile:api @seat:control-plane
 Feature: What the API server accepts in templates, classes and pods
+  Templates and classes are what users write most; pods name them. What is wrong is refused where it is written.
 
   @DRA-039
   Scenario Outline: A template never changes: <what>

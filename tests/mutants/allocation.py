@@ -274,6 +274,27 @@ def _(patch: Patch) -> None:
     _without_constraints(patch)
 
 
+@mutant("crowd-without-constraints", rule="DRA-133b")
+def _(patch: Patch) -> None:
+    """Constraints are forgotten as soon as another claim holds devices."""
+    _without_constraints(patch)
+
+
+@mutant("selectors-in-company-ignored", rule="DRA-133b")
+def _(patch: Patch) -> None:
+    """Selectors of requests are ignored."""
+    _verdicts(patch, "index", True)
+
+
+@mutant("constraints-never-met", rule="DRA-133c")
+def _(patch: Patch) -> None:
+    """No two devices ever match."""
+    patch.replace(
+        f"{_ALLOCATOR}.search:Search._constrained",
+        lambda self, task, position: None if task.constraints else self._states,
+    )
+
+
 @mutant("missing-attribute-matches", rule="DRA-169")
 def _(patch: Patch) -> None:
     """A device without the attribute matches any."""
