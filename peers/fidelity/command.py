@@ -1,0 +1,81 @@
+"""`python -m peers fidelity [--write]`: put every probe to both control planes and judge the differences."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import orjson
+
+from dra_conformance.errors import TargetUnreachable
+from peers.fidelity import known, planes
+from peers.fidelity.compare import Difference, differences
+from peers.fidelity.probe import Probe
+from peers.fidelity.probes import all_probes
+from peers.fidelity.report import page, short
+from peers.fidelity.talk import Record, Talk
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+USAGE = "usage: python -m peers fidelity [--write] [--only PATTERN] [--answers FILE]"
+
+
+def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
+    """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
+    options = list(words)
+    write = "--write" in options
+    if write:
+        options.remove("--write")
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    if len(options) % 2 or given.keys() - {"--only", "--answers"}:
+        print(USAGE)
+        return 4
+    if not (bin_dir / "kube-apiserver").exists():
+        return absent(
+            f"there is no kube-apiserver in {bin_dir.name}/, so nothing is compared with a real control plane"
+        )
+    only = given.get("--only", "")
+    probes = [probe for probe in all_probes() if not only or fnmatchcase(probe.id, only)]
+    try:
+        answers, version = _ask(probes, bin_dir)
+    except TargetUnreachable as error:
+        return absent(f"the real control plane does not start: {error}")
+    if path := given.get("--answers"):
+        Path(path).write_bytes(orjson.dumps(answers, option=orjson.OPT_INDENT_2))
+    ours, theirs = answers["embedded"], answers["real"]
+    found = [row for probe in probes for row in differences(probe.id, ours[probe.id], theirs[probe.id])]
+    return _judge(probes, found, version=version, write=write and not only, whole=not only)
+
+
+def _ask(probes: Sequence[Probe], bin_dir: Path) -> tuple[dict[str, dict[str, Record]], str]:
+    """Every probe's answers at both planes, one plane after the other, and the real one's release."""
+    with tempfile.TemporaryDirectory(prefix="dra-fidelity-") as folder:
+        with planes.embedded(Path(folder)) as plane:
+            ours = Talk(plane).ask_all(probes)
+        with planes.real(Path(folder), bin_dir) as plane:
+            theirs = Talk(plane).ask_all(probes)
+            return {"embedded": ours, "real": theirs}, plane.version
+
+
+def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, write: bool, whole: bool) -> int:
+    rows = known.load()
+    explained = [(row, known.explain(row, rows)) for row in found]
+    text = page(probes, explained, version=version, gates=planes.GATES)
+    if write:
+        PAGE.write_text(text)
+    new = [row for row, reason in explained if reason is None]
+    for row in new:
+        print(
+            f"  {row.probe} {row.where} ({row.request})\n    embedded: {short(row.embedded)}\n    real:     {short(row.real)}"
+        )
+    used = {reason.id for _, reason in explained if reason is not None}
+    stale = [row.id for row in rows if row.id not in used] if whole else []
+    for name in stale:
+        print(f"  gone: {name} in known.yaml explains no difference any more; remove it")
+    differing = {row.probe for row in found}
+    print(
+        f"fidelity: {len(probes)} probes at embedded and {version}: {len(probes) - len(differing)} alike, "
+        f"{len(differing)} differ, {len({row.probe for row in new})} of them unexplained"
+    )
+    return 1 if new or stale else 0

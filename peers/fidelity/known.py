@@ -1,0 +1,43 @@
+"""Differences that are known, each with its reason: known.yaml, read and matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import yaml
+
+from peers.fidelity.compare import Difference
+
+FILE = Path(__file__).resolve().parent / "known.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One known difference: the probes and places (shell patterns) where it shows, and why it stays."""
+
+    id: str
+    probes: tuple[str, ...]
+    where: str
+    reason: str
+
+    def covers(self, found: Difference) -> bool:
+        """Whether it explains a difference."""
+        where = self.where.replace("[", "[[]")  # brackets are list indices here, no character sets
+        return fnmatchcase(found.where, where) and any(fnmatchcase(found.probe, each) for each in self.probes)
+
+
+def load(path: Path = FILE) -> list[Known]:
+    """The known differences. Raises ValueError for a row without reason."""
+    rows = yaml.safe_load(path.read_text()) or []
+    found = [Known(row["id"], tuple(row["probes"]), row.get("where", "*"), row.get("reason", "")) for row in rows]
+    if silent := [each.id for each in found if not each.reason.strip()]:
+        raise ValueError(f"{path.name}: no reason for {', '.join(silent)}; say why the difference may stay")
+    return found
+
+
+def explain(found: Difference, known: Sequence[Known]) -> Known | None:
+    """The first known difference that covers this one."""
+    return next((each for each in known if each.covers(found)), None)

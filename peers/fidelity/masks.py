@@ -1,0 +1,46 @@
+"""What may differ between two servers without meaning anything: made names, uids, times, versions and tokens."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_GENERATED = re.compile(r"\b((?:gen|kube-api-access|event)-)[a-z0-9]{5}\b")
+_VERSION = re.compile(r'((?:resource ?version|ResourceVersion)"?:? ?"?)\d+', re.IGNORECASE)
+_TOO_OLD = re.compile(r"(too old resource version: |Too large resource version: )\d+(?: \(\d+\))?(, current: \d+)?")
+_AUDIT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
+_VERSION_KEYS = ("resourceVersion",)
+_DROPPED = {"managedFields"}
+
+
+def text(found: str) -> str:
+    """A text with everything accidental replaced."""
+    found = _UID.sub("UID", found)
+    found = _TIME.sub("TIME", found)
+    found = _GENERATED.sub(r"\1XXXXX", found)
+    found = _TOO_OLD.sub(r"\1RV", found)
+    found = _VERSION.sub(r"\1RV", found)
+    return _AUDIT.sub("SERVER", found)
+
+
+def value(found: Any, *, managed: bool = False) -> Any:
+    """A JSON value with everything accidental replaced; `managed` keeps metadata.managedFields."""
+    if isinstance(found, dict):
+        return {key: _field(key, each, managed) for key, each in found.items() if managed or key not in _DROPPED}
+    if isinstance(found, list):
+        return [value(each, managed=managed) for each in found]
+    return text(found) if isinstance(found, str) else found
+
+
+def _field(key: str, found: Any, managed: bool) -> Any:
+    if key in _VERSION_KEYS and isinstance(found, str) and found.isdigit():
+        return "RV" if found != "0" else found
+    if key == "continue" and isinstance(found, str) and found:
+        return "TOKEN"
+    if key == "managedFields" and isinstance(found, list):
+        found = sorted(found, key=lambda entry: (entry.get("manager", ""), entry.get("operation", ""), str(entry)))
+    if key == "remainingItemCount":
+        return "N"
+    return value(found, managed=managed)

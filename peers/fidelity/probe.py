@@ -1,0 +1,101 @@
+"""One probe: a few requests as data, what is kept of the answers, and where an earlier answer flows into a later step.
+
+In every text of a step `{ns}` is the probe's own namespace (made when first named), `{id}` a name that only this probe
+uses, and `{0.metadata.uid}` a field of the first step's answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Query = Sequence[tuple[str, str]]
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request.
+
+    `body` is JSON data or bytes that go as they are. `keep` says what of the answer is compared: `all`, `status` (code
+    and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the request until it
+    answers that code (20 s at most). `user` is (name, groups); None is the admin. `managed` keeps managedFields.
+    `events` makes it a watch that ends after so many events, or after `seconds`; `during` are steps while it is open.
+    """
+
+    method: str
+    path: str
+    body: Any = None
+    query: Query = ()
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    keep: str | tuple[str, ...] = "all"
+    until: int = 0
+    user: tuple[str, tuple[str, ...]] | None = None
+    managed: bool = False
+    events: int = 0
+    seconds: int = 2
+    during: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A named sequence of steps. `id` is area/what-it-asks. `pods` waits for the namespace's service account."""
+
+    id: str
+    steps: tuple[Step, ...]
+    pods: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def area(self) -> str:
+        """The first part of its id."""
+        return self.id.partition("/")[0]
+
+    @property
+    def slug(self) -> str:
+        """A DNS label that only this probe uses."""
+        return re.sub(r"[^a-z0-9]+", "-", self.id.lower()).strip("-")[:63].strip("-")
+
+
+def get(path: str, **more: Any) -> Step:
+    """GET."""
+    return Step("GET", path, **more)
+
+
+def post(path: str, body: Any, **more: Any) -> Step:
+    """POST."""
+    return Step("POST", path, body, **more)
+
+
+def put(path: str, body: Any, **more: Any) -> Step:
+    """PUT."""
+    return Step("PUT", path, body, **more)
+
+
+def patch(path: str, body: Any, kind: str = MERGE, **more: Any) -> Step:
+    """PATCH; merge unless told."""
+    return Step("PATCH", path, body, content_type=kind, **more)
+
+
+def apply(path: str, body: Any, manager: str = "one", *, force: bool = False, **more: Any) -> Step:
+    """Server-side apply."""
+    query = [("fieldManager", manager), *([("force", "true")] if force else []), *more.pop("query", ())]
+    return Step("PATCH", path, body, query=query, content_type=APPLY, **more)
+
+
+def delete(path: str, body: Any = None, **more: Any) -> Step:
+    """DELETE."""
+    return Step("DELETE", path, body, **more)
+
+
+def watch(path: str, events: int, *during: Step, query: Query = (), **more: Any) -> Step:
+    """A watch for `events` events, with steps taken while it is open."""
+    return Step("WATCH", path, query=query, events=events, during=during, **more)
