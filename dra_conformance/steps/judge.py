@@ -50,3 +50,13 @@ def _(world: World, pod: str, claim: str) -> None:
         expected="bound, or no valid allocation",
         observed=where if bound else told,
     )
+
+
+@then('no valid allocation of claim "{claim}" exists')
+def _(world: World, claim: str) -> None:
+    """The judge, trying every way to pick devices on every node, finds none that keeps all rules."""
+    answer = could_claim_be_allocated(world, claim)
+    picks = ", ".join("/".join(pick.device) for pick in answer.witness)
+    where = f"on {answer.node or 'any node'}: {picks}" if picks else ""
+    seen = " ".join(part for part in (answer.verdict, answer.reason, where) if part)
+    world.check(answer.verdict == "no", f"claim {claim} cannot be allocated", expected="no", observed=seen)

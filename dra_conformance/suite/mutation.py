@@ -217,6 +217,8 @@ def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, 
             if check["status"] == Status.FAILED and one.rule in check["rules"]:
                 return Outcome(one.id, one.rule, scenario, "killed", check["message"])
     told = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
+    if not results:
+        told = "the run with the mutant judged nothing; does the specification still read?"
     return Outcome(one.id, one.rule, able[0], "survived", told)
 
 

@@ -115,6 +115,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.taken:Taken.add", lambda self, results: None)
 
 
+def _without_short_cuts(patch: Patch) -> None:
+    """Every attempt goes through the search, where the faults below are."""
+    patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
+    patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
+
+
 @mutant("each-claim-for-itself", rule="DRA-134")
 def _(patch: Patch) -> None:
     """The claims of a pod do not see what the others take."""
@@ -122,6 +128,7 @@ def _(patch: Patch) -> None:
     def unused(self: Any, task: Any) -> int:
         return int(self._inventory.everything & ~self._problem.busy & ~self._used_by_claim[task.claim])
 
+    _without_short_cuts(patch)
     patch.replace(f"{_ALLOCATOR}.search:Search._unused", unused)
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
@@ -198,6 +205,7 @@ def _(patch: Patch) -> None:
 
         return take
 
+    _without_short_cuts(patch)
     patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
 
 
