@@ -129,7 +129,16 @@ Feature: What the API server accepts in templates, classes and pods
       | what                              | value                                                                      | reason    | field                                              |
       | a claim that its spec does not name | [{name: other, resourceClaimName: a}]                                    | Invalid   | status.resourceClaimStatuses[0].name               |
       | two claims for one entry          | [{name: gpu, resourceClaimName: a}, {name: gpu, resourceClaimName: b}]     | Duplicate | status.resourceClaimStatuses[1].name               |
+
+    @DRA-049 @since:1.36
+    Examples:
+      | what                              | value                                                                      | reason    | field                                              |
       | an ill-formed claim name          | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].resourceClaimName  |
+
+    @DRA-049 @until:1.35
+    Examples:
+      | what                              | value                                                                      | reason    | field                                              |
+      | a claim name that is no name      | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].name               |
 
   @DRA-049
   Scenario: The status of a pod may say that an entry needs no claim

@@ -122,7 +122,7 @@ class PodStrategy(BaseStrategy):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodUpdate and ValidatePodStatusUpdate."""
         if ctx.subresource == "status":
-            return _status_errors(new)
+            return _status_errors(new, minor=ctx.minor)
         if ctx.subresource in ("binding", "eviction"):
             return []
         if ctx.subresource in ("ephemeralcontainers", "resize"):
@@ -299,7 +299,7 @@ def _container_claim_errors(container: Obj, field: str, names: set[str]) -> list
     return problems
 
 
-def _status_errors(pod: Obj) -> list[FieldError]:
+def _status_errors(pod: Obj, *, minor: int) -> list[FieldError]:
     """Rule DRA-049 and the extended resource claim status."""
     problems: list[FieldError] = []
     status, spec = pod.get("status") or {}, pod["spec"]
@@ -316,7 +316,8 @@ def _status_errors(pod: Obj) -> list[FieldError]:
         claim = entry.get("resourceClaimName")
         if claim is not None and (len(claim) > 253 or not SUBDOMAIN.match(claim)):
             text = too_long_text(253) if len(claim) > 253 else SUBDOMAIN_TEXT
-            problems.append(invalid(f"{field}.resourceClaimName", claim, text))
+            # Up to 1.35 the error stands at the entry's name; observed on kube-apiserver 1.35.3 and 1.36.2.
+            problems.append(invalid(f"{field}.{'resourceClaimName' if minor >= 36 else 'name'}", claim, text))
     extended = status.get("extendedResourceClaimStatus")
     if extended is not None:
         problems += _extended_errors(extended, spec)
