@@ -87,6 +87,7 @@ def test_eviction_deletes_unless_a_budget_forbids(
         budgets,
         {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}},
     )
+    client.patch(PODS, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
     with pytest.raises(TooManyRequests):
         client.evict(made)
     plane.server.call("DELETE", f"{budgets}/b")

@@ -129,8 +129,25 @@ def validate_metadata(meta: Obj, *, group: str, plural: str, namespaced: bool) -
     problems += label_errors(meta.get("labels"), "metadata.labels")
     problems += _annotations(meta.get("annotations"))
     problems += _owners(meta.get("ownerReferences"))
-    for finalizer in meta.get("finalizers") or ():
-        problems += [invalid("metadata.finalizers", finalizer, text) for text in qualified_name_problems(finalizer)]
+    problems += _finalizers(meta.get("finalizers"))
+    return problems
+
+
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+
+
+def _finalizers(finalizers: list[str] | None) -> list[FieldError]:
+    """ValidateFinalizers and the stricter rule of k8s.io/kubernetes pkg/apis/core/validation: names have a domain."""
+    problems: list[FieldError] = []
+    for index, finalizer in enumerate(finalizers or ()):
+        texts = qualified_name_problems(finalizer)
+        problems += [invalid("metadata.finalizers", finalizer, text) for text in texts]
+        if not texts and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            problems.append(invalid(f"metadata.finalizers[{index}]", finalizer, detail))
+    if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        problems.append(invalid("metadata.finalizers", finalizers, detail))
     return problems
 
 
@@ -175,17 +192,17 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 def carry_over_metadata(new: Obj, old: Obj) -> None:
     """Fill what a client may leave out of an update (BeforeUpdate): system fields keep their values."""
     for key in ("uid", "creationTimestamp", "generation"):
-        if key in old and (not new.get(key) or key == "generation"):
+        if key in old and (not new.get(key) or key != "uid"):
             new[key] = old[key]
         elif key not in old:
             new.pop(key, None)
     if "deletionTimestamp" in old:
-        new.setdefault("deletionTimestamp", old["deletionTimestamp"])
-        if "deletionGracePeriodSeconds" in old:
-            new.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-    else:
-        new.pop("deletionTimestamp", None)
-        new.pop("deletionGracePeriodSeconds", None)
+        new["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old and new.get("deletionGracePeriodSeconds") is None:
+        new["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+    for key in ("finalizers", "ownerReferences", "labels", "annotations"):
+        if key in new and not new[key]:
+            del new[key]  # omitempty
     new.pop("selfLink", None)
 
 

@@ -17,7 +17,13 @@ from dra_conformance.control_plane.embedded.decode import decode_body
 from dra_conformance.control_plane.embedded.reader import Reader
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
-from dra_conformance.control_plane.embedded.status import StatusError, bad_request, not_found, too_many_requests
+from dra_conformance.control_plane.embedded.status import (
+    StatusError,
+    bad_request,
+    conflict,
+    not_found,
+    too_many_requests,
+)
 from dra_conformance.control_plane.embedded.store import Record
 from dra_conformance.control_plane.embedded.writer import WriteOptions, Writer, with_warnings
 
@@ -66,7 +72,18 @@ class PodDoors:
         ctx = self._core.context(request, info, dry_run=options.dry_run)
         now = timestamp(self._core.clock.now())
 
+        revision = (binding.get("metadata") or {}).get("resourceVersion")
+
         def produce(old: Record) -> Obj:
+            if revision and revision != old.obj["metadata"]["resourceVersion"]:
+                raise conflict(
+                    "",
+                    "pods",
+                    info.name,
+                    f"StorageError: invalid object, Code: 4, Key: /registry/pods/{info.namespace}/{info.name}, "
+                    "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: "
+                    f"{revision}, ResourceVersion in object meta: {old.obj['metadata']['resourceVersion']}",
+                )
             return pods.bind(old.copy(), binding, now=now)
 
         self._writer.update_object(resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
@@ -82,7 +99,7 @@ class PodDoors:
             options["dryRun"] = request.params("dryRun")
         ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
         record = self._core.store.get(resource.storage_key, (info.namespace, info.name))
-        if record is not None:
+        if record is not None and not _disruption_is_free(record.obj):
             self._check_budgets(record.obj, info)
         self._writer.delete_object(resource, info, ctx, options)
         return with_warnings(_created(), ctx)
@@ -108,6 +125,12 @@ class PodDoors:
                 }
             ]
             raise refusal
+
+
+def _disruption_is_free(pod: Obj) -> bool:
+    """Whether evicting a pod disturbs nobody's budget: it does not run yet, runs no more or goes already."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in ("Pending", "Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
 
 
 def _object(request: Request, kind: str) -> Obj:

@@ -19,7 +19,7 @@ import orjson
 
 from dra_api.clock import Clock, RealClock
 from dra_api.transport import Response
-from dra_conformance.control_plane.embedded import builtins, discovery, openapi, reviews, schemas
+from dra_conformance.control_plane.embedded import builtins, deprecation, discovery, openapi, reviews, schemas
 from dra_conformance.control_plane.embedded.auth import (
     ADMIN,
     Authenticator,
@@ -189,7 +189,7 @@ class ApiServer:
             allowed, why_not = self.rbac.decide(request.user, info)
             if not allowed:
                 raise denied(request.user, info, why_not)
-            return self._dispatch(request, info)
+            return self._warned(self._serve(request, info), info)
         except StatusError as error:
             return self._refusal(error)
         except ConnectionDroppedError:
@@ -204,6 +204,17 @@ class ApiServer:
                     "Internal error occurred: this request caused apiserver to panic. Look in the logs for details.",
                 )
             )
+
+    def _serve(self, request: Request, info: RequestInfo) -> Answer:
+        try:
+            return self._dispatch(request, info)
+        except StatusError as error:
+            return self._refusal(error)
+
+    def _warned(self, answer: Answer, info: RequestInfo) -> Answer:
+        if not isinstance(answer, Response):
+            return answer
+        return deprecation.warned(answer, info, self.resources, kubernetes_version=self.kubernetes_version)
 
     @staticmethod
     def _refusal(error: StatusError) -> Response:

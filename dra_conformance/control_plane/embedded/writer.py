@@ -27,6 +27,7 @@ from dra_conformance.control_plane.embedded.decode import (
     decode_body,
     media_type,
 )
+from dra_conformance.control_plane.embedded.gotext import go_quote
 from dra_conformance.control_plane.embedded.metadata import (
     carry_over_metadata,
     check_name,
@@ -48,6 +49,7 @@ from dra_conformance.control_plane.embedded.status import (
     invalid,
     invalid_object,
     not_found,
+    not_supported,
     unsupported_media_type,
 )
 from dra_conformance.control_plane.embedded.store import ExistsError, Record, StaleWriteError
@@ -83,6 +85,9 @@ CREATES_ON_UPDATE = frozenset(
         ("rbac.authorization.k8s.io", "clusterrolebindings"),
     }
 )
+# Kinds whose strategy has AllowUnconditionalUpdate false; custom resources are so too.
+_VERSION_ON_UPDATE = frozenset({("coordination.k8s.io", "leases"), ("resource.k8s.io", "resourcepoolstatusrequests")})
+_IMMORTAL = ("default", "kube-system", "kube-public")  # admission plugin NamespaceLifecycle
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
@@ -108,8 +113,11 @@ class WriteOptions:
             )
         validation = request.param("fieldValidation") or "Warn"
         if validation not in ("Ignore", "Warn", "Strict"):
-            raise bad_request(
-                f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
+            raise invalid_object(
+                "meta.k8s.io",
+                {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(request.method, "PatchOptions"),
+                "",
+                [not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn"))],
             )
         return cls(bool(dry), validation, request.param("fieldManager"))
 
@@ -256,7 +264,11 @@ class Writer:
             except ExistsError as error:
                 if generated and attempt < NAME_ATTEMPTS - 1:
                     continue
-                raise already_exists(resource.group, resource.plural, name) from error
+                refusal = already_exists(resource.group, resource.plural, name)
+                there = core.store.get(resource.storage_key, place)
+                if there is not None and "deletionTimestamp" in there.obj["metadata"]:
+                    refusal.message = f"object is being deleted: {refusal.message}"
+                raise refusal from error
         raise already_exists(resource.group, resource.plural, obj["metadata"]["name"])
 
     def _check_namespace(self, resource: ResourceType, info: RequestInfo, name: str) -> None:
@@ -316,7 +328,7 @@ class Writer:
             body["metadata"].pop("resourceVersion", None)
             made = self.create_object(resource, info, ctx, body, manager=options.manager_for(request))
             return with_warnings(self._reader.answer(resource, info.version, made, view, request, status=201), ctx)
-        unconditional = not body["metadata"].get("resourceVersion")
+        unconditional = body["metadata"].get("resourceVersion") in (None, "", "0")
         raw = orjson.dumps(body)
 
         def produce(_: Record) -> Obj:
@@ -368,11 +380,15 @@ class Writer:
                 return Record(new, orjson.dumps(new), old.rv), gone
             try:
                 with core.store.lock:
-                    record = core.store.update(resource.storage_key, key, new, old)
-                    core.observe(verb or ctx.verb, resource, record, ctx)
                     if gone:
-                        final = core.store.delete(resource.storage_key, key, record)
+                        # what frees the last finalizer is never stored: watchers see one DELETED, no MODIFIED
+                        record = Record(new, orjson.dumps(new), old.rv)
+                        core.observe(verb or ctx.verb, resource, record, ctx)
+                        final = core.store.delete(resource.storage_key, key, old)
                         core.observe("delete", resource, final, ctx)
+                    else:
+                        record = core.store.update(resource.storage_key, key, new, old)
+                        core.observe(verb or ctx.verb, resource, record, ctx)
                 return record, gone
             except StaleWriteError as error:
                 if attempt == attempts - 1:
@@ -398,7 +414,18 @@ class Writer:
         core, version = self._core, info.version
         meta, old_meta = new["metadata"], old.obj["metadata"]
         wanted = meta.get("resourceVersion", "")
+        if wanted == "0":
+            wanted = ""
+        if wanted and not wanted.isdigit():
+            raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
         if not wanted:
+            if resource.key in _VERSION_ON_UPDATE and from_body:
+                raise invalid_object(
+                    resource.group,
+                    resource.plural,
+                    info.name,
+                    [invalid("metadata.resourceVersion", 0, "must be specified for an update")],
+                )
             if resource.custom and from_body:
                 raise invalid_object(
                     resource.group,
@@ -409,7 +436,7 @@ class Writer:
         elif wanted != old_meta["resourceVersion"]:
             raise conflict(info.group, info.resource, info.name)
         meta["resourceVersion"] = old_meta["resourceVersion"]
-        if meta.get("uid") and meta["uid"] != old_meta["uid"]:
+        if from_body and meta.get("uid") and meta["uid"] != old_meta["uid"]:
             raise conflict(
                 info.group,
                 info.resource,
@@ -609,7 +636,9 @@ class Writer:
             old = core.store.get(resource.storage_key, key)
             if old is None:
                 raise not_found(info.group, info.resource, info.name)
-            self._check_preconditions(info, old.obj["metadata"], options.get("preconditions") or {})
+            self._check_preconditions(resource, info, old.obj["metadata"], options.get("preconditions") or {})
+            if resource.key == ("", "namespaces") and info.name in _IMMORTAL:
+                raise forbidden("", "namespaces", info.name, "this namespace may not be deleted")
             resource.strategy.authorize(None, old.obj, ctx)
             self._admit(resource, "DELETE", info, ctx, None, old.obj)
             marked = self._mark(resource, old, options)
@@ -618,7 +647,8 @@ class Writer:
             try:
                 with core.store.lock:
                     if marked is None:
-                        record = core.store.delete(resource.storage_key, key, old)
+                        final = self._last_state(resource, old)
+                        record = core.store.delete(resource.storage_key, key, old, final)
                         core.observe("delete", resource, record, ctx)
                         return record, True
                     if marked == old.obj:
@@ -632,23 +662,37 @@ class Writer:
                 continue
         raise conflict(info.group, info.resource, info.name)
 
-    def _check_preconditions(self, info: RequestInfo, meta: Obj, preconditions: Obj) -> None:
+    @staticmethod
+    def _check_preconditions(resource: ResourceType, info: RequestInfo, meta: Obj, preconditions: Obj) -> None:
         uid, revision = preconditions.get("uid"), preconditions.get("resourceVersion")
         if uid and uid != meta["uid"]:
             raise conflict(
                 info.group,
-                info.resource,
+                resource.kind,
                 info.name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}",
+                f"the UID in the precondition ({uid}) does not match the UID in record ({meta['uid']}). "
+                "The object might have been deleted and then recreated",
             )
         if revision and revision != meta["resourceVersion"]:
             raise conflict(
                 info.group,
-                info.resource,
+                resource.kind,
                 info.name,
-                f"Precondition failed: ResourceVersion in precondition: {revision}, ResourceVersion in object meta: "
-                f"{meta['resourceVersion']}",
+                f"the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record "
+                f"({meta['resourceVersion']}). The object might have been modified",
             )
+
+    def _last_state(self, resource: ResourceType, old: Record) -> Obj | None:
+        """What the answer and the DELETED event show of an object that goes at once; None: as it is stored."""
+        if getattr(resource.strategy, "grace_period", None) is None:
+            return None
+        obj = old.copy()
+        meta = obj["metadata"]
+        if "deletionTimestamp" not in meta and meta.get("generation"):
+            meta["generation"] += 1
+        meta["deletionTimestamp"] = timestamp(self._core.clock.now())
+        meta["deletionGracePeriodSeconds"] = 0
+        return obj
 
     def _mark(self, resource: ResourceType, old: Record, options: Obj) -> Obj | None:
         """The object marked for deletion, or None when it can go at once."""
@@ -682,7 +726,8 @@ class Writer:
             return None
         if not already:
             meta["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace))
-            meta["deletionGracePeriodSeconds"] = grace
+            if resource.key != ("", "namespaces"):  # their registry marks them by itself
+                meta["deletionGracePeriodSeconds"] = grace
             if meta.get("generation"):
                 meta["generation"] += 1
         return obj
