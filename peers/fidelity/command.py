@@ -66,9 +66,8 @@ def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, wr
         PAGE.write_text(text)
     new = [row for row, reason in explained if reason is None]
     for row in new:
-        print(
-            f"  {row.probe} {row.where} ({row.request})\n    embedded: {short(row.embedded)}\n    real:     {short(row.real)}"
-        )
+        print(f"  {row.probe} {row.where} ({row.request})")
+        print(f"    embedded: {short(row.embedded)}\n    real:     {short(row.real)}")
     used = {reason.id for _, reason in explained if reason is not None}
     stale = [row.id for row in rows if row.id not in used] if whole else []
     for name in stale:

@@ -10,6 +10,8 @@ _TIME = re.compile(r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?
 _GENERATED = re.compile(r"\b((?:gen|kube-api-access|event)-)[a-z0-9]{5}\b")
 _VERSION = re.compile(r'((?:resource ?version|ResourceVersion)"?:? ?"?)\d+', re.IGNORECASE)
 _TOO_OLD = re.compile(r"(too old resource version: |Too large resource version: )\d+(?: \(\d+\))?(, current: \d+)?")
+_BAD = re.compile(r"\bBad_[a-z0-9]{5}\b")
+_IN_RECORD = re.compile(r"(ResourceVersion in (?:record|object meta):? )\(?\d+\)?")
 _AUDIT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 _VERSION_KEYS = ("resourceVersion",)
 _DROPPED = {"managedFields"}
@@ -22,6 +24,8 @@ def text(found: str) -> str:
     found = _GENERATED.sub(r"\1XXXXX", found)
     found = _TOO_OLD.sub(r"\1RV", found)
     found = _VERSION.sub(r"\1RV", found)
+    found = _BAD.sub("Bad_XXXXX", found)
+    found = _IN_RECORD.sub(r"\1(RV)", found)
     return _AUDIT.sub("SERVER", found)
 
 
@@ -34,6 +38,11 @@ def value(found: Any, *, managed: bool = False) -> Any:
     return text(found) if isinstance(found, str) else found
 
 
+def field(path: str, found: Any, *, managed: bool = False) -> Any:
+    """The value of one path such as metadata.continue, with everything accidental replaced."""
+    return _field(path.rpartition(".")[2], found, managed)
+
+
 def _field(key: str, found: Any, managed: bool) -> Any:
     if key in _VERSION_KEYS and isinstance(found, str) and found.isdigit():
         return "RV" if found != "0" else found
@@ -41,6 +50,4 @@ def _field(key: str, found: Any, managed: bool) -> Any:
         return "TOKEN"
     if key == "managedFields" and isinstance(found, list):
         found = sorted(found, key=lambda entry: (entry.get("manager", ""), entry.get("operation", ""), str(entry)))
-    if key == "remainingItemCount":
-        return "N"
     return value(found, managed=managed)

@@ -26,7 +26,8 @@ class Step:
 
     `body` is JSON data or bytes that go as they are. `keep` says what of the answer is compared: `all`, `status` (code
     and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the request until it
-    answers that code (20 s at most). `user` is (name, groups); None is the admin. `managed` keeps managedFields.
+    answers that code, for `patience` seconds at most. `user` is (name, groups); None is the admin. `managed` keeps
+    managedFields.
     `events` makes it a watch that ends after so many events, or after `seconds`; `during` are steps while it is open.
     """
 
@@ -38,6 +39,7 @@ class Step:
     headers: Mapping[str, str] = field(default_factory=dict)
     keep: str | tuple[str, ...] = "all"
     until: int = 0
+    patience: float = 30.0
     user: tuple[str, tuple[str, ...]] | None = None
     managed: bool = False
     events: int = 0

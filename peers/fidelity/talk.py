@@ -70,7 +70,7 @@ class _Turn:
             self._watch(step)
             return
         answer = self._send(step)
-        deadline = self._clock.monotonic() + _PATIENCE
+        deadline = self._clock.monotonic() + step.patience
         while step.until and self._code(answer) != step.until and self._clock.monotonic() < deadline:
             self._clock.wait(self._never, _TURN)
             answer = self._send(step)
@@ -197,7 +197,7 @@ def _kept(answer: Response | str, step: Step) -> dict[str, Any]:
     elif step.keep == "status":
         return kept
     elif isinstance(step.keep, tuple):
-        kept["body"] = {path: masks.value(_at(body, path), managed=step.managed) for path in step.keep}
+        kept["body"] = {path: masks.field(path, _at(body, path), managed=step.managed) for path in step.keep}
     elif body is None:
         kept["type"] = answer.headers.get("content-type", "")
         kept["text"] = masks.text(answer.body[:400].decode(errors="replace"))
@@ -210,16 +210,23 @@ def _status(body: Mapping[str, Any]) -> Any:
     """A failure, its causes in the order of their fields: validation promises no order."""
     found = masks.value(dict(body))
     details = found.get("details") or {}
+    if not details:
+        found.pop("details", None)  # {} and nothing mean the same to every client
     if causes := details.get("causes"):
         details["causes"] = sorted(causes, key=lambda cause: (cause.get("field") or "", str(cause)))
         if len(causes) > 1:
-            found["message"] = _sorted_message(found["message"])
+            found["message"] = _sorted_message(found["message"], details["causes"])
     return found
 
 
-def _sorted_message(message: str) -> str:
-    head, bracket, rest = message.partition("[")
-    return head + bracket + "".join(sorted(rest)) if bracket else message
+def _sorted_message(message: str, causes: list[Mapping[str, Any]]) -> str:
+    """The message with its list of causes in the order of their fields."""
+    head, found, _ = message.partition(" is invalid: [")
+    if not found:
+        return message
+    texts = dict.fromkeys(f"{cause.get('field')}: {cause.get('message')}" for cause in causes)
+    lost = "" if all(text in message for text in texts) else " (not the causes)"
+    return f"{head}{found}{', '.join(texts)}]{lost}"
 
 
 def _at(body: Any, path: str) -> Any:

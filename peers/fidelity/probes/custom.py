@@ -35,6 +35,7 @@ _SCHEMA: dict[str, Any] = {
                 "when": {"type": "string", "format": "date-time"},
                 "fixed": {
                     "type": "string",
+                    "maxLength": 20,
                     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed is immutable"}],
                 },
                 "nested": {
@@ -51,16 +52,12 @@ _SCHEMA: dict[str, Any] = {
                     "fieldPath": ".name",
                     "reason": "FieldValueForbidden",
                 },
-                {"rule": "self.size != 7", "messageExpression": "'size is ' + string(self.size)"},
+                {"rule": "self.size != 7", "messageExpression": "'size is ' + 'seven'"},
             ],
         },
         "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
     },
 }
-
-
-def _plural(probe: str) -> str:
-    return "things"
 
 
 def definition(group: str, *, scope: str = "Namespaced", **more: Any) -> dict[str, Any]:
@@ -102,7 +99,7 @@ def thing(spec: Any = None, **more: Any) -> dict[str, Any]:
 
 def _ready() -> tuple[Step, ...]:
     # the namespace's listing answers 200 as soon as the kind is served
-    return (post(CRDS, definition(_GROUP), keep="none"), get(_THINGS, until=200, keep="code"))
+    return (post(CRDS, definition(_GROUP), keep="none"), get(_THINGS, until=200, keep="code", patience=8.0))
 
 
 _WRITES: dict[str, Any] = {
@@ -267,7 +264,7 @@ def probes() -> Iterator[Probe]:
         "crd/two-versions",
         (
             post(CRDS, two, keep="none"),
-            get(path, until=200, keep="code"),
+            get(path, until=200, keep="code", patience=8.0),
             post(_THINGS, thing(), keep="code"),
             get(path + "/t"),
         ),

@@ -57,16 +57,18 @@ def _lists() -> Iterator[Probe]:
         yield Probe(f"list/{name}", (*_THREE, get(MAPS, query=query, keep=_NAMES)))
     pages = (
         *_THREE,
-        get(MAPS, query=(("limit", "2"),), keep=_NAMES),
-        get(MAPS, query=(("limit", "2"), ("continue", "{3.metadata.continue}")), keep=_NAMES),
+        get(MAPS, query=(("limit", "2"), ("labelSelector", "both")), keep=_NAMES),
+        get(
+            MAPS, query=(("limit", "2"), ("labelSelector", "both"), ("continue", "{3.metadata.continue}")), keep=_NAMES
+        ),
     )
     yield Probe("list/pages", pages)
     late = (
         *_THREE,
-        get(MAPS, query=(("limit", "2"),), keep="none"),
+        get(MAPS, query=(("limit", "2"), ("labelSelector", "both")), keep="none"),
         post(MAPS, config_map("bb", labels={"both": "yes"}), keep="none"),
         delete(MAPS + "/b", keep="none"),
-        get(MAPS, query=(("continue", "{3.metadata.continue}"),), keep=_NAMES),
+        get(MAPS, query=(("labelSelector", "both"), ("continue", "{3.metadata.continue}")), keep=_NAMES),
     )
     yield Probe("list/pages-consistent", late)
     page_and_version = (("limit", "2"), ("continue", "{3.metadata.continue}"), ("resourceVersion", "5"))
