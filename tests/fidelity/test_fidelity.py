@@ -1,0 +1,84 @@
+"""The fidelity report's own parts: probes are well formed, differences are found, known ones are matched, tables hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from peers.fidelity import command, known, masks, planes
+from peers.fidelity.compare import Difference, differences
+from peers.fidelity.known import Known
+from peers.fidelity.probe import Probe
+from peers.fidelity.probes import all_probes
+from peers.fidelity.report import page
+from peers.fidelity.talk import Talk
+
+_ROW = Difference("a/b", "GET /x", "0.body.items[0].name", "x", "y")
+
+
+def test_there_are_at_least_300_probes_with_slugs_that_are_dns_labels() -> None:
+    probes = all_probes()
+    assert len(probes) >= 300
+    assert all(len(probe.slug) <= 63 and probe.slug == probe.slug.lower() for probe in probes)
+
+
+def test_what_is_accidental_is_masked() -> None:
+    found = masks.value(
+        {"uid": "0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11", "resourceVersion": "17", "time": "2026-01-02T03:04:05Z"}
+    )
+    assert found == {"uid": "UID", "resourceVersion": "RV", "time": "TIME"}
+
+
+def test_a_difference_is_named_by_its_path() -> None:
+    ours = [{"request": "GET /x", "code": 200, "body": {"items": [{"name": "x"}]}}]
+    theirs = [{"request": "GET /x", "code": 200, "body": {"items": [{"name": "y"}]}}]
+    assert differences("a/b", ours, theirs) == [_ROW]
+    assert differences("a/b", ours, ours) == []
+
+
+def test_known_differences_are_matched_by_probe_and_place() -> None:
+    row = Known("k", ("a/*",), "0.body.items[0].*", "because")
+    assert row.covers(_ROW)
+    assert not Known("k", ("b/*",), "*", "because").covers(_ROW)
+
+
+def test_every_known_difference_has_a_reason_and_matches_a_probe() -> None:
+    names = [probe.id for probe in all_probes()]
+    for row in known.load():
+        shown = Difference
+        assert any(row.covers(shown(name, "", row.where.replace("*", "0"), None, None)) for name in names), row.id
+
+
+def test_a_row_without_reason_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text("- {id: x, probes: ['*'], where: '*'}\n")
+    with pytest.raises(ValueError, match="no reason for x"):
+        known.load(path)
+
+
+def test_the_page_has_a_row_for_each_difference() -> None:
+    text = page([Probe("a/b", ())], [(_ROW, None)], version="v1.36.2", gates={"Gate": True})
+    assert "**1 probes, 0 answered alike, 1 differ.**" in text
+    assert "| `a/b` | `0.body.items[0].name` | x | y | **not explained** |" in text
+
+
+def test_absent_programs_are_said_in_one_line(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def absent(reason: str) -> int:
+        said.append(reason)
+        return 7
+
+    assert command.main([], bin_dir=tmp_path, absent=absent) == 7
+    assert len(said) == 1
+    assert "kube-apiserver" in said[0]
+
+
+def test_the_embedded_plane_answers_probes_the_same_way_twice(tmp_path: Path) -> None:
+    some = [probe for probe in all_probes() if probe.id.startswith(("verbs/claim", "apply/", "versions/"))]
+    answers = []
+    for turn in ("one", "two"):
+        with planes.embedded(tmp_path / turn) as plane:
+            answers.append(Talk(plane).ask_all(some, workers=1))
+    assert answers[0] == answers[1]
