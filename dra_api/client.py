@@ -51,31 +51,31 @@ class ApiError(Exception):
         return float(seconds) if seconds else None
 
 
-class NotFound(ApiError):  # noqa: N818 - the API's own reasons name these errors
+class NotFound(ApiError):
     """404."""
 
 
-class AlreadyExists(ApiError):  # noqa: N818
+class AlreadyExists(ApiError):
     """409 with reason AlreadyExists."""
 
 
-class Conflict(ApiError):  # noqa: N818
+class Conflict(ApiError):
     """409: the object was changed meanwhile, or a precondition failed."""
 
 
-class Invalid(ApiError):  # noqa: N818
+class Invalid(ApiError):
     """422: validation refused the object; see `causes`."""
 
 
-class Forbidden(ApiError):  # noqa: N818
+class Forbidden(ApiError):
     """403."""
 
 
-class Gone(ApiError):  # noqa: N818
+class Gone(ApiError):
     """410: the resource version is too old; list again."""
 
 
-class TooManyRequests(ApiError):  # noqa: N818
+class TooManyRequests(ApiError):
     """429."""
 
 

@@ -1,4 +1,4 @@
-"""Folders for these tests: short, because the sockets below them may have paths of 107 bytes at most, workers or not."""
+"""Folders for these tests: short, because the sockets below them may have paths of 107 bytes at most."""
 
 import shutil
 import tempfile
