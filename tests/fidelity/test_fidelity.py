@@ -1,4 +1,4 @@
-"""The fidelity report's own parts: probes are well formed, differences are found, known ones are matched, tables hold."""
+"""The fidelity report: probes are well formed, differences are found, known ones are matched, tables hold."""
 
 from __future__ import annotations
 
