@@ -176,7 +176,7 @@ class HttpTransport:
             )
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{method} {self._base}{path}: {error}") from error
-        return Response(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.data)
+        return Response(answer.status, _merged(answer.headers), answer.data)
 
     def stream(
         self,
@@ -199,12 +199,17 @@ class HttpTransport:
             raise TransportError(f"watch {self._base}{path}: {error}") from error
         if answer.status != 200:
             with contextlib.closing(answer):
-                return Response(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
+                return Response(answer.status, _merged(answer.headers), answer.read())
         return _HttpStream(answer)
 
     def close(self) -> None:
         """Close all pooled connections."""
         self._pool.clear()
+
+
+def _merged(headers: urllib3.HTTPHeaderDict) -> dict[str, str]:
+    """Headers by lower-case name; one that came several times (Warning) is joined with commas (RFC 9110 5.3)."""
+    return {name.lower(): value for name, value in headers.itermerged()}
 
 
 class _HttpStream:

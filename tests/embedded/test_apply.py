@@ -85,7 +85,7 @@ def test_conflicts_name_the_manager_and_the_field(client: KubeClient) -> None:
     apply(client, "a", {"x": "1"}, manager="one")
     with pytest.raises(Conflict) as refused:
         apply(client, "a", {"x": "2"}, manager="two")
-    assert refused.value.message == 'Apply failed with 1 conflict: conflict with "one" using v1: .data.x'
+    assert refused.value.message == 'Apply failed with 1 conflict: conflict with "one": .data.x'
     assert refused.value.causes == [
         {"reason": "FieldManagerConflict", "message": 'conflict with "one" using v1', "field": ".data.x"}
     ]

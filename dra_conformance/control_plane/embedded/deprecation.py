@@ -23,7 +23,7 @@ def warned(answer: Response, info: RequestInfo, table: ResourceTable, *, kuberne
     life = _LIVES.get(info.version) if info.group == "resource.k8s.io" else None
     if life is None or (info.version, info.resource) in _YOUNGER:
         return answer
-    resource = table.find(info.group, info.resource)
+    resource = table.served(info.group, info.version, info.resource)
     if resource is None or int(kubernetes_version.split(".")[1]) < life[0]:
         return answer
     text = (

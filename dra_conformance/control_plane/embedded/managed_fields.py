@@ -497,7 +497,8 @@ def _conflict(conflicts: list[tuple[Manager, list[Path]]], managers: Managers) -
         who = go_quote(other.name)
         if other.subresource:
             who += f" with subresource {go_quote(other.subresource)}"
-        who += f" using {managers[other].api_version}"
+        if other.operation != "Apply":
+            who += f" using {managers[other].api_version}"
         total += len(paths)
         for path in paths:
             causes.append(
