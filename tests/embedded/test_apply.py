@@ -87,7 +87,7 @@ def test_conflicts_name_the_manager_and_the_field(client: KubeClient) -> None:
         apply(client, "a", {"x": "2"}, manager="two")
     assert refused.value.message == 'Apply failed with 1 conflict: conflict with "one": .data.x'
     assert refused.value.causes == [
-        {"reason": "FieldManagerConflict", "message": 'conflict with "one" using v1', "field": ".data.x"}
+        {"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".data.x"}
     ]
     forced = apply(client, "a", {"x": "2"}, manager="two", force=True)
     assert forced["data"] == {"x": "2"}
