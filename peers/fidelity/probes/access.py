@@ -43,12 +43,11 @@ def _denied() -> Iterator[Probe]:
 
 
 def _granted() -> Iterator[Probe]:
-    user = ("{id}", ())
     role = {
         "metadata": {"name": "r"},
         "rules": [{"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list"]}],
     }
-    binding = {
+    binding: dict[str, Any] = {
         "metadata": {"name": "b"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
         "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "fid-granted"}],

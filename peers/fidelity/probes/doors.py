@@ -102,15 +102,9 @@ def _discovery() -> Iterator[Probe]:
     for group in ("resource.k8s.io/v1", "resource.k8s.io/v1beta1"):
         path = f"/openapi/v3/apis/{group}"
         yield Probe(f"openapi/{group}", (get(path, keep=("openapi",)),))
-        prefix = "io.k8s.api." + group.replace(".k8s.io/", ".") + "."
-        yield Probe(f"openapi/{group}-claim", (_schema(path, prefix + "ResourceClaim"),))
+        yield Probe(f"openapi/{group}-security", (get(path, keep=("components.securitySchemes",)),))
     yield Probe("openapi/unknown", (get("/openapi/v3/apis/nothing.example.com/v1"),))
     yield Probe("openapi/v2", (get("/openapi/v2", keep=("swagger",)),))
-
-
-def _schema(path: str, name: str) -> Step:
-    # dots part the path of a kept field, so the schema's own name cannot be one; its group-version-kinds can
-    return get(path, keep=("components.schemas",)) if not name else get(path, keep=("components.securitySchemes",))
 
 
 def _versions() -> Iterator[Probe]:

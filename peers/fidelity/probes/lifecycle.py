@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from peers.fidelity.probe import Probe, apply, delete, get, patch, post, put
+from peers.fidelity.probe import Probe, Step, apply, delete, get, patch, post, put
 from peers.fidelity.probes.objects import (
     CLAIMS,
     CORE,
@@ -78,7 +78,7 @@ def _collected() -> Iterator[Probe]:
 
 
 def _namespaces() -> Iterator[Probe]:
-    steps = (
+    steps: tuple[Step, ...] = (
         post(MAPS, config_map(), keep="code"),
         post(CLAIMS, claim(), keep="code"),
         delete(NS, keep=("status.phase", "spec.finalizers")),

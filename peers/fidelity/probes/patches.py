@@ -78,8 +78,8 @@ def _plain() -> Iterator[Probe]:
         yield Probe(f"patch-merge/{name}", (first, patch(MAPS + "/a", body, MERGE)))
         yield Probe(f"patch-strategic/{name}", (first, patch(MAPS + "/a", body, STRATEGIC)))
     for name, kind in {"json": JSON_PATCH, "merge": MERGE, "strategic": STRATEGIC}.items():
-        body: Any = [] if kind == JSON_PATCH else {}
-        yield Probe(f"patch-{name}/absent", (patch(MAPS + "/a", body, kind),))
+        nothing: Any = [] if kind == JSON_PATCH else {}
+        yield Probe(f"patch-{name}/absent", (patch(MAPS + "/a", nothing, kind),))
         query = (("fieldValidation", "Strict"),)
         bad: Any = _JSON["unknown-field"] if kind == JSON_PATCH else {"nonsense": 1}
         yield Probe(f"patch-{name}/strict", (first, patch(MAPS + "/a", bad, kind, query=query)))
@@ -125,7 +125,7 @@ def _applied() -> Iterator[Probe]:
     base = config_map()
     other = config_map(data={"k": "theirs"})
     keep = ("data", "metadata.managedFields")
-    more = {"managed": True, "keep": keep}
+    more: dict[str, Any] = {"managed": True, "keep": keep}
     table: dict[str, tuple[Any, ...]] = {
         "creates": (apply(one, base, managed=True),),
         "twice": (apply(one, base, keep="none"), apply(one, base, managed=True)),
@@ -179,7 +179,7 @@ def _applied_resources() -> Iterator[Probe]:
     one = CLAIMS + "/c"
     status = one + "/status"
     keep = ("status", "metadata.managedFields")
-    more = {"managed": True, "keep": keep}
+    more: dict[str, Any] = {"managed": True, "keep": keep}
 
     def device(name: str, value: str) -> dict[str, Any]:
         return {

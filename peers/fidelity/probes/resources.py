@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +26,7 @@ _PATHS = {
 def _cases() -> Any:
     sys.path.insert(0, str(_CASES))  # as pytest does: the cases stand beside the tests that use them
     try:
-        import resource_cases
-
-        return resource_cases
+        return importlib.import_module("resource_cases")
     finally:
         sys.path.remove(str(_CASES))
 
