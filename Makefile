@@ -14,7 +14,7 @@ help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
-	@$(BIN)/dra-conformance run
+	@$(BIN)/dra-conformance run -n 2
 
 test: $(DEV_READY) lint unit suite mutants peers-check       ## everything that must hold before a change lands
 
@@ -31,7 +31,7 @@ unit: $(DEV_READY)       ## the tests of the parts
 
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
-	@$(BIN)/dra-conformance run --require conformant
+	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
 
 mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of its rule

@@ -173,7 +173,7 @@ def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[st
     try:
         import xdist  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        raise UsageError("-n needs pytest-xdist", hint="pip install 'dra-conformance[xdist]'") from None
+        raise UsageError("-n needs pytest-xdist", hint="pip install pytest-xdist") from None
     return ["-p", "xdist.plugin", "-n", str(workers), f"--basetemp={temporary}", *(["-x"] if fail_fast else [])]
 
 
