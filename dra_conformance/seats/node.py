@@ -295,6 +295,8 @@ class NodeSeat:
         }
         if any("{driver_root}" in word for word in command):
             values["driver_root"] = str(self.gpus.driver_root)
+        scratch = self.root / "tmp"
+        scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
             "KUBECONFIG": values["kubeconfig"],
             "NODE_NAME": self.name,
@@ -303,6 +305,7 @@ class NodeSeat:
             "KUBELET_PLUGINS_DIRECTORY_PATH": values["plugins"],
             "KUBELET_REGISTRAR_DIRECTORY_PATH": values["registrar"],
             "NAMESPACE": self.world.namespace,
+            "TMPDIR": str(scratch),  # what a killed program leaves behind goes with the run
             **env,
         }
         # The folder for the plugin's own socket: the helper library of most drivers expects that it is there.
