@@ -104,7 +104,8 @@ def _output(_: tuple[Any, ...], result: Any) -> int:
     return 11 + size_of(result)
 
 
-_UNIT_FUNCTIONS: Final = [
+# Calls that cost one unit whatever they are given, in the estimate as at run time.
+UNIT_FUNCTIONS: Final = [
     "masked",
     "prefixLength",
     "family",
@@ -147,7 +148,7 @@ _BY_FUNCTION: Final[dict[str, int | Charge]] = {
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,
-    **dict.fromkeys(_UNIT_FUNCTIONS, 1),
+    **dict.fromkeys(UNIT_FUNCTIONS, 1),
     "_==_": _equals,
 }
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from .ast import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, Struct
 from .checker import Checked
+from .costs import UNIT_FUNCTIONS
 from .types import Kind, Type, unwrap_optional
 
 __all__ = ["UNLIMITED", "CostEstimate", "SizeEstimate", "estimate"]
@@ -677,38 +678,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "sets.contains": _sets_rule(1.0),
     "sets.intersects": _sets_rule(1.0),
     "sets.equivalent": _sets_rule(2.0),
-    **dict.fromkeys(
-        [
-            "masked",
-            "prefixLength",
-            "family",
-            "isUnspecified",
-            "isLoopback",
-            "isLinkLocalMulticast",
-            "isLinkLocalUnicast",
-            "isGlobalUnicast",
-            "format.named",
-            "sign",
-            "asInteger",
-            "isInteger",
-            "asApproximateFloat",
-            "isGreaterThan",
-            "isLessThan",
-            "compareTo",
-            "add",
-            "sub",
-            "major",
-            "minor",
-            "patch",
-            "getScheme",
-            "getHostname",
-            "getHost",
-            "getPort",
-            "getEscapedPath",
-            "getQuery",
-        ],
-        _unit,
-    ),
+    **dict.fromkeys(UNIT_FUNCTIONS, _unit),
 }
 _RULES_BY_OVERLOAD: Final[dict[str, _Rule]] = {"list_reverse": _reverse_rule}
 
