@@ -12,7 +12,7 @@ in one process or many; each ends with its `close`.
 
 from __future__ import annotations
 
-from fake_nvml.binding import load_pynvml
+from fake_nvml.binding import PynvmlPool, load_pynvml
 from fake_nvml.errors import FakeNvmlError, InventoryError, LibraryMissingError, StateError
 from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
@@ -25,6 +25,7 @@ __all__ = [
     "InventoryError",
     "LibraryMissingError",
     "Node",
+    "PynvmlPool",
     "StateError",
     "inventory_names",
     "library_path",

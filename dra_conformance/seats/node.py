@@ -69,9 +69,7 @@ class NodeSeat:
     def nvml(self) -> Any:
         """Unmodified pynvml, bound to this node's library."""
         if self._nvml is None:
-            import fake_nvml
-
-            self._nvml = fake_nvml.load_pynvml(self.gpus)
+            self._nvml = self.world.run.pynvml_pool.load(self.gpus)
         return self._nvml
 
     # -- the driver under test -------------------------------------------------------------------------------------
@@ -227,6 +225,9 @@ class NodeSeat:
         for name in [*self._parts, *self._processes]:
             self._end(name, kill=True)
         self.kubelet.stop()
+        if self._nvml is not None:
+            self.world.run.pynvml_pool.give_back(self._nvml)
+            self._nvml = None
         if self._gpus is not None:
             self._gpus.close()
             self._gpus = None

@@ -96,6 +96,7 @@ class Run:
         self._log_handler: LogRecords | None = None
         self._number = 0
         self._inventories: dict[str, Any] = {}
+        self._pynvml_pool: Any = None
 
     # -- what scenarios ask for ------------------------------------------------------------------------------------
 
@@ -166,6 +167,15 @@ class Run:
         if found is None:
             found = self._inventories[name] = fake_nvml.Inventory.load(name)
         return found
+
+    @property
+    def pynvml_pool(self) -> Any:
+        """The `pynvml` modules of the run's nodes."""
+        if self._pynvml_pool is None:
+            import fake_nvml
+
+            self._pynvml_pool = fake_nvml.PynvmlPool()
+        return self._pynvml_pool
 
     def world(self, scenario: Scenario) -> World:
         """A fresh world for one scenario."""

@@ -22,7 +22,8 @@ Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is empty."""
 
 HISTORY = 20_000
-"""Events kept per resource type; a watch from before that gets 410, as after etcd's compaction."""
+HISTORY_BYTES = 4 << 20
+"""Events kept per resource type, and their JSON; a watch from before that gets 410, as after etcd's compaction."""
 
 
 def clone(obj: Obj) -> Obj:
@@ -32,15 +33,28 @@ def clone(obj: Obj) -> Obj:
 
 
 class Record:
-    """One stored version of an object: the dict (shared, read-only), its JSON, its resource version."""
+    """One stored version of an object: the dict (shared, read-only), its JSON, its resource version.
 
-    __slots__ = ("_encoded", "obj", "raw", "rv")
+    A version that is history keeps its JSON alone: dicts are five times the size.
+    """
+
+    __slots__ = ("_encoded", "_obj", "raw", "rv")
 
     def __init__(self, obj: Obj, raw: bytes, rv: int) -> None:
-        self.obj = obj
+        self._obj: Obj | None = obj
         self.raw = raw
         self.rv = rv
         self._encoded: dict[str, bytes] | None = None
+
+    @property
+    def obj(self) -> Obj:
+        """The object; shared, never to be changed."""
+        found = self._obj
+        return self.copy() if found is None else found
+
+    def retire(self) -> None:
+        """It is history from now on."""
+        self._obj = self._encoded = None
 
     def copy(self) -> Obj:
         """A private copy of the object."""
@@ -95,6 +109,7 @@ class Collection:
     records: dict[Key, Record] = field(default_factory=dict)
     order: list[Key] | None = None
     events: deque[Event] = field(default_factory=deque)
+    history_bytes: int = 0
     compacted: int = 0
     watchers: tuple[Watcher, ...] = ()
 
@@ -283,12 +298,19 @@ class Store:
         self._index_owners(kind, key, obj if change != "DELETED" else None, old)
         event = Event(change, key, record, old, rv)
         found.events.append(event)
-        if len(found.events) > self._history:
-            found.compacted = found.events.popleft().rv
+        found.history_bytes += len(record.raw)
+        while len(found.events) > self._history or found.history_bytes > HISTORY_BYTES:
+            forgotten = found.events.popleft()
+            found.compacted = forgotten.rv
+            found.history_bytes -= len(forgotten.record.raw)
         for watcher in found.watchers:
             watcher.offer(event)
         for listener in self._listeners:
             listener(kind, event)
+        if old is not None:
+            old.retire()
+        if change == "DELETED":
+            record.retire()
         return record
 
     def _index_owners(self, kind: TypeKey, key: Key, obj: Obj | None, old: Record | None) -> None:
@@ -315,6 +337,7 @@ class Store:
         with self.lock:
             for found in self._collections.values():
                 found.events.clear()
+                found.history_bytes = 0
                 found.compacted = self._rv
             return self._rv
 
