@@ -11,6 +11,19 @@ import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
+from weakref import WeakSet
+
+
+class Party(Protocol):
+    """Something that works by itself and can tell when it has nothing to do: a queue, a watch."""
+
+    def at_rest(self) -> bool:
+        """Whether nothing waits to be done, now or within `SOON` seconds. Must not block for long."""
+        ...
+
+
+SOON = 0.1
+"""Seconds within which a delayed piece of work counts as waiting."""
 
 
 @runtime_checkable
@@ -33,6 +46,10 @@ class Clock(Protocol):
         """Like `Condition.wait` (the lock is held), in this clock's seconds. May wake early."""
         ...
 
+    def enlist(self, party: Party) -> None:
+        """Count `party`, as long as it lives, among those that work by this clock."""
+        ...
+
 
 class RealClock:
     """The machine's own time."""
@@ -53,18 +70,23 @@ class RealClock:
         """Wait for a notification, at most `timeout` seconds."""
         return condition.wait(timeout)
 
+    def enlist(self, party: Party) -> None:
+        """Nobody asks the machine's time who works by it."""
+
 
 class AdvanceableClock:
     """Real time plus an offset that a test can raise: time flows by itself, and `advance` lets more of it pass at once.
 
     Parts that wait with a timeout wake when the advanced time passes it. Programs outside this process do not see the
-    jump, which is why steps only use it where every seat concerned runs in process.
+    jump, which is why steps only use it where every seat concerned runs in process. It also knows who works by it, and
+    so whether all of them are at rest (the idea of trio's autojump clock).
     """
 
     def __init__(self) -> None:
         self._offset = 0.0
         self._lock = threading.Lock()
         self._waiting: Counter[threading.Condition] = Counter()  # several threads may wait on one condition
+        self._parties: WeakSet[Party] = WeakSet()
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, jumps included."""
@@ -84,6 +106,17 @@ class AdvanceableClock:
         for condition in waiting:
             with condition:
                 condition.notify_all()
+
+    def enlist(self, party: Party) -> None:
+        """Ask `party` from now on, as long as it lives, whether it is at rest."""
+        with self._lock:
+            self._parties.add(party)
+
+    def at_rest(self) -> bool:
+        """Whether everybody who works by this clock has nothing to do."""
+        with self._lock:
+            parties = list(self._parties)
+        return all(party.at_rest() for party in parties)
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
         """Wait for `event`, at most `timeout` seconds of this clock."""

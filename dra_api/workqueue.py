@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from dra_api.clock import Clock
+from dra_api.clock import SOON, Clock
 
 K = TypeVar("K", bound=Hashable)
 
@@ -39,6 +39,7 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, float] = {}
         self._sequence = itertools.count()
         self._closed = False
+        clock.enlist(self)
 
     def add(self, key: K) -> None:
         """Ask for `key` to be handled as soon as a worker is free."""
@@ -113,6 +114,15 @@ class WorkQueue(Generic[K]):
             self._queue.clear()
             self._later.clear()
             self._condition.notify_all()
+
+    def at_rest(self) -> bool:
+        """Whether no key is being handled, ready, or due soon."""
+        with self._condition:
+            if self._processing:
+                return False
+            if self._closed:
+                return True
+            return not self._queue and not (self._later and self._later[0][0] <= self._clock.monotonic() + SOON)
 
     def __len__(self) -> int:
         with self._condition:

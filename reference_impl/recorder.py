@@ -66,6 +66,13 @@ class EventRecorder:
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._last_stamp = 0
+        self._writing = False
+        clock.enlist(self)
+
+    def at_rest(self) -> bool:
+        """Whether every event is written."""
+        with self._condition:
+            return not self._queue and not self._writing
 
     def start(self) -> None:
         """Begin to write."""
@@ -110,10 +117,14 @@ class EventRecorder:
                         return
                     self._condition.wait()
                 event = self._queue.popleft()
+                self._writing = True
             try:
                 self._write(event)
             except (ApiError, TransportError, OSError) as error:
                 log.debug("%s: event %s was not written: %s", self.component, event.reason, error)
+            finally:
+                with self._condition:
+                    self._writing = False
 
     def _write(self, event: _Event) -> None:
         known = self._written.get(event.key)

@@ -135,6 +135,15 @@ class Run:
         return {"embedded": 0.08, "binaries": 0.5}.get(self.options.seat("control-plane").kind, 2.0)
 
     @property
+    def sees_rest(self) -> bool:
+        """Whether all who work on the control plane do so in this process, by the run's clock."""
+        return self._all_in_process and self.options.seat("control-plane").kind == "embedded"
+
+    def at_rest(self) -> bool:
+        """Whether nobody who works by the run's clock has anything to do."""
+        return self.clock.at_rest()
+
+    @property
     def _all_in_process(self) -> bool:
         return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dra_conformance.control_plane.embedded.store import (
+    HISTORY_BYTES,
     CompactedError,
     Event,
     ExistsError,
@@ -108,3 +109,34 @@ def test_listeners_hear_commits_in_order() -> None:
     record = store.create(KIND, ("ns", "a"), thing("a"))
     store.delete(KIND, ("ns", "a"), record)
     assert heard == [("ADDED", record.rv), ("DELETED", record.rv + 1)]
+
+
+def test_history_is_bounded_in_bytes() -> None:
+    store = Store()
+    size = HISTORY_BYTES // 4
+    first = store.create(PODS, ("default", "a"), thing("a", filler="x" * size))
+    held = first
+    for _ in range(6):
+        held = store.update(PODS, ("default", "a"), thing("a", filler="y" * size), held)
+    with pytest.raises(CompactedError):
+        store.watch(PODS, since=first.rv)
+    watcher, _ = store.watch(PODS, since=held.rv - 1)
+    assert [rv for _, _, rv in watcher.queue] == [held.rv]
+
+
+def test_what_is_history_can_still_be_read() -> None:
+    store = Store()
+    first = store.create(PODS, ("default", "a"), thing("a", color="red"))
+    second = store.update(PODS, ("default", "a"), thing("a", color="blue"), first)
+    store.delete(PODS, ("default", "a"), second)
+    assert first.obj["color"] == "red"
+    assert second.obj["color"] == "blue"
+    assert [record.obj["color"] for record in store.snapshot(PODS, at=first.rv)[0]] == ["red"]
+
+
+def test_a_watch_is_drained_once_its_consumer_comes_back_for_more() -> None:
+    store = Store()
+    watcher, _ = store.watch(PODS)
+    assert watcher.drained
+    store.create(PODS, ("default", "a"), thing("a"))
+    assert not watcher.drained

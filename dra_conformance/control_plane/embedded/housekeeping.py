@@ -80,6 +80,11 @@ class Housekeeper:
             self._thread.join()
             self._thread = None
 
+    def at_rest(self) -> bool:
+        """Whether there is no work left."""
+        with self._condition:
+            return not self._work and not self._busy
+
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until there is no work left (for tests). Needs a started housekeeper."""
         with self._condition:

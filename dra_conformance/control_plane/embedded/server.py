@@ -109,9 +109,14 @@ class ApiServer:
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._counts_lock = threading.Lock()
+        self.clock.enlist(self)
 
     def _now(self) -> datetime:
         return self.clock.now()
+
+    def at_rest(self) -> bool:
+        """Whether the controllers have nothing to do and every watch was read to its end."""
+        return self.housekeeper.at_rest() and all(watcher.drained for watcher in self.store.watchers())
 
     # --- life --------------------------------------------------------------------------------------------------
 

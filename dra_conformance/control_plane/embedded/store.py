@@ -122,7 +122,17 @@ class Watcher:
     empty; it must only signal.
     """
 
-    __slots__ = ("_collection_key", "_match", "_namespace", "_store", "closed", "condition", "queue", "waker")
+    __slots__ = (
+        "_collection_key",
+        "_match",
+        "_namespace",
+        "_store",
+        "closed",
+        "condition",
+        "drained",
+        "queue",
+        "waker",
+    )
 
     def __init__(
         self,
@@ -139,6 +149,8 @@ class Watcher:
         self.condition = threading.Condition(threading.Lock())
         self.waker: Callable[[], None] | None = None
         self.closed = False
+        self.drained = True
+        """Whether the consumer came back for more and found nothing: it has dealt with all that it got."""
 
     def offer(self, event: Event) -> None:
         """Queue the event if it concerns this watch."""
@@ -162,6 +174,7 @@ class Watcher:
     def push(self, kind: str, record: Record, rv: int) -> None:
         """Queue one item and wake the consumer."""
         with self.condition:
+            self.drained = False
             self.queue.append((kind, record, rv))
             self.condition.notify()
         if self.waker is not None:
@@ -363,6 +376,7 @@ class Store:
             if initial:
                 for record in self.snapshot(kind, namespace)[0]:
                     if match is None or match(record.obj):
+                        watcher.drained = False
                         watcher.queue.append(("ADDED", record, record.rv))
             elif since is not None and since < self._rv:
                 if since < found.compacted:

@@ -72,6 +72,7 @@ class WatchStream:
         with watcher.condition:
             items = list(watcher.queue)
             watcher.queue.clear()
+            watcher.drained = not items
             closed = watcher.closed
         for kind, record, _ in items:
             lines.append(b'{"type":"%b","object":%b}' % (kind.encode(), self._encode(record)))
@@ -108,6 +109,7 @@ class WatchStream:
                 return
             with watcher.condition:
                 if not watcher.queue and not watcher.closed:
+                    watcher.drained = True
                     self._clock.condition_wait(watcher.condition, self.seconds_to_next())
 
     def close(self) -> None:
