@@ -114,29 +114,29 @@ def test_listeners_hear_commits_in_order() -> None:
 def test_history_is_bounded_in_bytes() -> None:
     store = Store()
     size = HISTORY_BYTES // 4
-    first = store.create(PODS, ("default", "a"), thing("a", filler="x" * size))
+    first = store.create(KIND, ("ns", "a"), thing("a", filler="x" * size))
     held = first
     for _ in range(6):
-        held = store.update(PODS, ("default", "a"), thing("a", filler="y" * size), held)
+        held = store.update(KIND, ("ns", "a"), thing("a", filler="y" * size), held)
     with pytest.raises(CompactedError):
-        store.watch(PODS, since=first.rv)
-    watcher, _ = store.watch(PODS, since=held.rv - 1)
+        store.watch(KIND, since=first.rv)
+    watcher, _ = store.watch(KIND, since=held.rv - 1)
     assert [rv for _, _, rv in watcher.queue] == [held.rv]
 
 
 def test_what_is_history_can_still_be_read() -> None:
     store = Store()
-    first = store.create(PODS, ("default", "a"), thing("a", color="red"))
-    second = store.update(PODS, ("default", "a"), thing("a", color="blue"), first)
-    store.delete(PODS, ("default", "a"), second)
+    first = store.create(KIND, ("ns", "a"), thing("a", color="red"))
+    second = store.update(KIND, ("ns", "a"), thing("a", color="blue"), first)
+    store.delete(KIND, ("ns", "a"), second)
     assert first.obj["color"] == "red"
     assert second.obj["color"] == "blue"
-    assert [record.obj["color"] for record in store.snapshot(PODS, at=first.rv)[0]] == ["red"]
+    assert [record.obj["color"] for record in store.snapshot(KIND, at=first.rv)[0]] == ["red"]
 
 
 def test_a_watch_is_drained_once_its_consumer_comes_back_for_more() -> None:
     store = Store()
-    watcher, _ = store.watch(PODS)
+    watcher, _ = store.watch(KIND)
     assert watcher.drained
-    store.create(PODS, ("default", "a"), thing("a"))
+    store.create(KIND, ("ns", "a"), thing("a"))
     assert not watcher.drained
