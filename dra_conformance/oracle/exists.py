@@ -96,8 +96,9 @@ _SAME_ATTEMPT = "a device would have to serve two claims of one pod, one of them
 def _mixes_admin_access(claims: Sequence[Claim]) -> bool:
     """Whether claims ask with and without admin access together.
 
-    DRA-234 lets a device serve both, but says nothing of one attempt: upstream counts a device that the attempt has
-    picked with admin access as in use.
+    DRA-234 lets a device serve both, but no document speaks of one attempt. Upstream (1.36, allocateDevice) counts a
+    device that the attempt has picked with admin access as in use, against its own comment there, so that the order of
+    claims decides. That is why DRA-234b is a SHOULD, and why the answer here is neither yes nor no.
     """
     access = {wish.admin_access for claim in claims for wish in claim.wishes.values()}
     return len(claims) > 1 and len(access) > 1
@@ -170,6 +171,10 @@ class _Attempt:
     def _shared(self, entry: Listed) -> bool:
         return entry.device.allow_multiple_allocations and self.settings.on("DRAConsumableCapacity")
 
+    @property
+    def _partitionable(self) -> bool:
+        return self.settings.on("DRAPartitionableDevices")
+
     def _others(self, device: DeviceId) -> list[Use]:
         """Who uses a device already, the claims at hand aside."""
         return [use for use in self.cluster.uses.get(device, ()) if use.claim.key not in self.own]
@@ -181,12 +186,12 @@ class _Attempt:
             if any(entry.offer.to(self.place) is None for entries in pool.by_name.values() for entry in entries):
                 self.unsure = f"the labels of node {self.place.name or '(any)'} are not known"
             here = list(pool.devices(self.place))
-            if here and (fault := pool.fault(self.place)):
+            if here and (fault := pool.fault(self.place, partitionable=self._partitionable)):
                 self.unsound.append(f"pool {pool.title} cannot be used: {fault}")
                 continue
             for entry in here:
                 partitioned = entry.device.consumes_counters or entry.piece.spec.per_device_node_selection
-                if partitioned and not self.settings.on("DRAPartitionableDevices"):
+                if partitioned and not self._partitionable:
                     continue
                 if entry.device.binding_conditions and not self.settings.on("DRADeviceBindingConditions"):
                     continue

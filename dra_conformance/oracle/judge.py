@@ -14,7 +14,7 @@ from datetime import datetime
 from dra_conformance.oracle import attributes, configs, places, reservations, wishes
 from dra_conformance.oracle.cluster import Cluster, Use
 from dra_conformance.oracle.places import Place
-from dra_conformance.oracle.pools import DeviceId, Listed
+from dra_conformance.oracle.pools import DeviceId, Listed, Pool
 from dra_conformance.oracle.reservations import Say
 from dra_conformance.oracle.schema import Claim, DeviceClass, Meta, Result, Toleration, Wish
 from dra_conformance.oracle.verdict import Case, Judgement, Settings, Violation
@@ -211,7 +211,7 @@ class _Bench:
 
     def _judge_pool(self, given: _Given, listed: Listed) -> None:
         pool = self.cluster.pools[listed.id[0], listed.id[1]]
-        fault = pool.fault(self._place() or Place(listed.offer.node_name))
+        fault = self._fault(pool, self._place() or Place(listed.offer.node_name))
         if not fault:
             return
         rule = "DRA-146" if not pool.complete else "DRA-149" if "listed twice" in fault else "DRA-194"
@@ -222,6 +222,9 @@ class _Bench:
             self.broken(rule, text, f"{given.path}.pool")
         else:
             self.remark(rule, f"{text}; it may have been another when the device was allocated", f"{given.path}.pool")
+
+    def _fault(self, pool: Pool, place: Place) -> str:
+        return pool.fault(place, partitionable=self.settings.on("DRAPartitionableDevices"))
 
     def _judge_gates(self, given: _Given, listed: Listed) -> None:
         """Features that are off keep devices that need them from use (DRA-199, DRA-256)."""
@@ -345,7 +348,7 @@ class _Bench:
             self._unless_younger(*(entry.piece.metadata.changed for entry in shortest))("DRA-154", text, RESULTS)
         here = self._place()
         for pool in self.cluster.pools_for(here) if here is not None else ():
-            if here is not None and (fault := pool.fault(here)) and next(pool.devices(here), None) is not None:
+            if here is not None and (fault := self._fault(pool, here)) and next(pool.devices(here), None) is not None:
                 self._if_fresh(
                     "DRA-147", f"request {name} asks for all devices, yet of pool {pool.title} {fault}", RESULTS
                 )
@@ -360,7 +363,7 @@ class _Bench:
         return [
             entry
             for pool in self.cluster.pools_for(place)
-            if not pool.fault(place)
+            if not self._fault(pool, place)
             for entry in pool.devices(place)
             if entry.id not in held
             and not wishes.unselected(entry, wish, device_class)[0]

@@ -16,7 +16,7 @@ from dra_conformance.oracle import wishes
 from dra_conformance.oracle.cluster import Cluster, Use
 from dra_conformance.oracle.exists import could_all_be_allocated
 from dra_conformance.oracle.places import Place
-from dra_conformance.oracle.pools import Listed, PoolId
+from dra_conformance.oracle.pools import Listed, Pool, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, Counter, Slice, Wish
 from dra_conformance.oracle.verdict import Settings
 
@@ -61,12 +61,12 @@ def _lone(
     if device_class is None:
         return Obstacle(f"{who}: the class {wish.device_class_name} does not exist")
     place = cluster.place(node)
-    offered = list(_offered(cluster, place))
+    offered = list(_offered(cluster, place, settings))
     want = "all devices" if wish.everything else _devices(wish.count)
     faults = [
         f"pool {pool.title}: {fault}"
         for pool in cluster.pools_for(place)
-        if (fault := pool.fault(place)) and next(pool.devices(place), None) is not None
+        if (fault := _fault(pool, place, settings)) and next(pool.devices(place), None) is not None
     ]
     hint = "; ".join(faults)
     if wish.everything and faults:
@@ -105,9 +105,13 @@ def _lone(
     return None
 
 
-def _offered(cluster: Cluster, place: Place) -> Iterator[Listed]:
+def _fault(pool: Pool, place: Place, settings: Settings) -> str:
+    return pool.fault(place, partitionable=settings.on("DRAPartitionableDevices"))
+
+
+def _offered(cluster: Cluster, place: Place, settings: Settings) -> Iterator[Listed]:
     for pool in cluster.pools_for(place):
-        if not pool.fault(place):
+        if not _fault(pool, place, settings):
             yield from pool.devices(place)
 
 

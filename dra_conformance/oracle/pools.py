@@ -137,14 +137,25 @@ class Pool:
                         return f"device {entry.device.name} consumes the unknown counter {counter_set}/{counter}"
         return ""
 
-    def fault(self, place: Place) -> str:
-        """Why no device of the pool may be used on a node, or an empty text (DRA-146, DRA-149, DRA-194)."""
+    def fault(self, place: Place, *, partitionable: bool = True) -> str:
+        """Why no device of the pool may be used on a node, or an empty text (DRA-146, DRA-149, DRA-194).
+
+        Names are judged over all devices of the slices that the node sees, also those that perDeviceNodeSelection keeps
+        for other nodes: results name devices by pool and name alone. Without partitionable devices such slices are not
+        read at all, and nothing is asked of counters.
+        """
         if not self.complete:
             wanted = max(self.counts)
             return f"{len(self.current)} of {wanted} slices of generation {self.generation} are published"
         seen: set[str] = set()
-        for entry in self.devices(place):
-            if entry.device.name in seen:
-                return f"device {entry.device.name} is listed twice"
-            seen.add(entry.device.name)
-        return self.counter_fault
+        for piece in self.current:
+            spec = piece.spec
+            if not partitionable and (spec.per_device_node_selection or spec.shared_counters):
+                continue
+            if not any(offer(piece, device).to(place) for device in spec.devices):
+                continue
+            for device in spec.devices:
+                if device.name in seen:
+                    return f"device {device.name} is listed twice"
+                seen.add(device.name)
+        return self.counter_fault if partitionable else ""

@@ -53,6 +53,16 @@ Feature: Administrators taint devices with rules
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
+  @DRA-226d @seat:claim-controller @seat:scheduler @seat:binder
+  Scenario: A rule without a selector keeps no work from a device
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" for 1 of "gpu"
+    When the DeviceTaintRule "nothing" without a selector taints "upkeep:NoSchedule"
+    And the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
+    And a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "dev-1"
+
   @DRA-226c @seat:claim-controller @seat:scheduler @seat:binder @disruptive
   Scenario: The scheduler lives on when a slice changes beside a rule
     Given node "n1" with 2 devices

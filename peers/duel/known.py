@@ -20,7 +20,6 @@ from peers.duel.compare import Disagreement
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
-_INVALID = "invalid resource pools were encountered"
 _INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
 
 
@@ -106,6 +105,12 @@ def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
     if found.upstream.outcome != "unallocatable" and not cel_failed(found.upstream.message):
         return False
     return any(wish.get("adminAccess") for wish in wishes(case)) and len([*wishes(case)]) > 1
+
+
+def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
+    """A device with counters that is wanted with admin access needs room in them."""
+    watched = any(wish.get("adminAccess") for wish in wishes(case))
+    return found.upstream.outcome == "unallocatable" and watched and any("consumesCounters" in d for d in devices(case))
 
 
 def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
@@ -206,17 +211,6 @@ def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
     return variant(case) == "stable" and "device.allowMultipleAllocations" in str(case)
 
 
-def oracle_counts_own_devices_names(case: Obj, found: Disagreement) -> bool:
-    """The oracle asks for unique names among a node's own devices, both sides among all devices of its slices."""
-    del case
-    return "overlooked" in found.wrong and found.upstream.message == found.reference.message == _INVALID
-
-
-def oracle_checks_counters_with_gate_off(case: Obj, found: Disagreement) -> bool:
-    """With partitionable devices off, both sides ignore counters, also wrong ones; the oracle does not."""
-    return "DRA-194" in found.wrong and not case["features"].get("PartitionableDevices")
-
-
 def has_lists(case: Obj) -> bool:
     """Whether any attribute of any device is a list."""
     values = (value for device in devices(case) for value in (device.get("attributes") or {}).values())
@@ -242,6 +236,7 @@ PREDICATES: dict[str, Predicate] = {
         stable_ignores_newer_fields,
         newer_variants_ignore_the_distinct_gate,
         admin_pick_blocks_others,
+        admin_access_consumes_counters,
         selector_asked_of_other_nodes_device,
         all_with_constraint,
         counters_concern_every_node,
@@ -253,7 +248,5 @@ PREDICATES: dict[str, Predicate] = {
         distinct_forgets_earlier_devices,
         list_intersection_is_not_restored,
         stable_hides_multiple_allocations,
-        oracle_counts_own_devices_names,
-        oracle_checks_counters_with_gate_off,
     )
 }

@@ -408,3 +408,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A device with an observer is in use."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
+
+
+@mutant("watching-takes-the-device", rule="DRA-234b")
+def _(patch: Patch) -> None:
+    """A device that was picked with admin access is in use for the rest of the attempt."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def take(self: Any, number: int, position: int, states: Any) -> None:
+            original(self, number, position, states)
+            self._used |= 1 << position
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take", make)

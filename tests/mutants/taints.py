@@ -284,6 +284,21 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", lambda piece, rules: piece)
 
 
+@mutant("absent-selector-taints-all", rule="DRA-226d", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler reads an absent selector as an empty one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def selects(rule: Any, device: Any) -> bool:
+            from dataclasses import replace
+
+            return bool(original(replace(rule, selective=True), device))
+
+        return selects
+
+    patch.wrap("reference_impl.scheduler.allocator.taint_rules:selects", make)
+
+
 @mutant("rule-stops-the-scheduler", rule="DRA-226c", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The scheduler cannot look at slices any more once there is a DeviceTaintRule."""

@@ -214,6 +214,28 @@ def test_the_class_config_of_1_34_is_understood() -> None:
     assert rules_broken(scene) == set()
 
 
+def per_device(first: str, second: str) -> Scene:
+    """A slice that lists devices of two nodes by name; the claim holds the one of n1."""
+    offered = [device(first, nodeName="n1"), device(second, nodeName="n2")]
+    made = allocated(claim("c", exactly("r", "gpu")), result(first, pool="p"))
+    return scene_of([piece("s", offered, pool="p", perDeviceNodeSelection=True)], made)
+
+
+def test_names_of_other_nodes_devices_count_too() -> None:
+    assert rules_broken(per_device("h0", "h1")) == set()
+    assert "DRA-149" in rules_broken(per_device("h0", "h0"))
+
+
+def test_counters_are_not_asked_for_while_their_gate_is_off() -> None:
+    astray = device("h0", consumesCounters=[{"counterSet": "no", "counters": {"m": {"value": "1"}}}])
+    scene = scene_of(
+        [piece("s", [device("a0"), astray], pool="n1", nodeName="n1")],
+        allocated(claim("c", exactly("r", "gpu")), result("a0")),
+    )
+    assert "DRA-194" in rules_broken(scene)
+    assert rules_broken(scene, gates_off=frozenset({"DRAPartitionableDevices"})) == set()
+
+
 # -- one small cluster for each feature --------------------------------------------------------------------------------
 
 

@@ -438,7 +438,7 @@ def test_a_slice_for_selected_nodes_follows_labels():
         ({"device": "d1"}, ["node-a/d0"]),
         ({"driver": "other"}, ["node-a/d0"]),
         ({}, None),
-        (None, None),
+        (None, ["node-a/d0"]),
     ],
 )
 def test_taint_rules_taint_the_devices_that_they_select(selector, chosen):

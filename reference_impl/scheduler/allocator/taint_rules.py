@@ -2,8 +2,9 @@
 
 Pure functions; the devices that a rule selects are copied with its taint.
 
-Source: k8s.io/dynamic-resource-allocation/resourceslice/tracker (v0.36): an empty or absent selector selects all
-devices; rule DRA-226.
+Source: resource.k8s.io DeviceTaintRuleSpec (v1beta2 of 1.36): "The empty selector matches all devices. Without a
+selector, no devices are matches." Eviction keeps to it; the slice tracker of 1.36 (resourceslice/tracker) reads an
+absent selector as an empty one, but its scheduler never comes so far (DRA-226c). Rules DRA-226b, DRA-226d.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from reference_impl.scheduler.allocator.model import Device, DeviceId, Slice, Ta
 
 @dataclass(frozen=True, slots=True)
 class TaintRule:
-    """One DeviceTaintRule; an empty field selects every value."""
+    """One DeviceTaintRule; an empty field selects every value, no selector at all (not `selective`) nothing."""
 
     name: str
     driver: str
     pool: str
     device: str
     taint: Taint
+    selective: bool = True
 
     @classmethod
     def decode(cls, obj: Obj) -> TaintRule:
@@ -36,12 +38,18 @@ class TaintRule:
             pool=str(selector.get("pool") or ""),
             device=str(selector.get("device") or ""),
             taint=Taint.decode(spec.get("taint") or {}),
+            selective=spec.get("deviceSelector") is not None,
         )
 
 
 def selects(rule: TaintRule, device: DeviceId) -> bool:
     """Whether `rule` taints `device`."""
-    return rule.driver in ("", device.driver) and rule.pool in ("", device.pool) and rule.device in ("", device.device)
+    return (
+        rule.selective
+        and rule.driver in ("", device.driver)
+        and rule.pool in ("", device.pool)
+        and rule.device in ("", device.device)
+    )
 
 
 def apply(piece: Slice, rules: Sequence[TaintRule]) -> Slice:
