@@ -20,3 +20,24 @@ Feature: Admin access
       | what                     | claims     |
       | the ordinary claim first | use, watch |
       | the admin claim first    | watch, use |
+
+  @DRA-235 @DRA-236 @gate:DRAAdminAccess
+  Scenario: Who watches gets every device there is, each once
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "use" for 1 of "gpu"
+    And a ResourceClaim "too-many" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true, count: 3}}]
+      """
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true, allocationMode: All}}]
+      """
+    And a pod "train" using claim "use"
+    Then pod "train" is bound to "n1" [DRA-236]
+    When a pod "monitor" using claim "all" is created
+    Then claim "all" is allocated the devices "dev-0, dev-1" [DRA-236]
+    When a pod "greedy" using claim "too-many" is created
+    Then claim "too-many" stays unallocated [DRA-235]

@@ -1,0 +1,54 @@
+@profile:scheduler-core @seat:scheduler @seat:binder
+Feature: Devices that must match or differ
+  Constraints over attributes hold for all devices that they concern together, not for neighbours only.
+
+  @DRA-174
+  Scenario: Three different values are three different values
+    Given node "n1"
+    And a ResourceSlice "boards" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: d0, attributes: {dra.test/board: {string: a}}}, {name: d1, attributes: {dra.test/board: {string: b}}}, {name: d2, attributes: {dra.test/board: {string: a}}}, {name: d3, attributes: {dra.test/board: {string: c}}}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "three" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 3}}]
+      constraints: [{distinctAttribute: dra.test/board}]
+      """
+    And a ResourceClaim "four" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 4}}]
+      constraints: [{distinctAttribute: dra.test/board}]
+      """
+    When a pod "greedy" using claim "four" is created
+    Then claim "four" stays unallocated
+    When a pod "train" using claim "three" is created
+    Then the devices of claim "three" have 3 different values of "dra.test/board"
+
+  @gate:DRAListTypeAttributes
+  Scenario Outline: Lists match where they have a value in common: <what>
+    Given node "n1"
+    And a ResourceSlice "lists" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: d1, attributes: {dra.test/numa: {ints: <one>}}}, {name: d2, attributes: {dra.test/numa: {ints: <two>}}}, {name: d3, attributes: {dra.test/numa: {ints: <three>}}}, {name: d4, attributes: {dra.test/numa: {ints: <four>}}}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "near" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: <count>}}]
+      constraints: [{matchAttribute: dra.test/numa}]
+      """
+    When a pod "train" using claim "near" is created
+    Then claim "near" is allocated the devices "<devices>"
+
+    @DRA-175
+    Examples:
+      | what                      | one    | two    | three | four | count | devices |
+      | one of two values is held | [9]    | [1, 2] | [8]   | [2]  | 2     | d2, d4  |
+
+    @DRA-176
+    Examples:
+      | what                            | one    | two | three | four | count | devices    |
+      | the first way leads to a dead end | [1, 2] | [1] | [2]   | [2]  | 3     | d1, d3, d4 |

@@ -1,0 +1,178 @@
+@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAPartitionableDevices
+Feature: Partitions of devices
+  Devices may be cut out of one another (KEP-4815). What they take comes out of counters that the pool shares.
+
+  @DRA-189 @DRA-190 @DRA-191 @DRA-200 @seat:claim-controller
+  Scenario: A GPU is whole or in halves, never both
+    Given node "n1"
+    And the objects of the manifest "allocation/halves"
+    And a ResourceClaim "left" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "right" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "third" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "whole" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "whole"'
+    And a pod "one" using claim "left"
+    Then claim "left" is allocated the devices "half-0" [DRA-200]
+    When a pod "four" using claim "whole" is created
+    Then claim "whole" stays unallocated [DRA-190]
+    When a pod "two" using claim "right" is created
+    Then claim "right" is allocated the devices "half-1" [DRA-200]
+    When a pod "three" using claim "third" is created
+    Then claim "third" stays unallocated [DRA-189]
+    When pod "two" is force-deleted
+    Then the allocation of claim "third" is valid [DRA-191]
+
+  @DRA-192
+  Scenario: A device that takes from two sets needs room in both
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 2}}}, {name: s2, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: both-0, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: both-1, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: one, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "two" for 2 of "gpu"
+    And a ResourceClaim "three" for 3 of "gpu"
+    When a pod "greedy" using claim "three" is created
+    And a pod "train" using claim "two" is created
+    Then claim "three" stays unallocated
+    And claim "two" is allocated the devices "both-0, one"
+
+  @DRA-193
+  Scenario: Counters are counted over all slices and nodes of the pool
+    Given node "n1"
+    And node "n2"
+    And the objects of the manifest "allocation/counters_of_two_nodes"
+    And a ResourceClaim "here" for 1 of "gpu" selecting 'device.attributes["$(sim)"].place == "n1"'
+    And a ResourceClaim "there" for 1 of "gpu" selecting 'device.attributes["$(sim)"].place == "n2"'
+    And a pod "one" using claim "here"
+    Then pod "one" is bound to "n1"
+    When a pod "two" using claim "there" is created
+    Then claim "there" stays unallocated
+
+  @DRA-194
+  Scenario Outline: A pool with <what> is left alone
+    Given node "n1"
+    And a ResourceSlice "counters" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 3}
+      sharedCounters: [{name: s1, counters: {m: {value: 2}}}]
+      """
+    And a ResourceSlice "more" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 3}
+      sharedCounters: [{name: <second>, counters: {m: {value: 2}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 3}
+      devices: [{name: plain}, {name: astray, consumesCounters: [{counterSet: <set>, counters: {<counter>: {value: 1}}}]}]
+      """
+    And a ResourceSlice "z-sound" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: sound}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "sound"
+
+    Examples:
+      | what                      | second | set | counter |
+      | a set that does not exist | s2     | s3  | m       |
+      | an unknown counter        | s2     | s1  | x       |
+      | a set defined twice       | s1     | s1  | m       |
+
+  @DRA-195
+  Scenario: Equal names of counter sets in two drivers' pools mean nothing
+    Given node "n1"
+    And the objects of the manifest "allocation/two_drivers"
+    And a ResourceClaim "both" with:
+      """
+      requests: [{name: a, exactly: {deviceClassName: $(class:left)}}, {name: b, exactly: {deviceClassName: $(class:right)}}]
+      """
+    When a pod "train" using claim "both" is created
+    Then claim "both" is allocated the devices "left-0, right-0"
+
+  @DRA-196
+  Scenario: A candidate that is passed over leaves its counters to the next
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: tainted, taints: [{key: upkeep, effect: NoSchedule}], consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: fine, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "fine"
+
+  @DRA-197 @DRA-198
+  Scenario: Devices of one slice may be for different nodes
+    Given node "n1"
+    And node "n2" with label "dra.test/rack" set to "r1"
+    And a ResourceSlice "mixed" with:
+      """
+      perDeviceNodeSelection: true
+      devices:
+        - {name: here, attributes: {dra.test/hosts: {int: 1}}, nodeName: $(node:n1)}
+        - {name: there, attributes: {dra.test/hosts: {int: 1}}, nodeName: $(node:n2)}
+        - {name: near, attributes: {dra.test/hosts: {int: 2}}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "wide" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 2'
+    And a ResourceClaim "pair" for 2 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
+    And a ResourceClaim "left" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
+    And a ResourceClaim "right" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
+    When a pod "hosts" using claim "wide" is created
+    Then claim "wide" is allocated the devices "near" [DRA-198]
+    And the ResourceClaim "wide" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]} [DRA-198]
+    When a pod "greedy" using claim "pair" is created
+    And a pod "one" using claim "left" is created
+    And a pod "two" using claim "right" is created
+    Then claim "pair" stays unallocated [DRA-197]
+    And the allocation of claim "left" is valid [DRA-197]
+    And the allocation of claim "right" is valid [DRA-197]
+
+  @DRA-237 @DRA-237b
+  Scenario: Who watches a partition needs no room in the counters, and takes none
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1"
+    And the objects of the manifest "allocation/halves"
+    And a ResourceClaim "whole" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "whole"'
+    And a ResourceClaim "watch" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      """
+    And a ResourceClaim "late" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      """
+    And a pod "early" using claim "watch"
+    Then pod "early" is bound to "n1" [DRA-237b]
+    When a pod "train" using claim "whole" is created
+    Then claim "whole" is allocated the devices "whole" [DRA-237b]
+    When a pod "monitor" using claim "late" is created
+    Then pod "monitor" is bound to "n1" [DRA-237]

@@ -1,0 +1,145 @@
+@profile:scheduler-core @seat:scheduler @seat:binder
+Feature: Pools of devices
+  A driver publishes a pool in as many slices as it likes. A pool that is being rewritten, or contradicts itself, is left
+  alone; the pools beside it are not.
+
+  @DRA-144
+  Scenario: An allocation of devices from several networks is for nodes in all of them
+    Given node "n1" with label "dra.test/rack" set to "r1"
+    And a ResourceSlice "rack" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
+      devices: [{name: rack-0}]
+      """
+    And a ResourceSlice "host" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}, {key: kubernetes.io/hostname, operator: Exists}]}]}
+      devices: [{name: host-0}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "both" for 2 of "gpu"
+    When a pod "train" using claim "both" is created
+    Then claim "both" is allocated the devices "rack-0, host-0"
+    And the node selector of claim "both" is one term that asks for the labels "dra.test/rack, kubernetes.io/hostname" once each
+
+  @DRA-147
+  Scenario: All devices of a pool that is being rewritten cannot be had
+    Given node "n1"
+    And a ResourceSlice "half" with:
+      """
+      nodeName: $(node:n1)
+      pool: {resourceSliceCount: 2}
+      devices: [{name: d-1}]
+      """
+    And a ResourceSlice "whole" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: d-2}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then the condition PodScheduled of pod "train" says "$(slice:half)"
+    And claim "all" stays unallocated
+
+  @DRA-148
+  Scenario: What a newer generation no longer lists on a node is gone from it
+    Given node "n1"
+    And node "n2"
+    And a ResourceSlice "old" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1, resourceSliceCount: 2}
+      devices: [{name: gone}]
+      """
+    And a ResourceSlice "new" with:
+      """
+      nodeName: $(node:n2)
+      pool: {name: pool, generation: 2}
+      devices: [{name: here}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    When a pod "one" using claim "first" is created
+    Then claim "first" is allocated the devices "here"
+    When a pod "two" using claim "second" is created
+    Then claim "second" stays unallocated
+
+  @DRA-149 @DRA-150
+  Scenario: A pool that lists a device twice is left alone
+    Given node "n1"
+    And a ResourceSlice "a-part" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: twin}, {name: only}]
+      """
+    And a ResourceSlice "b-part" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: twin}]
+      """
+    And a ResourceSlice "z-sound" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: sound}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "more" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "sound" [DRA-149]
+    When a pod "late" using claim "more" is created
+    Then the condition PodScheduled of pod "late" says "invalid resource pools" [DRA-150]
+
+  @DRA-151
+  Scenario: Devices are taken in the order of driver, pool, slice and list
+    Given node "n1"
+    And a ResourceSlice "s-2" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: third}]
+      """
+    And a ResourceSlice "s-1" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: first}, {name: a-second}]
+      """
+    And a ResourceSlice "s-0" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: b}
+      devices: [{name: a-fourth}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 4}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then claim "all" is allocated the devices "first, a-second, third, a-fourth" in this order
+
+  @DRA-152
+  Scenario: Devices that must be made ready are taken last
+    Given node "n1"
+    And a ResourceSlice "a-slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: slow, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a ResourceSlice "z-plain" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: plain}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "plain"

@@ -1,0 +1,76 @@
+@profile:scheduler-core @seat:scheduler @seat:binder
+Feature: Requests that cannot be met
+  A claim that could never be allocated is an error of its own, told apart from a lack of devices.
+
+  Scenario Outline: <what> are an error of the claim
+    Given node "n1" with 34 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "large" with:
+      """
+      requests: <requests>
+      constraints: <constraints>
+      """
+    And a ResourceClaim "small" for 1 of "gpu"
+    When a pod "train" using claim "large" is created
+    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
+    And claim "large" stays unallocated
+    When a pod "other" using claim "small" is created
+    Then pod "other" is bound
+
+    @DRA-156
+    Examples:
+      | what                         | requests                                                                               | constraints |
+      | All of more than 32 devices  | [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}] | []          |
+
+    @DRA-157
+    Examples:
+      | what                        | requests                                                                                                                                  | constraints |
+      | More than 32 devices in sum | [{name: a, exactly: {deviceClassName: $(class:gpu), count: 20}}, {name: b, exactly: {deviceClassName: $(class:gpu), count: 13}}] | []          |
+
+  @DRA-173
+  Scenario: All devices that can never match are an error of the claim
+    Given node "n1" with 4 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    When a pod "train" using claim "all" is created
+    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
+    And claim "all" stays unallocated
+
+  @DRA-161b
+  Scenario Outline: An expression that <what> keeps only its own pod waiting
+    Given node "n1"
+    And the objects of the manifest "allocation/mixed"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "wrong" for 1 of "gpu" selecting '<expression>'
+    And a ResourceClaim "right" for 1 of "gpu" selecting '"rare" in device.attributes["$(sim)"]'
+    When a pod "train" using claim "wrong" is created
+    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
+    And the condition PodScheduled of pod "train" says "selector"
+    When a pod "other" using claim "right" is created
+    Then pod "other" is bound
+    And claim "wrong" stays unallocated
+
+    Examples:
+      | what                      | expression                                                                                                                        |
+      | fails on one device alone | device.attributes["$(sim)"].rare == 1 && device.capacity["$(sim)"].memory.compareTo(quantity("1Gi")) > 0                          |
+      | gives no yes or no        | device.attributes["$(sim)"].runtime                                                                                                |
+
+  @DRA-167 @gate:DRAListTypeAttributes
+  Scenario: includes looks into lists and at single values alike
+    Given node "n1"
+    And a ResourceSlice "lists" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: other, attributes: {dra.test/group: {ints: [4]}}}, {name: list, attributes: {dra.test/group: {ints: [1, 2]}}}, {name: one, attributes: {dra.test/group: {int: 2}}}]
+      """
+    And a DeviceClass "gpu" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].group.includes(2)'
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then claim "all" is allocated the devices "list, one"

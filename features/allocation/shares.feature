@@ -1,0 +1,128 @@
+@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAConsumableCapacity
+Feature: Shares of a device
+  A device may be given to many at once, each with a part of its capacity (KEP-5075).
+
+  @DRA-201
+  Scenario: A device is shared as far as its capacity goes
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "one" for 1 of "nic" with capacity {bandwidth: 4}
+    And a ResourceClaim "two" for 1 of "nic" with capacity {bandwidth: 4}
+    And a ResourceClaim "three" for 1 of "nic" with capacity {bandwidth: 4}
+    And a pod "first" using claim "one"
+    And a pod "second" using claim "two"
+    Then claim "one" is allocated the devices "nic"
+    And claim "two" is allocated the devices "nic"
+    And the shares of claims "one, two" have ids of their own
+    When a pod "third" using claim "three" is created
+    Then claim "three" stays unallocated
+
+  @DRA-202 @DRA-203 @DRA-204 @DRA-206
+  Scenario: What a share takes follows from request and policy
+    Given node "n1"
+    And the objects of the manifest "allocation/policies"
+    When a pod "train" using claim "shares" is created
+    Then request "default" of claim "shares" takes {m: 3} [DRA-202]
+    And request "whole" of claim "shares" takes {m: 7} [DRA-203]
+    And request "stepped" of claim "shares" takes {m: 4} [DRA-204]
+    And request "least" of claim "shares" takes {m: 2} [DRA-204]
+    And request "listed" of claim "shares" takes {m: 4} [DRA-206]
+
+  @DRA-205 @DRA-206 @DRA-207 @DRA-208
+  Scenario: A device that cannot give what is asked is passed over
+    Given node "n1"
+    And the objects of the manifest "allocation/policies"
+    And a ResourceClaim "over-range" for 1 of "stepped" with capacity {m: 9}
+    And a ResourceClaim "over-list" for 1 of "listed" with capacity {m: 9}
+    And a ResourceClaim "unknown" for 1 of "stepped" with capacity {x: 1}
+    And a ResourceClaim "alone" for 1 of "exclusive" with capacity {m: 5}
+    When a pod "one" using claim "over-range" is created
+    And a pod "two" using claim "over-list" is created
+    And a pod "three" using claim "unknown" is created
+    And a pod "four" using claim "alone" is created
+    Then claim "alone" is allocated the devices "large" [DRA-208]
+    And the ResourceClaim "alone" has "status.allocation.devices.results[0].consumedCapacity" null [DRA-208]
+    And the ResourceClaim "alone" has "status.allocation.devices.results[0].shareID" null [DRA-208]
+    And claim "over-range" stays unallocated [DRA-205]
+    And claim "over-list" stays unallocated [DRA-206]
+    And claim "unknown" stays unallocated [DRA-207]
+
+  @DRA-209 @DRA-210
+  Scenario: Two requests may share a device, unless they are to differ
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
+    And a ResourceClaim "same" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:first), capacity: {requests: {bandwidth: 1}}}}
+        - {name: y, exactly: {deviceClassName: $(class:first), capacity: {requests: {bandwidth: 1}}}}
+      """
+    And a ResourceClaim "apart" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 1}}}}
+        - {name: y, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 1}}}}
+      constraints: [{distinctAttribute: dra.test/port}]
+      """
+    When a pod "one" using claim "same" is created
+    Then claim "same" is allocated the devices "a, a" [DRA-210]
+    And the shares of claims "same" have ids of their own [DRA-210]
+    When a pod "two" using claim "apart" is created
+    Then claim "apart" is allocated the devices "a, b" [DRA-209]
+
+  @DRA-211 @gate:DRAPartitionableDevices @seat:claim-controller
+  Scenario: A shared partition takes from its counters once
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: shared, allowMultipleAllocations: true, attributes: {dra.test/kind: {string: shared}}, capacity: {m: {value: 10}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: alone, attributes: {dra.test/kind: {string: alone}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "shared" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].kind == "shared"'
+    And a DeviceClass "alone" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].kind == "alone"'
+    And a ResourceClaim "one" for 1 of "shared" with capacity {m: 1}
+    And a ResourceClaim "two" for 1 of "shared" with capacity {m: 1}
+    And a ResourceClaim "other" for 1 of "alone"
+    And a pod "first" using claim "one"
+    And a pod "second" using claim "two"
+    Then pod "first" is bound
+    And pod "second" is bound
+    When a pod "third" using claim "other" is created
+    And pod "first" is force-deleted
+    Then claim "other" stays unallocated
+    When pod "second" is force-deleted
+    Then claim "other" is allocated the devices "alone"
+
+  @DRA-212
+  Scenario: However many ask at once, no more is given than there is
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And pods "p" 1 to 8 each using a claim of their own for 1 of "nic" with capacity {bandwidth: 3}
+    Then exactly 3 of the claims "p-1, p-2, p-3, p-4, p-5, p-6, p-7, p-8" is allocated

@@ -1,0 +1,36 @@
+@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAPrioritizedList
+Feature: Devices that belong together
+  A GPU and a NIC work best on one PCIe root, else on one NUMA node, else on one socket. A claim says so with
+  alternatives, each with a constraint of its own, and falls back as far as it must.
+
+  @DRA-186b
+  Scenario Outline: GPU and NIC share <what>
+    Given node "n1"
+    And the objects of the manifest "allocation/two_sockets"
+    And claim "others" in use holds the "gpu" devices "<gpus>" and the "nic" devices "<nics>" of "n1"
+    When a pod "train" using claim "near" is created
+    Then claim "near" gives request "nic/<alternative>" the devices "<nic>"
+    And claim "near" gives request "gpu" the devices "<gpu>"
+    And the allocation of claim "near" is valid
+
+    Examples:
+      | what                              | gpus                | nics                | alternative | gpu   | nic   |
+      | a PCIe root, where one is left    | 0, 2, 4, 6          | 1, 3, 5             | root        | gpu-7 | nic-7 |
+      | a NUMA node, where no root is     | 0, 2, 4, 5, 6, 7    | 1, 2, 3, 4, 5, 6, 7 | numa        | gpu-1 | nic-0 |
+      | a socket, where no NUMA node is   | 0, 1, 3, 4, 5, 6, 7 | 2, 3, 4, 5, 6, 7, 1 | socket      | gpu-2 | nic-0 |
+      | the node, where nothing else is   | 0, 1, 2, 3, 4, 5, 6 | 1, 2, 3, 4, 5, 6, 7 | anywhere    | gpu-7 | nic-0 |
+
+  @DRA-133b @gate:DRAPartitionableDevices @gate:DRAConsumableCapacity
+  Scenario: A board with room for logic is chosen by what it offers
+    Given node "n1"
+    And the objects of the manifest "allocation/fpga"
+    And a ResourceClaim "large" for 1 of "fpga" selecting 'device.capacity["$(sim)"].luts.compareTo(quantity("900k")) >= 0'
+    And a ResourceClaim "units" with:
+      """
+      requests: [{name: unit, exactly: {deviceClassName: $(class:unit), count: 2}}]
+      constraints: [{matchAttribute: dra.test/board}, {distinctAttribute: dra.test/region}]
+      """
+    When a pod "filter" using claim "units" is created
+    Then claim "units" is allocated the devices "board-1-a, board-1-b"
+    When a pod "model" using claim "large" is created
+    Then claim "large" is allocated the devices "board-2"
