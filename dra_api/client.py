@@ -1,18 +1,22 @@
 """A Kubernetes client of dicts: kubectl's verbs over a `Transport`, errors with the server's own words.
 
+Who names a resource of resource.k8s.io in v1 handles v1 shapes: where the server has no v1, requests and answers are
+converted at this edge to the best version that it serves (`dra_api.versions`). Who names another version gets that one.
+
 The client keeps no state but what discovery told it. It does not own the transport it was given.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 
-from dra_api.objects import Obj, Resource, name_of, namespace_of
+from dra_api import versions
+from dra_api.objects import RESOURCE_CLAIMS, Obj, Resource, name_of, namespace_of
 from dra_api.transport import Response, Stream, Transport
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
@@ -122,9 +126,10 @@ class WatchEvent:
 class Watch:
     """An open watch: iterate it; close it from any thread. An ERROR event raises its ApiError."""
 
-    def __init__(self, stream: Stream, *, request: str) -> None:
+    def __init__(self, stream: Stream, *, request: str, convert: Callable[[Obj], Obj] | None = None) -> None:
         self._stream = stream
         self._request = request
+        self._convert = convert
 
     def __iter__(self) -> Iterator[WatchEvent]:
         for line in self._stream:
@@ -132,7 +137,8 @@ class Watch:
             if event["type"] == "ERROR":
                 status = event["object"]
                 raise error_from(int(status.get("code") or 500), orjson.dumps(status), request=self._request)
-            yield WatchEvent(event["type"], event["object"])
+            obj = event["object"]
+            yield WatchEvent(event["type"], obj if self._convert is None else self._convert(obj))
 
     def __enter__(self) -> Watch:
         return self
@@ -163,13 +169,16 @@ class KubeClient:
 
     def as_agent(self, user_agent: str) -> KubeClient:
         """The same connection under another component's name."""
-        return KubeClient(self.transport, user_agent=user_agent, namespace=self.namespace)
+        other = KubeClient(self.transport, user_agent=user_agent, namespace=self.namespace)
+        other._served, other._lock = self._served, self._lock
+        return other
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def get(self, res: Resource, name: str, namespace: str | None = None) -> Obj:
         """Read one object. Raises NotFound."""
-        return self._call("GET", res.path(self._ns(res, namespace), name))
+        wire = self.wire(res)
+        return _arrived(res, wire, self._call("GET", wire.path(self._ns(res, namespace), name)))
 
     def find(self, res: Resource, name: str, namespace: str | None = None) -> Obj | None:
         """Read one object, or None where there is none."""
@@ -200,12 +209,13 @@ class KubeClient:
             query.append(("resourceVersion", resource_version))
         items: list[Obj] = []
         token = ""
+        wire = self.wire(res)
         while True:
-            page = self._call("GET", res.path(namespace), query=[*query, ("continue", token)] if token else query)
+            page = self._call("GET", wire.path(namespace), query=[*query, ("continue", token)] if token else query)
             for item in page.get("items") or ():
-                item.setdefault("apiVersion", res.api_version)
-                item.setdefault("kind", res.kind)
-                items.append(item)
+                item.setdefault("apiVersion", wire.api_version)
+                item.setdefault("kind", wire.kind)
+                items.append(_arrived(res, wire, item))
             metadata = page.get("metadata") or {}
             token = metadata.get("continue") or ""
             if not token:
@@ -234,11 +244,13 @@ class KubeClient:
             query.append(("timeoutSeconds", str(timeout_seconds)))
         if bookmarks:
             query.append(("allowWatchBookmarks", "true"))
-        path = res.path(namespace)
+        wire = self.wire(res)
+        path = wire.path(namespace)
         opened = self.transport.stream(path, query=query, headers=self._headers)
         if isinstance(opened, Response):
             raise error_from(opened.status, opened.body, request=f"WATCH {path}")
-        return Watch(opened, request=f"WATCH {path}")
+        convert = None if wire == res else lambda obj: _arrived(res, wire, obj)
+        return Watch(opened, request=f"WATCH {path}", convert=convert)
 
     def served(self, group: str) -> Sequence[str]:
         """Versions of an API group that the server serves, preferred first; empty when the group is not there."""
@@ -250,8 +262,8 @@ class KubeClient:
                     return []
                 self._raise(answer, "GET", path)
                 body = orjson.loads(answer.body)
-                versions = body["versions"] if not group else [entry["version"] for entry in body["versions"]]
-                self._served[group] = list(versions)
+                found = body["versions"] if not group else [entry["version"] for entry in body["versions"]]
+                self._served[group] = list(found)
             return self._served[group]
 
     def serves(self, res: Resource) -> bool:
@@ -263,13 +275,33 @@ class KubeClient:
         self._raise(answer, "GET", path)
         return any(entry["name"] == res.plural for entry in orjson.loads(answer.body)["resources"])
 
-    def best(self, res: Resource, accepted: Sequence[str] = ("v1", "v1beta2", "v1beta1")) -> Resource:
-        """The resource in the first of `accepted` versions that the server serves. Raises LookupError if none."""
+    def first_served(self, res: Resource, accepted: Sequence[str]) -> Resource | None:
+        """The resource in the first of `accepted` versions in which the server serves this very resource."""
         served = self.served(res.group)
-        for version in accepted:
-            if version in served:
-                return res.at(version)
-        raise LookupError(f"the API server serves {res.group} in {served or 'no version'}; need one of {accepted}")
+        found = (res.at(version) for version in accepted if version in served)
+        return next((resource for resource in found if self.serves(resource)), None)
+
+    def wire(self, res: Resource) -> Resource:
+        """The resource as requests name it: in the best version served for the v1 of resource.k8s.io, else itself."""
+        if not versions.is_converted(res):
+            return res
+        try:
+            served = self.served(res.group)
+        except Forbidden:  # who may not ask for versions may still ask for objects
+            return res
+        return res.at(next((version for version in versions.VERSIONS if version in served), res.version))
+
+    def carries(self, res: Resource) -> bool:
+        """Whether requests for this resource reach anything: it is served in the version that `wire` chooses."""
+        return self.wire(res).version in self.served(res.group)
+
+    def require(self, res: Resource) -> None:
+        """Raise LookupError, with what there is, unless the server carries this v1 resource of resource.k8s.io."""
+        if not self.carries(res):
+            raise LookupError(
+                f"the API server serves {res.group} in {', '.join(self.served(res.group)) or 'no version'}; "
+                f"need one of {', '.join(versions.VERSIONS)}"
+            )
 
     def version(self) -> Obj:
         """The server's /version document."""
@@ -291,13 +323,17 @@ class KubeClient:
         query = [("dryRun", "All")] if dry_run else []
         if field_validation:
             query.append(("fieldValidation", field_validation))
-        path = res.path(self._ns(res, namespace_of(obj)), name, subresource)
-        return self._call("POST", path, body=self._complete(res, obj) if not subresource else obj, query=query)
+        wire = self.wire(res)
+        path = wire.path(self._ns(res, namespace_of(obj)), name, subresource)
+        body = self._sent(res, wire, obj) if not subresource else obj
+        return _arrived(res, wire, self._call("POST", path, body=body, query=query))
 
     def update(self, res: Resource, obj: Obj, *, subresource: str | None = None, dry_run: bool = False) -> Obj:
         """Replace an object or its subresource; a stale resourceVersion raises Conflict."""
-        path = res.path(self._ns(res, namespace_of(obj)), name_of(obj), subresource)
-        return self._call("PUT", path, body=self._complete(res, obj), query=[("dryRun", "All")] if dry_run else [])
+        wire = self.wire(res)
+        path = wire.path(self._ns(res, namespace_of(obj)), name_of(obj), subresource)
+        query = [("dryRun", "All")] if dry_run else []
+        return _arrived(res, wire, self._call("PUT", path, body=self._sent(res, wire, obj), query=query))
 
     def update_status(self, res: Resource, obj: Obj) -> Obj:
         """Replace the status subresource."""
@@ -316,7 +352,10 @@ class KubeClient:
         force: bool = False,
         dry_run: bool = False,
     ) -> Obj:
-        """Patch an object; `kind` names the patch format."""
+        """Patch an object; `kind` names the patch format. Raises ConversionError where the served version has no such.
+
+        A patch of a v1 object that travels in another version is converted; see `dra_api.versions`.
+        """
         query: list[tuple[str, str]] = []
         if field_manager or kind == "apply":
             query.append(("fieldManager", field_manager or self.user_agent))
@@ -324,13 +363,17 @@ class KubeClient:
             query.append(("force", "true"))
         if dry_run:
             query.append(("dryRun", "All"))
-        return self._call(
+        wire = self.wire(res)
+        if isinstance(patch, dict):
+            patch = self._referring(patch)
+        answer = self._call(
             "PATCH",
-            res.path(self._ns(res, namespace), name, subresource),
-            body=patch,
+            wire.path(self._ns(res, namespace), name, subresource),
+            body=patch if wire == res else versions.patch_from_v1(res.kind, patch, wire.version),
             query=query,
             content_type=_PATCH_TYPES[kind],
         )
+        return _arrived(res, wire, answer)
 
     def apply(self, res: Resource, obj: Obj, *, field_manager: str | None = None, force: bool = True) -> Obj:
         """Server-side apply."""
@@ -364,7 +407,8 @@ class KubeClient:
             options["gracePeriodSeconds"] = grace_period_seconds
         if propagation_policy:
             options["propagationPolicy"] = propagation_policy
-        return self._call("DELETE", res.path(self._ns(res, namespace), name), body=options)
+        wire = self.wire(res)
+        return _arrived(res, wire, self._call("DELETE", wire.path(self._ns(res, namespace), name), body=options))
 
     def delete_if_there(self, res: Resource, name: str, namespace: str | None = None) -> None:
         """Delete an object; one that is gone already is fine."""
@@ -402,6 +446,17 @@ class KubeClient:
     def _ns(self, res: Resource, namespace: str | None) -> str | None:
         return (namespace or self.namespace or "default") if res.namespaced else None
 
+    def _sent(self, res: Resource, wire: Resource, obj: Obj) -> Obj:
+        """The body of a write. An object that names a version of its own is sent as it is."""
+        whole = self._referring(self._complete(res, obj))
+        if wire == res or whole["apiVersion"] != res.api_version:
+            return whole
+        return versions.from_v1(res.kind, whole, wire.version)
+
+    def _referring(self, obj: Obj) -> Obj:
+        """The object with references that the server can follow."""
+        return versions.with_references(obj, self.wire(RESOURCE_CLAIMS).version) if versions.names_v1(obj) else obj
+
     @staticmethod
     def _complete(res: Resource, obj: Obj) -> Obj:
         if "kind" in obj and "apiVersion" in obj:
@@ -433,3 +488,10 @@ class KubeClient:
     def _raise(answer: Response, method: str, path: str) -> None:
         if not 200 <= answer.status < 300:
             raise error_from(answer.status, answer.body, request=f"{method} {path}")
+
+
+def _arrived(res: Resource, wire: Resource, obj: Obj) -> Obj:
+    """What came over the wire, in the version that was asked for. An answer of another kind (Status) stays."""
+    if wire == res or obj.get("kind") not in (res.kind, None):
+        return obj
+    return versions.to_v1(res.kind, obj, wire.version)

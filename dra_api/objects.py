@@ -89,8 +89,9 @@ DEVICE_CLASSES = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass
 RESOURCE_CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 RESOURCE_CLAIM_TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 RESOURCE_SLICES = Resource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)
-# DeviceTaintRule reaches v1 in 1.37; 1.36 serves v1beta2, 1.33 to 1.35 v1alpha3.
+# DeviceTaintRule reaches v1 in 1.37; 1.36 serves v1beta2, 1.33 to 1.35 v1alpha3, all in one shape.
 DEVICE_TAINT_RULES = Resource("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", namespaced=False)
+TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")  # best first
 
 BIND_REQUESTS = Resource("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest")
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")

@@ -37,6 +37,9 @@ def _options(function: Any) -> Any:
         click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
         click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
         click.option("--feature-gates", multiple=True, metavar="A=true,B=false", help="Of a control plane of our own."),
+        click.option(
+            "--runtime-config", multiple=True, metavar="A=true,B=false", help="API versions; resource.k8s.io/v1=false."
+        ),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
@@ -79,6 +82,7 @@ def command(ctx: click.Context, /, config_path: Path | None, workers: int | None
       dra-conformance run --profile driver-core --driver-name gpu.example.com \\
           --driver 'exec:./plugin --node-name={node}'
       dra-conformance run --rule DRA-258 --rule DRA-263
+      dra-conformance run --runtime-config resource.k8s.io/v1=false     what is served is v1beta2 and v1beta1
       dra-conformance run --scheduler none --binder 'exec:./my-binder --kubeconfig={kubeconfig}' --profile bind-requests
     """
     options = _merge(config_path, given)

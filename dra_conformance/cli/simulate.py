@@ -277,6 +277,7 @@ class _Simulation:
     cluster: Cluster = field(init=False)
 
     def __post_init__(self) -> None:
+        from dra_api import versions
         from dra_api.informer import Change
         from dra_conformance.oracle import Cluster
         from reference_impl.scheduler.allocator.model import Features
@@ -296,7 +297,7 @@ class _Simulation:
         }
         for obj in self.objects:
             if (take := takers.get(str(obj.get("kind")))) is not None:
-                take(Change("ADDED", obj, None))
+                take(Change("ADDED", versions.in_v1(obj), None))
         self.cluster = Cluster.of(self.objects)
 
     def run(self, batch: Sequence[Wanted]) -> list[Outcome]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from dra_api.clock import Clock
 from dra_api.transport import Transport
 from dra_conformance.control_plane.embedded.certificates import CertificateError
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
+from dra_conformance.control_plane.embedded.control_plane import SERVE_ALL, EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError
 from dra_conformance.errors import TargetUnreachable, UsageError
 
@@ -28,6 +28,7 @@ class RehearsalControlPlane:
         clock: Clock,
         seed: int,
         feature_gates: Mapping[str, bool] | None = None,
+        runtime_config: Mapping[str, bool] | None = None,
     ) -> None:
         self._version = kubernetes_version
         try:
@@ -37,6 +38,7 @@ class RehearsalControlPlane:
                 clock=clock,
                 seed=seed,
                 feature_gates=feature_gates,
+                runtime_config={**SERVE_ALL, **(runtime_config or {})},
             )
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates: {error}") from None

@@ -243,12 +243,13 @@ class _Life:
     """All that one life of a kubelet runs."""
 
     def __init__(self, kubelet: Kubelet, client: KubeClient, clock: Clock) -> None:
+        client.require(RESOURCE_CLAIMS)
         record, timing, gates = kubelet._record, kubelet.timing, kubelet.gates
         self._gates = gates
         self.cache = ClaimCache(kubelet.state_dir)
         self.plugins = PluginManager(
             client=client,
-            slices=client.best(RESOURCE_SLICES),
+            slices=RESOURCE_SLICES,
             clock=clock,
             node=kubelet.node_name,
             folder=kubelet.registration_dir,
@@ -259,7 +260,7 @@ class _Life:
         )
         self.claims = ClaimManager(
             client=client,
-            claims=client.best(RESOURCE_CLAIMS),
+            claims=RESOURCE_CLAIMS,
             cache=self.cache,
             gates=gates,
             record=record,

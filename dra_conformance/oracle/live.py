@@ -16,6 +16,7 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    TAINT_RULE_VERSIONS,
     Resource,
     name_of,
 )
@@ -82,13 +83,9 @@ def read_cluster(client: KubeClient) -> Cluster:
 
 
 def _served(client: KubeClient, resource: Resource) -> Resource | None:
-    if not resource.group:
-        return resource
     if resource is not DEVICE_TAINT_RULES:
-        return client.best(resource)
-    # 1.37 serves v1, 1.36 v1beta2, 1.33 to 1.35 v1alpha3, all behind a gate.
-    versions = [resource.at(version) for version in ("v1", "v1beta2", "v1alpha3")]
-    return next((version for version in versions if client.serves(version)), None)
+        return resource
+    return client.first_served(resource, TAINT_RULE_VERSIONS)  # behind a gate
 
 
 def case_of(world: World, claim: str) -> Case:

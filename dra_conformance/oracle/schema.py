@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from dra_api import versions
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity, QuantityError
 
@@ -451,11 +452,7 @@ def decode(obj: Obj) -> Fact | None:
     group, fact = _KINDS.get(str(obj.get("kind")), ("", None))
     if fact is None or str(obj.get("apiVersion") or "").rpartition("/")[0] != group:
         return None
-    shaped = _cleaned(obj)
-    if fact is Slice:
-        _flatten_devices(shaped)
-    elif fact is Claim:
-        _wrap_requests(shaped)
+    shaped = versions.in_v1(_cleaned(obj))
     try:
         found: Fact = msgspec.convert(shaped, fact, dec_hook=_read)
     except msgspec.ValidationError as error:
@@ -475,23 +472,6 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return value
-
-
-def _flatten_devices(obj: Obj) -> None:
-    """v1beta1 wraps a device's content in `basic`."""
-    devices = (obj.get("spec") or {}).get("devices") if isinstance(obj.get("spec"), dict) else None
-    for device in devices if isinstance(devices, list) else ():
-        if isinstance(device, dict) and isinstance(device.get("basic"), dict):
-            device.update(device.pop("basic"))
-
-
-def _wrap_requests(obj: Obj) -> None:
-    """v1beta1 has the fields of `exactly` in the request itself."""
-    devices = (obj.get("spec") or {}).get("devices") if isinstance(obj.get("spec"), dict) else None
-    requests = devices.get("requests") if isinstance(devices, dict) else None
-    for request in requests if isinstance(requests, list) else ():
-        if isinstance(request, dict) and "deviceClassName" in request and "exactly" not in request:
-            request["exactly"] = {key: request.pop(key) for key in list(request) if key != "name"}
 
 
 def _read(kind: type, value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dra_api.clock import parse_timestamp
-from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
+from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES, TAINT_RULE_VERSIONS, Obj, name_of
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, results_of
 from dra_conformance.steps.nodes import make_node, plain_devices, publish, simulated_driver, slice_object
@@ -176,10 +176,10 @@ def _(world: World, pod: str, reason: str, text: str) -> None:
 
 def rule_resource(world: World) -> Any:
     """DeviceTaintRules in the newest version that is served. Raises Untestable when none is."""
-    for version in ("v1", "v1beta2", "v1alpha3"):
-        if world.client.serves(DEVICE_TAINT_RULES.at(version)):
-            return DEVICE_TAINT_RULES.at(version)
-    raise Untestable("the control plane serves no DeviceTaintRules")
+    found = world.client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
+    if found is None:
+        raise Untestable("the control plane serves no DeviceTaintRules")
+    return found
 
 
 def make_rule(world: World, rule: str, text: str, selector: Any) -> None:

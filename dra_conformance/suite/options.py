@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from dra_api import versions
 from dra_conformance.errors import UsageError
 from dra_conformance.seats.spec import CHOICES, SeatSpec
 
@@ -37,7 +38,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
     embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision
     of KAI's protocol that the seats are held to. `feature_gates` are NAME=true or NAME=false, for a control plane of
-    the run's own and for Kubernetes' programs in seats.
+    the run's own and for Kubernetes' programs in seats. `runtime_config` is kube-apiserver's flag for the versions of
+    resource.k8s.io, such as resource.k8s.io/v1=false; a control plane of the run's own serves all of them without it.
     """
 
     control_plane: str = "embedded"
@@ -53,6 +55,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     kubernetes_version: str = "1.36"
     bin_dir: str = ""
     feature_gates: tuple[str, ...] = ()
+    runtime_config: tuple[str, ...] = ()
     revision: str = "kai-0.17"
     inventory: str = "dgx-h100"
     profile: tuple[str, ...] = ()
@@ -89,6 +92,29 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             found[name] = value == "true"
         return found
 
+    def api_versions(self) -> dict[str, bool]:
+        """The versions of resource.k8s.io that were switched, such as {"resource.k8s.io/v1": False}.
+
+        Raises UsageError for anything else, and where no version with ResourceClaims is left.
+        """
+        found: dict[str, bool] = {}
+        known = [f"{versions.GROUP}/{version}" for version in (*versions.VERSIONS, "v1alpha3")]
+        for word in (part for entry in self.runtime_config for part in entry.split(",") if part):
+            name, _, value = word.partition("=")
+            if value not in ("true", "false"):
+                raise UsageError(f"--runtime-config {word!r} is not VERSION=true or VERSION=false")
+            if name not in known:
+                raise UsageError(f"--runtime-config {word!r}: {name!r} cannot be switched", hint=f"{', '.join(known)}")
+            found[name] = value == "true"
+        if not any(found.get(name, True) for name in known[: len(versions.VERSIONS)]):
+            raise UsageError("--runtime-config: no version of resource.k8s.io with ResourceClaims is left")
+        return found
+
+    def resource_versions(self) -> tuple[str, ...]:
+        """Versions with ResourceClaims that a control plane of the run's own serves, best first."""
+        switched = self.api_versions()
+        return tuple(each for each in versions.VERSIONS if switched.get(f"{versions.GROUP}/{each}", True))
+
     def validated(self) -> RunOptions:
         """Self, or UsageError for a value that no run can have."""
         from dra_conformance.rules.window import Version
@@ -103,6 +129,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
                 )
         if self.gates() and seats["control-plane"].kind == "kubeconfig":
             raise UsageError("--feature-gates: a cluster that is not ours keeps its own", hint="Leave the option out.")
+        if self.api_versions() and seats["control-plane"].kind == "kubeconfig":
+            raise UsageError("--runtime-config: a cluster that is not ours keeps its own", hint="Leave the option out.")
         if self.bin_dir and seats["control-plane"].kind != "binaries":
             raise UsageError("--bin-dir: only --control-plane binaries starts programs from a folder")
         for name, spec in seats.items():

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra_api.versions import VERSIONS
 from dra_conformance.errors import SpecificationError
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.rules.window import outside
@@ -26,7 +27,8 @@ _REVISION = re.compile(r'revision "([^"]+)"')
 class Target:
     """What is known of the system under test before the first scenario.
 
-    `missing_apis` are plural names of optional resources that the control plane does not serve.
+    `missing_apis` are plural names of optional resources that the control plane does not serve; `resource_versions`
+    are the versions of resource.k8s.io in which it serves ResourceClaims, best first.
     """
 
     kubernetes_version: Version
@@ -36,6 +38,7 @@ class Target:
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
     revision: str = "kai-0.17"
+    resource_versions: tuple[str, ...] = VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,8 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return "the control plane does not serve ComputeDomains"
     if need == "kai" and "bindrequests" in target.missing_apis:
         return "the control plane does not serve BindRequests"
+    if need == "v1-shapes" and not set(target.resource_versions) - {"v1beta1"}:
+        return "says what resource.k8s.io/v1beta1 has no words for, and the control plane serves no other version"
     scheduler = target.seats["scheduler"]
     direct = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if need == "kai" and "scheduler" in scenario.tags.seats and direct:

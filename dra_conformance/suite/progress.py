@@ -42,6 +42,8 @@ class Progress:
         seats = " ".join(f"{seat}={held}" for seat, held in target["seats"].items() if held != "reference")
         self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
         self._say(f"target   {target['controlPlane']}, Kubernetes {target['kubernetesVersion']}; {seats}")
+        if target["resourceApi"] != "v1":
+            self._say(f"         resource.k8s.io/{target['resourceApi']}: what is v1 to the suite travels as this")
         self._say(f"         driver {target['driver']}; kubelet: {target['kubelet']}; nvml: {target['nvml']}")
         others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
         self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")

@@ -40,6 +40,7 @@ from dra_api.objects import (
     name_of,
 )
 from dra_api.transport import Transport
+from dra_api.versions import VERSIONS
 from dra_conformance import assets, documents
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.embedded.faults import FaultPoints
@@ -94,6 +95,7 @@ class Run:
         self._seats: Seats | None = None
         self._work: Path | None = None
         self._log_handler: LogRecords | None = None
+        self._resource_versions = options.resource_versions()
         self._number = 0
         self._inventories: dict[str, Any] = {}
         self._pynvml_pool: Any = None
@@ -214,6 +216,8 @@ class Run:
             version = Version.parse(self.control_plane.version())
             client = KubeClient(self.control_plane.transport(), user_agent="dra-conformance")
             missing = [r.plural for r in _OBSERVED_IF_SERVED if not client.serves(r)]
+            served = client.served(RESOURCE_CLAIMS.group)
+            self._resource_versions = tuple(version for version in VERSIONS if version in served)
         gates.update(self.control_plane.feature_gates)
         return Target(
             kubernetes_version=version,
@@ -223,6 +227,7 @@ class Run:
             own_control_plane=own,
             missing_apis=frozenset(missing),
             revision=self.options.revision,
+            resource_versions=self._resource_versions,
         )
 
     def start(self) -> None:
@@ -248,10 +253,10 @@ class Run:
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
                 self._install_crds()
-            if not self._client.serves(RESOURCE_CLAIMS):
+            if not self._client.carries(RESOURCE_CLAIMS):
                 raise TargetUnreachable(
-                    "the control plane does not serve resource.k8s.io/v1",
-                    hint="Kubernetes serves it since 1.34; `kubectl api-versions` shows what is there.",
+                    "the control plane serves no resource.k8s.io/v1, v1beta2 or v1beta1",
+                    hint="Kubernetes serves v1 since 1.34; `kubectl api-versions` shows what is there.",
                 )
             served = [resource for resource in _OBSERVED_IF_SERVED if self._client.serves(resource)]
             self.observed = (*_OBSERVED, *served)
@@ -361,6 +366,7 @@ class Run:
                 logs=self.folder / "logs" / "control-plane",
                 bin_dir=self.options.bin_dir,
                 feature_gates=self.options.gates(),
+                runtime_config=self.options.api_versions(),
             )
         from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 
@@ -370,6 +376,7 @@ class Run:
             clock=self.clock,
             seed=self.seed,
             feature_gates=self.options.gates(),
+            runtime_config=self.options.api_versions(),
         )
 
     def _install_crds(self) -> None:
@@ -410,6 +417,7 @@ class Run:
             "nvml": f"fake NVML, inventory {self.options.inventory} (simulated)"
             if seats["driver"].startswith("reference")
             else "as the driver finds it",
+            "resourceApi": ", ".join(self._resource_versions[:1]),
             "revision": self.options.revision,
             "evidence": "rehearsal" if embedded else "evidence",
         }

@@ -34,6 +34,7 @@ NEEDS: dict[str, str] = {
     "kai": "the BindRequest API and seats that speak it",
     "own-control-plane": "a control plane that belongs to the run",
     "own-kubelet": "the harness's kubelet",
+    "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",
     "pinned-revision": "one documented revision of the BindRequest protocol",
 }
 

@@ -86,10 +86,14 @@ Feature: What the API server accepts in a ResourceClaim
     @DRA-013
     Examples: a request names a class
       | what                                    | manifest            | path                                                       | value   | reason   | field                                                      |
-      | a request without class                 | claims/claim        | spec.devices.requests[0].exactly.deviceClassName           | ""      | Required | spec.devices.requests[0].exactly.deviceClassName           |
       | a request with an ill-formed class name | claims/claim        | spec.devices.requests[0].exactly.deviceClassName           | Foo_bar | Invalid  | spec.devices.requests[0].exactly.deviceClassName           |
       | an alternative without class            | claims/alternatives | spec.devices.requests[0].firstAvailable[0].deviceClassName | ""      | Required | spec.devices.requests[0].firstAvailable[0].deviceClassName |
       | an alternative with an ill-formed class name | claims/alternatives | spec.devices.requests[0].firstAvailable[0].deviceClassName | Foo_bar | Invalid  | spec.devices.requests[0].firstAvailable[0].deviceClassName |
+
+    @DRA-013 @needs:v1-shapes
+    Examples: an exact request names a class
+      | what                    | manifest     | path                                             | value | reason   | field                                            |
+      | a request without class | claims/claim | spec.devices.requests[0].exactly.deviceClassName | ""    | Required | spec.devices.requests[0].exactly.deviceClassName |
 
     @DRA-014
     Examples: a selector has an expression

@@ -15,7 +15,7 @@ Feature: What the API server accepts in a ResourceSlice
       | a node and all nodes            | claims/slice | spec.allNodes               | true  | Invalid  | spec  |
       | a node and a node selector      | claims/slice | spec.nodeSelector           | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]} | Invalid | spec |
 
-    @DRA-051
+    @DRA-051 @needs:v1-shapes
     Examples: choices are made, not denied
       | what                              | manifest     | path          | value | reason  | field         |
       | a node, and denying all nodes     | claims/slice | spec.allNodes | false | Invalid | spec.allNodes |

@@ -56,7 +56,6 @@ from reference_impl.runtime import PartError
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
-SUPPORTED_VERSIONS = ("v1", "v1beta2", "v1beta1")
 _STATUS_TRIES = 5
 
 
@@ -487,13 +486,14 @@ class Binder:
     def _dra_enabled(self) -> bool:
         if self.options.dynamic_resource_allocation is not None:
             return self.options.dynamic_resource_allocation
-        return any(version in SUPPORTED_VERSIONS for version in self._client.served(RESOURCE_CLAIMS.group))
+        return self._client.carries(RESOURCE_CLAIMS)
 
     def _claim_resource(self) -> Resource:
         if not self.dra_enabled:
             return RESOURCE_CLAIMS
         try:
-            return self._client.best(RESOURCE_CLAIMS, SUPPORTED_VERSIONS)
+            self._client.require(RESOURCE_CLAIMS)
+            return RESOURCE_CLAIMS
         except LookupError as error:
             raise PartError(f"DynamicResourceAllocation is on, but {error}") from error
 

@@ -82,7 +82,7 @@ class ClaimController:
         self.options = options or ClaimControllerOptions()
         self._client = client
         try:
-            self.claim_resource = client.best(RESOURCE_CLAIMS)
+            client.require(RESOURCE_CLAIMS)
         except LookupError as error:
             raise PartError(str(error)) from error
         self.pods = Informer(client, PODS, clock=clock)
@@ -90,10 +90,10 @@ class ClaimController:
         self.pods.add_index(
             "template", lambda pod: [f"{namespace_of(pod)}/{name}" for name in pod_state.template_names(pod)]
         )
-        self.claims = Informer(client, self.claim_resource, clock=clock)
+        self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index("owner", _owner_uids)
         self.claims.add_index("consumer", _consumer_uids)
-        self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES.at(self.claim_resource.version), clock=clock)
+        self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES, clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
@@ -210,7 +210,7 @@ class ClaimController:
     def is_still_there(self, pod: Obj, claim_name: str) -> bool:
         """Whether a recorded claim exists and is this pod's (DRA-104)."""
         namespace = namespace_of(pod)
-        claim = self.claims.get(claim_name, namespace) or self._client.find(self.claim_resource, claim_name, namespace)
+        claim = self.claims.get(claim_name, namespace) or self._client.find(RESOURCE_CLAIMS, claim_name, namespace)
         return claim is not None and pod_state.is_owned_by(claim, pod)
 
     def find_owned(self, pod: Obj, claim_name: str) -> Obj | None:
@@ -232,7 +232,7 @@ class ClaimController:
                     f'PodResourceClaim {claim_name}: resource claim template "{template_name}": {error.message}'
                 ) from error
         try:
-            claim = self._client.create(self.claim_resource, generate.claim_from(template, pod, claim_name))
+            claim = self._client.create(RESOURCE_CLAIMS, generate.claim_from(template, pod, claim_name))
         except ApiError as error:
             raise ClaimCreationFailed(
                 f"PodResourceClaim {claim_name}: create ResourceClaim : {error.message}"
@@ -309,7 +309,7 @@ class ClaimController:
             claim = self.end(claim)
         if not kept and self.should_delete(claim):
             try:
-                self._client.delete(self.claim_resource, name_of(claim), namespace_of(claim), uid=uid_of(claim))
+                self._client.delete(RESOURCE_CLAIMS, name_of(claim), namespace_of(claim), uid=uid_of(claim))
             except (NotFound, Conflict):
                 log.debug("claim %s/%s is gone already", namespace_of(claim), name_of(claim))
 
@@ -371,15 +371,13 @@ class ClaimController:
         return pod is not None and uid_of(pod) == owner.get("uid") and pod_state.is_done(pod)
 
     def _write_status(self, claim: Obj, status: Obj) -> Obj:
-        written = self._client.update_status(self.claim_resource, {**claim, "status": status})
+        written = self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
         self.claims.assume(written)
         return written
 
     def _unprotect(self, claim: Obj) -> Obj:
         finalizers = [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION]
-        written = self._client.update(
-            self.claim_resource, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}}
-        )
+        written = self._client.update(RESOURCE_CLAIMS, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}})
         if not meta(written).get("deletionTimestamp"):
             self.claims.assume(written)
         return written

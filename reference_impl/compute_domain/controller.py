@@ -52,6 +52,7 @@ from reference_impl.runtime import PartError
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
+_TEMPLATES = RESOURCE_CLAIM_TEMPLATES
 _SYNCED = 30.0
 _SWEEP = 600.0
 
@@ -85,7 +86,6 @@ class ComputeDomainController:
         self._queue: WorkQueue[Key] = WorkQueue(clock, base_delay=0.02, max_delay=5.0)
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._templates: Resource = RESOURCE_CLAIM_TEMPLATES
         self._informers: dict[Resource, Informer] = {}
         self._has_daemon_sets = True
 
@@ -96,7 +96,7 @@ class ComputeDomainController:
         if self._threads:
             return
         try:
-            self._templates = self._client.best(RESOURCE_CLAIM_TEMPLATES, accepted=("v1", "v1beta2"))
+            self._client.require(_TEMPLATES)
         except LookupError as error:
             raise PartError(f"claim templates cannot be made: {error}") from error
         self._has_daemon_sets = self._client.serves(DAEMON_SETS)
@@ -107,7 +107,7 @@ class ComputeDomainController:
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
             COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=self._namespace),
             PODS: self._informer(PODS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
-            self._templates: self._informer(self._templates, label_selector=DOMAIN_LABEL),
+            _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
         }
         if self._has_daemon_sets:
             self._informers[DAEMON_SETS] = self._informer(
@@ -190,13 +190,13 @@ class ComputeDomainController:
 
     def ensure_daemons(self, domain: Obj) -> None:
         """The daemons' claim template and DaemonSet, in the driver's namespace (rule NV-146)."""
-        self._ensure(self._templates, objects.daemon_template(domain, self._namespace), domain)
+        self._ensure(_TEMPLATES, objects.daemon_template(domain, self._namespace), domain)
         if self._has_daemon_sets:
             self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
 
     def ensure_workload_template(self, domain: Obj) -> None:
         """The claim template that workloads use (rules NV-146, NV-147, NV-154)."""
-        self._ensure(self._templates, objects.workload_template(domain), domain)
+        self._ensure(_TEMPLATES, objects.workload_template(domain), domain)
 
     def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
         informer = self._informers[resource]
@@ -250,14 +250,14 @@ class ComputeDomainController:
 
     def remove_owned(self, domain_uid: str, *, foreign_namespace: str | None = None) -> None:
         """Workload template, daemon objects and node labels, in this order; raises until all of them are gone."""
-        workload = [obj for obj in self._labelled(self._templates, domain_uid) if namespace_of(obj) != self._namespace]
-        daemon = [obj for obj in self._labelled(self._templates, domain_uid) if namespace_of(obj) == self._namespace]
+        workload = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) != self._namespace]
+        daemon = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) == self._namespace]
         sets = self._labelled(DAEMON_SETS, domain_uid) if self._has_daemon_sets else []
-        for resource, owned in ((self._templates, workload), (self._templates, daemon), (DAEMON_SETS, sets)):
+        for resource, owned in ((_TEMPLATES, workload), (_TEMPLATES, daemon), (DAEMON_SETS, sets)):
             for obj in owned:
                 self._delete(resource, obj)
         self.remove_node_labels(domain_uid)
-        for resource, owned in ((self._templates, [*workload, *daemon]), (DAEMON_SETS, sets)):
+        for resource, owned in ((_TEMPLATES, [*workload, *daemon]), (DAEMON_SETS, sets)):
             for obj in owned:
                 self._release(resource, obj)
 
@@ -297,9 +297,7 @@ class ComputeDomainController:
     def sweep(self) -> list[str]:
         """Remove objects and node labels of domains that are gone; returns those domains' uids."""
         alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
-        kinds: Iterable[Resource] = (
-            [self._templates, NODES, DAEMON_SETS] if self._has_daemon_sets else [self._templates, NODES]
-        )
+        kinds: Iterable[Resource] = [_TEMPLATES, NODES, DAEMON_SETS] if self._has_daemon_sets else [_TEMPLATES, NODES]
         labelled = {
             domain_of(obj)
             for resource in kinds

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dra_api.client import ApiError, KubeClient
-from dra_api.objects import RESOURCE_CLAIMS, Obj, Resource, uid_of
+from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import ClaimRef
 from dra_api.transport import TransportError
 
@@ -66,7 +66,7 @@ class ClaimReader:
         """The allocated claim that the kubelet means. Raises ClaimRefusedError (rules NV-053 to NV-055)."""
         where = f"{reference.namespace}/{reference.name}"
         try:
-            claim = self._client.get(self.resource(), reference.name, reference.namespace)
+            claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
         except (ApiError, TransportError, OSError) as error:
             raise ClaimRefusedError(f"retrieve claim {where}: {error}") from error
         self.check_uid(reference, claim)
@@ -91,14 +91,10 @@ class ClaimReader:
     def exists(self, *, namespace: str, name: str, uid: str) -> bool | None:
         """Whether that very claim is still in the API; None when the API server does not say."""
         try:
-            claim = self._client.find(self.resource(), name, namespace)
+            claim = self._client.find(RESOURCE_CLAIMS, name, namespace)
         except (ApiError, TransportError, OSError):
             return None
         return claim is not None and uid_of(claim) == uid
-
-    def resource(self) -> Resource:
-        """Claims in the version that this server serves."""
-        return self._client.best(RESOURCE_CLAIMS)
 
 
 def own_results(claim_status: Obj, driver: str) -> list[Result]:

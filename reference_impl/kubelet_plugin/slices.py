@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from dra_api.client import ApiError, Conflict, Invalid, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
-from dra_api.objects import NODES, RESOURCE_SLICES, Obj, Resource, meta, name_of, owner_reference, uid_of
+from dra_api.objects import NODES, RESOURCE_SLICES, Obj, meta, name_of, owner_reference, uid_of
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from reference_impl.runtime import PartError
@@ -130,7 +130,6 @@ class SlicePublisher:
         self._synced_once = threading.Event()
         self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=0.05, max_delay=5.0)
         self._informer: Informer | None = None
-        self._resource: Resource | None = None
         self._thread: threading.Thread | None = None
 
     # -- life ------------------------------------------------------------------------------------------------------
@@ -138,12 +137,12 @@ class SlicePublisher:
     def start(self) -> None:
         """Begin to watch and to write, in a thread. Raises PartError when the server has no ResourceSlices."""
         try:
-            resource = self._resource = self._client.best(RESOURCE_SLICES)
+            self._client.require(RESOURCE_SLICES)
         except LookupError as error:
             raise PartError(f"slices cannot be published: {error}") from error
         self._informer = Informer(
             self._client,
-            resource,
+            RESOURCE_SLICES,
             field_selector=f"spec.nodeName={self._node_name},spec.driver={self._driver}",
             clock=self._clock,
         )
@@ -202,25 +201,25 @@ class SlicePublisher:
 
     def sync(self) -> None:
         """Make the API server's slices those that are wanted."""
-        informer, resource = self._informer, self._resource
+        informer = self._informer
         with self._lock:
             wanted = self._wanted
-        if wanted is None or informer is None or resource is None:
+        if wanted is None or informer is None:
             return
         if not informer.wait_synced(30):
             raise TimeoutError("the API server did not list ResourceSlices within 30 s")
         node = self._client.get(NODES, self._node_name)
         plan = self.plan(list(wanted), informer.list(), node)
         for obsolete in plan.delete:
-            self._delete(resource, obsolete)
+            self._delete(obsolete)
         for new, old in plan.update:
-            stored = self._client.update(resource, to_version(new, resource.version))
+            stored = self._client.update(RESOURCE_SLICES, new)
             informer.assume(stored)
-            self._compare(slice_index(name_of(old)) or 0, new, from_version(stored))
+            self._compare(slice_index(name_of(old)) or 0, new, stored)
         for index, new in plan.create:
-            stored = self._client.create(resource, to_version(new, resource.version))
+            stored = self._client.create(RESOURCE_SLICES, new)
             informer.assume(stored)
-            self._compare(index, new, from_version(stored))
+            self._compare(index, new, stored)
         self._synced_once.set()
 
     def plan(self, wanted: Sequence[SliceContent], there: Sequence[Obj], node: Obj) -> _Plan:
@@ -232,13 +231,12 @@ class SlicePublisher:
         plan = _Plan()
         matched: dict[int, Obj] = {}
         top = 0
-        for raw in sorted(there, key=name_of):
-            old = from_version(raw)
+        for old in sorted(there, key=name_of):
             index = slice_index(name_of(old))
             if self.is_mine(old):
                 top = max(top, int(old["spec"]["pool"].get("generation") or 0))
             if not self.is_mine(old) or index is None or index >= len(wanted) or index in matched:
-                plan.delete.append(raw)
+                plan.delete.append(old)
             else:
                 matched[index] = old
         generation = self.next_generation(wanted, matched, top, node)
@@ -325,10 +323,10 @@ class SlicePublisher:
         with self._lock:
             return self._wanted[index] if self._wanted is not None and index < len(self._wanted) else None
 
-    def _delete(self, resource: Resource, obsolete: Obj) -> None:
+    def _delete(self, obsolete: Obj) -> None:
         try:
             self._client.delete(
-                resource,
+                RESOURCE_SLICES,
                 name_of(obsolete),
                 uid=uid_of(obsolete),
                 resource_version=str(meta(obsolete).get("resourceVersion") or "") or None,
@@ -387,23 +385,3 @@ def lost(sent: object, stored: object, where: str = "spec") -> list[str]:
     if isinstance(sent, list) and isinstance(stored, list) and len(sent) == len(stored):
         return [path for i, value in enumerate(sent) for path in lost(value, stored[i], f"{where}[{i}]")]
     return [] if sent == stored else [where]
-
-
-def to_version(obj: Obj, version: str) -> Obj:
-    """The slice as `version` of resource.k8s.io spells it: v1beta1 wraps a device's content in `basic`."""
-    if version != "v1beta1" or not obj["spec"].get("devices"):
-        return obj
-    devices = [
-        {"name": device["name"], "basic": {k: v for k, v in device.items() if k != "name"}}
-        for device in obj["spec"]["devices"]
-    ]
-    return {**obj, "spec": {**obj["spec"], "devices": devices}}
-
-
-def from_version(obj: Obj) -> Obj:
-    """The inverse of `to_version`, for whatever version came."""
-    devices = obj["spec"].get("devices")
-    if not devices or not any("basic" in device for device in devices):
-        return obj
-    plain = [{"name": device["name"], **(device.get("basic") or {})} for device in devices]
-    return {**obj, "spec": {**obj["spec"], "devices": plain}}

@@ -25,6 +25,7 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    TAINT_RULE_VERSIONS,
     Obj,
     Resource,
     key_of,
@@ -44,9 +45,6 @@ from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher, PublishError
 
 log = logging.getLogger(__name__)
-
-_DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
-_TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ class Scheduler:
         self._follow(NODES, self.view.on_node)
         claims: Informer | None = None
         if served:
-            self._follow(self._client.best(DEVICE_CLASSES, _DRA_VERSIONS), self.view.on_class)
-            self._follow(self._client.best(RESOURCE_SLICES, _DRA_VERSIONS), self.view.on_slice)
-            claims = self._follow(self._client.best(RESOURCE_CLAIMS, _DRA_VERSIONS), self.view.on_claim)
+            self._follow(DEVICE_CLASSES, self.view.on_class)
+            self._follow(RESOURCE_SLICES, self.view.on_slice)
+            claims = self._follow(RESOURCE_CLAIMS, self.view.on_claim)
             self._follow_taint_rules()
         requests: Informer | None = None
         if self.options.publish == "bind-request":
@@ -148,7 +146,7 @@ class Scheduler:
 
     def dra_is_served(self) -> bool:
         """Whether the API server has resource.k8s.io in a version that this scheduler speaks (KAI-040)."""
-        return any(version in self._client.served(RESOURCE_CLAIMS.group) for version in _DRA_VERSIONS)
+        return self._client.carries(RESOURCE_CLAIMS)
 
     def _follow(self, resource: Resource, handler: Callable[[Change], None]) -> Informer:
         informer = Informer(self._client, resource, clock=self._clock)
@@ -157,11 +155,9 @@ class Scheduler:
         return informer
 
     def _follow_taint_rules(self) -> None:
-        for version in _TAINT_RULE_VERSIONS:
-            rules = DEVICE_TAINT_RULES.at(version)
-            if version in self._client.served(rules.group) and self._client.serves(rules):
-                self._follow(rules, self.view.on_taint_rule)
-                return
+        rules = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
+        if rules is not None:
+            self._follow(rules, self.view.on_taint_rule)
 
     def _make_publisher(self, requests: Informer | None, claims: Informer | None) -> Publisher:
         if requests is not None:

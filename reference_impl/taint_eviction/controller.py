@@ -31,6 +31,7 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    TAINT_RULE_VERSIONS,
     Obj,
     Resource,
     meta,
@@ -97,13 +98,13 @@ class TaintEviction:
         self._client = client
         self._clock = clock
         try:
-            claim_resource = client.best(RESOURCE_CLAIMS)
+            client.require(RESOURCE_CLAIMS)
         except LookupError as error:
             raise PartError(str(error)) from error
         self.pods = Informer(client, PODS, clock=clock)
-        self.claims = Informer(client, claim_resource, clock=clock)
+        self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index("pool", _pools_of_claim)
-        self.slices = Informer(client, RESOURCE_SLICES.at(claim_resource.version), clock=clock)
+        self.slices = Informer(client, RESOURCE_SLICES, clock=clock)
         self.slices.add_index("pool", _pool_of_slice)
         informers = [self.pods, self.claims, self.slices]
         rule_resource = self._rule_resource()
@@ -381,12 +382,10 @@ class TaintEviction:
     def _rule_resource(self) -> Resource | None:
         if self.options.device_taint_rules is False:
             return None
-        for version in ("v1", "v1beta2", "v1alpha3"):
-            if self._client.serves(DEVICE_TAINT_RULES.at(version)):
-                return DEVICE_TAINT_RULES.at(version)
-        if self.options.device_taint_rules:
+        found = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
+        if found is None and self.options.device_taint_rules:
             raise PartError("DRADeviceTaintRules is on, but the API server does not serve devicetaintrules")
-        return None
+        return found
 
 
 def _consumers(claim: Obj) -> list[str]:

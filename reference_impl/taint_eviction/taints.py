@@ -56,12 +56,12 @@ def _generation(item: Obj) -> int:
 
 
 def devices_in(slices: Iterable[Obj]) -> Iterator[tuple[DeviceId, Obj]]:
-    """All devices that slices publish, with their definition (v1beta1 keeps it under `basic`)."""
+    """All devices that slices publish, with their definition."""
     for item in slices:
         spec = item.get("spec") or {}
         driver, pool = str(spec.get("driver")), str((spec.get("pool") or {}).get("name"))
         for device in spec.get("devices") or ():
-            yield DeviceId(driver, pool, str(device.get("name"))), device.get("basic") or device
+            yield DeviceId(driver, pool, str(device.get("name"))), device
 
 
 def slice_taints(slices: Iterable[Obj], device: DeviceId) -> Iterator[FoundTaint]:

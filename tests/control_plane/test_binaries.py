@@ -13,7 +13,7 @@ import urllib3
 
 from dra_api.client import ApiError, Forbidden, KubeClient
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, SERVICE_ACCOUNTS, Obj
-from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.control_plane.binaries import BinariesControlPlane, flags
 from dra_conformance.control_plane.binaries.programs import NEEDED
 from dra_conformance.errors import TargetUnreachable
 from tests.control_plane.conftest import Pretend
@@ -170,3 +170,13 @@ def test_the_scheduler_and_controllers_in_seats_have_their_own_identity(real: Bi
     with pytest.raises(ApiError):
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "not-mine"}})
     assert "--controllers=resourceclaim-controller" in real.seat_command("kube-controller-manager", "claim-controller")
+
+
+def test_a_server_without_v1_is_asked_for_nothing_that_waits_for_it(tmp_path: Path) -> None:
+    words = flags.api_server(flags.Layout(tmp_path, 1, 2, 3), {}, {"resource.k8s.io/v1": False})
+    assert "--authorization-mode=RBAC" in words
+    assert any(
+        word.startswith("--runtime-config=") and "resource.k8s.io/v1=false" in word and "v1beta1=true" in word
+        for word in words
+    )
+    assert "--authorization-mode=Node,RBAC" in flags.api_server(flags.Layout(tmp_path, 1, 2, 3), {})

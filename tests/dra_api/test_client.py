@@ -18,7 +18,7 @@ from dra_api.client import (
     TooManyRequests,
     error_from,
 )
-from dra_api.objects import NODES, PODS, RESOURCE_CLAIMS
+from dra_api.objects import NODES, PODS
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_namespace_is_the_objects_the_callers_or_the_clients() -> None:
 def test_patches_are_of_their_type(kind: str, content_type: str) -> None:
     transport = Scripted([answer({})])
     KubeClient(transport).patch(
-        RESOURCE_CLAIMS,
+        PODS,
         "c",
         {"a": 1},
         "ns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.suite.mutation import Patch, mutant
 
 Obj = dict[str, Any]
@@ -229,7 +230,7 @@ def _(patch: Patch) -> None:
             written = original(self, claim, kept)
             if not kept:
                 metadata = claim["metadata"]
-                self._client.delete(self.claim_resource, metadata["name"], metadata["namespace"])
+                self._client.delete(RESOURCE_CLAIMS, metadata["name"], metadata["namespace"])
             return written
 
         return release

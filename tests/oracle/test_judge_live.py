@@ -64,11 +64,8 @@ class Client:
     def __init__(self, objects: list[Obj]) -> None:
         self.objects = objects
 
-    def best(self, resource: Resource) -> Resource:
-        return resource
-
-    def serves(self, resource: Resource) -> bool:
-        return resource.version == "v1beta2"
+    def first_served(self, resource: Resource, accepted: tuple[str, ...]) -> Resource:
+        return resource.at("v1beta2")
 
     def list(self, resource: Resource) -> Any:
         items = [

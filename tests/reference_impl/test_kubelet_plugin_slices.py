@@ -147,13 +147,6 @@ def test_contradictions_are_refused_before_any_write() -> None:
         publisher().publish([consumer])
 
 
-def test_v1beta1_shape_and_back() -> None:
-    new = {"spec": {"devices": [{"name": "a", "attributes": {"x": {"int": 1}}}]}}
-    wire = slices.to_version(new, "v1beta1")
-    assert wire["spec"]["devices"] == [{"name": "a", "basic": {"attributes": {"x": {"int": 1}}}}]
-    assert slices.from_version(wire) == new
-
-
 def test_lost_fields_are_named() -> None:
     sent = {"devices": [{"name": "a", "taints": [{"key": "k"}]}]}
     assert slices.lost(sent, {"devices": [{"name": "a"}]}) == ["spec.devices[0].taints"]

@@ -50,6 +50,7 @@ class BinariesControlPlane:
 
     `directory` gets everything that it needs and is removed by `stop`; `logs` gets the programs' output and stays.
     `feature_gates` go to every program; a gate that the release does not know is refused by `start`.
+    `runtime_config` switches versions of resource.k8s.io; without it all are served.
     """
 
     own = True
@@ -63,6 +64,7 @@ class BinariesControlPlane:
         logs: Path,
         bin_dir: str = "",
         feature_gates: Mapping[str, bool] | None = None,
+        runtime_config: Mapping[str, bool] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._wanted = Wanted(kubernetes_version)
@@ -70,6 +72,7 @@ class BinariesControlPlane:
         self._logs = logs
         self._bin_dir = bin_dir
         self._overrides = dict(feature_gates or {})
+        self._runtime_config = dict(runtime_config or {})
         self._environ = environ
         self._programs: Programs | None = None
         self._gates: dict[str, bool] | None = None
@@ -126,7 +129,7 @@ class BinariesControlPlane:
             self._lay_out()
             try:
                 self._launch(ETCD, flags.etcd(self._laid_out()))
-                self._launch(API_SERVER, flags.api_server(self._laid_out(), self._overrides))
+                self._launch(API_SERVER, flags.api_server(self._laid_out(), self._overrides, self._runtime_config))
                 self._wait_ready()
                 others = [f"-{name}" for name in flags.SEAT_CONTROLLERS.values()]
                 kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])

@@ -76,8 +76,16 @@ def etcd(layout: Layout) -> list[str]:
     ]
 
 
-def api_server(layout: Layout, feature_gates: Mapping[str, bool]) -> list[str]:
-    """Flags of kube-apiserver: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io."""
+def api_server(
+    layout: Layout, feature_gates: Mapping[str, bool], runtime_config: Mapping[str, bool] | None = None
+) -> list[str]:
+    """Flags of kube-apiserver: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io.
+
+    `runtime_config` overrides which versions are served.
+    """
+    # The Node authorizer watches v1 ResourceSlices and keeps a server without them from ever being ready (1.36.2).
+    authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
+    served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **(runtime_config or {})}
     return [
         f"--bind-address={LOOPBACK}",
         f"--secure-port={layout.server_port}",
@@ -92,14 +100,14 @@ def api_server(layout: Layout, feature_gates: Mapping[str, bool]) -> list[str]:
         f"--etcd-cafile={layout.file('ca.crt')}",
         f"--etcd-certfile={layout.file('etcd-client.crt')}",
         f"--etcd-keyfile={layout.file('etcd-client.key')}",
-        "--authorization-mode=Node,RBAC",
+        f"--authorization-mode={authorizers}",
         "--enable-admission-plugins=NodeRestriction",
         "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         f"--service-account-signing-key-file={layout.file('sa.key')}",
         f"--service-account-key-file={layout.file('sa.key')}",
-        "--runtime-config=" + ",".join(f"resource.k8s.io/{version}=true" for version in RESOURCE_VERSIONS),
+        "--runtime-config=" + ",".join(f"{name}={str(on).lower()}" for name, on in served.items()),
         *gates(feature_gates),
     ]
 

@@ -3,7 +3,7 @@
 Everything is frozen; a decoded object lives as long as the object it came from is current. `Device.verdicts` is the
 one exception: a cache of selector verdicts that lives and dies with its device.
 
-Source: resource.k8s.io/v1 types of k8s.io/api v0.36; the v1beta1 shapes (`basic` devices, flat requests) are read too.
+Source: resource.k8s.io/v1 types of k8s.io/api v0.36.
 """
 
 from __future__ import annotations
@@ -157,36 +157,35 @@ def amount(text: Any) -> int:
 
 def decode_device(raw: Obj, *, pool: PoolId, spec: Obj) -> Device:
     """Read one device of a slice with spec `spec`."""
-    body = raw.get("basic") or raw  # v1beta1 wraps what v1 has flat
     per_device = bool(spec.get("perDeviceNodeSelection"))
-    place = body if per_device else spec
+    place = raw if per_device else spec
     return Device(
         id=DeviceId(pool.driver, pool.pool, str(raw["name"])),
         attributes={
             qualified(name, pool.driver): Attribute.decode(value)
-            for name, value in (body.get("attributes") or {}).items()
+            for name, value in (raw.get("attributes") or {}).items()
         },
         capacity={
             qualified(name, pool.driver): Capacity(
                 name, Quantity.parse(str(value["value"])), value.get("requestPolicy")
             )
-            for name, value in (body.get("capacity") or {}).items()
+            for name, value in (raw.get("capacity") or {}).items()
         },
-        taints=tuple(Taint.decode(taint) for taint in body.get("taints") or ()),
+        taints=tuple(Taint.decode(taint) for taint in raw.get("taints") or ()),
         counters={
             (consumed["counterSet"], name): amount(counter["value"])
-            for consumed in body.get("consumesCounters") or ()
+            for consumed in raw.get("consumesCounters") or ()
             for name, counter in (consumed.get("counters") or {}).items()
         },
         node_name=str(place.get("nodeName") or ""),
         node_selector=place.get("nodeSelector"),
         all_nodes=bool(place.get("allNodes")),
         per_device_node=per_device,
-        allow_multiple=bool(body.get("allowMultipleAllocations")),
-        binds_to_node=bool(body.get("bindsToNode")),
-        binding_conditions=tuple(body.get("bindingConditions") or ()),
-        binding_failure_conditions=tuple(body.get("bindingFailureConditions") or ()),
-        raw=body,
+        allow_multiple=bool(raw.get("allowMultipleAllocations")),
+        binds_to_node=bool(raw.get("bindsToNode")),
+        binding_conditions=tuple(raw.get("bindingConditions") or ()),
+        binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
+        raw=raw,
     )
 
 
@@ -322,7 +321,7 @@ def _request(raw: Obj) -> Request:
     if raw.get("firstAvailable"):
         subs = (_subrequest(sub, name=f"{name}/{sub['name']}", parent=name) for sub in raw["firstAvailable"])
         return Request(name, tuple(subs), prioritized=True)
-    return Request(name, (_subrequest(raw.get("exactly") or raw, name=name, parent=name),), prioritized=False)
+    return Request(name, (_subrequest(raw["exactly"], name=name, parent=name),), prioritized=False)
 
 
 def _constraint(raw: Obj) -> Constraint:
