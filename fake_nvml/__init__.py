@@ -17,6 +17,7 @@ from fake_nvml.errors import FakeNvmlError, InventoryError, LibraryMissingError,
 from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
 from fake_nvml.node import GpuView, Node
+from fake_nvml.rack import create_rack
 
 __all__ = [
     "FakeNvmlError",
@@ -27,6 +28,7 @@ __all__ = [
     "Node",
     "PynvmlPool",
     "StateError",
+    "create_rack",
     "inventory_names",
     "library_path",
     "load_pynvml",

@@ -6,8 +6,10 @@ board may extend another. "N/A" as a value means that the GPU answers Not Suppor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +22,19 @@ from fake_nvml.layout import MAX_PROFILES, STRING_SIZE
 BOARDS_DIR: Final = Path(__file__).resolve().parent / "boards"
 
 NOT_SUPPORTED: Final = "N/A"
+
+_QUANTITY: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z%]+)")
+#: By the first word of a field's meaning: units that its values may be written with.
+_UNITS: Final[Mapping[str, Mapping[str, Fraction]]] = {
+    "bytes": {"B": Fraction(1), "KiB": Fraction(2**10), "MiB": Fraction(2**20), "GiB": Fraction(2**30)},
+    "mW": {"mW": Fraction(1), "W": Fraction(1000), "kW": Fraction(10**6)},
+    "mJ": {"mJ": Fraction(1), "J": Fraction(1000)},
+    "MHz": {"MHz": Fraction(1), "GHz": Fraction(1000)},
+    "C": {"C": Fraction(1)},
+    "percent": {"%": Fraction(1)},
+    "us": {"us": Fraction(1), "ms": Fraction(1000)},
+    "ns": {"ns": Fraction(1), "us": Fraction(1000), "ms": Fraction(10**6), "s": Fraction(10**9)},
+}
 _INTERNAL: Final = frozenset({"uuid"})
 
 
@@ -64,6 +79,7 @@ class Board:
     pci_class: int
     values: Mapping[str, Value]
     profiles: tuple[MigProfile, ...]
+    mig_source: str  # where the profiles come from; empty without MIG
     nvlink_remote: tuple[str, ...]  # PCI addresses of the switches that the links end at, in turn; empty: no links
 
     def profile(self, name: str) -> MigProfile | None:
@@ -77,11 +93,16 @@ def board_names() -> list[str]:
 
 
 def check_value(name: str, value: Any) -> int | str | None:
-    """`value` as field `name` can hold it; None when it cannot."""
+    """`value` as field `name` can hold it; None when it cannot.
+
+    A number may be a text with a unit of the field's kind, for example "80 GiB" or "700 W".
+    """
     if value == NOT_SUPPORTED:
         return NOT_SUPPORTED
     if name in STRINGS:
         return value if isinstance(value, str) and 0 < len(value.encode()) < STRING_SIZE else None
+    if isinstance(value, str):
+        value = _with_unit(name, value)
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, int):
@@ -90,11 +111,28 @@ def check_value(name: str, value: Any) -> int | str | None:
     return value if low <= value < 2**63 else None
 
 
+def units_of(name: str) -> Mapping[str, Fraction]:
+    """The units that values of a field may be written with, each as a multiple of the field's own; none for counts."""
+    meaning = SCALARS.get(name, "")
+    return next((units for word, units in _UNITS.items() if re.match(rf"{re.escape(word)}\b", meaning)), {})
+
+
+def _with_unit(name: str, text: str) -> int | None:
+    match = _QUANTITY.fullmatch(text.strip())
+    units = units_of(name)
+    if match is None or match[2] not in units:
+        return None
+    number = Fraction(match[1]) * units[match[2]]
+    return int(number) if number.denominator == 1 else None
+
+
 def describe_field(name: str) -> str:
     """What field `name` holds, for an error message."""
     if name in STRINGS:
         return f"a text of 1 to {STRING_SIZE - 1} bytes ({STRINGS[name]})"
-    return f"a whole number{'' if name in SIGNED else ', not negative'} ({SCALARS[name]})"
+    units = units_of(name)
+    also = f", or a text with one of the units {', '.join(units)}" if units else ""
+    return f"a whole number{'' if name in SIGNED else ', not negative'} ({SCALARS[name]}){also}"
 
 
 def load_board(name: str, *, asked: str = "") -> Board:
@@ -131,6 +169,7 @@ def load_board(name: str, *, asked: str = "") -> Board:
         pci_class=numbers[2],
         values=values,
         profiles=_profiles(document, top.get("mig"), values),
+        mig_source=str((top.get("mig") or {}).get("source", "")),
         nvlink_remote=tuple(remote),
     )
 

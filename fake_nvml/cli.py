@@ -14,13 +14,18 @@ from typing import Any
 
 import click
 
+from fake_nvml import call_log, faults
 from fake_nvml import smi as smi_text
 from fake_nvml.binding import load_pynvml
+from fake_nvml.describe import describe_lines
 from fake_nvml.errors import FakeNvmlError
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
 from fake_nvml.node import Node
+from fake_nvml.rack import create_rack
+from fake_nvml.smi_query import query
+from fake_nvml.timeline import Timeline
 
 
 class _Group(click.Group):
@@ -73,8 +78,20 @@ def path() -> None:
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--inventory", "-i", default="dgx-h100", show_default=True, help="A shipped inventory, or a .yaml file.")
 @click.option("--name", help="The node's name; identities are made from it. Default: the folder's name.")
-def create(directory: Path, inventory: str, name: str | None) -> None:
-    """Make a node in DIRECTORY and print the environment for its programs."""
+@click.option("--nodes", type=int, help="Make a rack of so many nodes in one fabric, DIRECTORY/node-01 and on.")
+def create(directory: Path, inventory: str, name: str | None, nodes: int | None) -> None:
+    """Make a node in DIRECTORY and print the environment for its programs.
+
+    \b
+    eval "$(fake-nvml create /tmp/n1 -i dgx-h200)"
+    fake-nvml create /tmp/rack -i gb200-nvl72-node --nodes 18
+    """
+    if nodes is not None:
+        for node in create_rack(directory, inventory=inventory, nodes=nodes, name=name):
+            with node:
+                node.keep()
+                click.echo(node.directory)
+        return
     with Node.create(Inventory.load(inventory), directory, name=name) as node:
         node.keep()
         for key, value in node.env().items():
@@ -115,6 +132,15 @@ def list_(directory: Path | None, inventories: bool, fields: bool, values: str |
             click.echo(f"{gpu.index} {gpu.uuid} {gpu.bus_id} {gpu.name}{marks}")
 
 
+@main.command()
+@click.argument("inventory")
+@click.option("--unverified", is_flag=True, help="Only what was never seen on hardware.")
+def describe(inventory: str, unverified: bool) -> None:
+    """Show each value of INVENTORY (a name or a .yaml file) with its source; `?` marks what was not verified."""
+    for line in describe_lines(Inventory.load(inventory), unverified_only=unverified):
+        click.echo(line)
+
+
 @main.command("set")
 @_node_option
 @click.argument("gpu")
@@ -123,7 +149,7 @@ def list_(directory: Path | None, inventories: bool, fields: bool, values: str |
 def set_(directory: Path | None, gpu: str, field: str, value: str) -> None:
     """Set FIELD of GPU (index or UUID) to VALUE; N/A for Not Supported."""
     with _opened(directory) as node:
-        number = field in SCALARS and value.lstrip("-").isdigit()
+        number = field in SCALARS and value.removeprefix("-").isdigit()
         node.set(_gpu(gpu), field, int(value) if number else value)
 
 
@@ -139,48 +165,130 @@ def xid(directory: Path | None, gpu: str, number: int) -> None:
 
 @main.command()
 @_node_option
+@click.argument("gpu")
+@click.argument("link", type=int)
+@click.argument("state", type=click.Choice(["up", "down"]))
+def link(directory: Path | None, gpu: str, link: int, state: str) -> None:
+    """Bring NVLink LINK of GPU up or down."""
+    with _opened(directory) as node:
+        node.set_link(_gpu(gpu), link, active=state == "up")
+
+
+@main.command()
+@_node_option
 @click.argument("function", required=False)
 @click.option("--error", default="SUCCESS", help="NVML error, for example GPU_IS_LOST.")
 @click.option("--times", default=0, help="How often; 0: always.")
 @click.option("--after", default=0, help="Calls let through first.")
+@click.option("--every", default=1, help="Of the calls after that, only every n-th.")
+@click.option("--probability", default=1.0, help="Of each of these, from above 0 to 1.")
+@click.option("--seed", default=0, help="The same seed draws the same run of faults.")
 @click.option("--delay", default=0.0, help="Seconds the call takes.")
+@click.option("--hang", is_flag=True, help="The call does not come back before the rule is cleared.")
 @click.option("--gpu", help="Only calls on this GPU.")
 @click.option("--pid", default=0, help="Only calls of this process.")
+@click.option("--program", default="", help="Only processes of this name (as in /proc/PID/comm).")
 @click.option("--clear", is_flag=True, help="Remove all faults instead.")
 def fault(
-    directory: Path | None,
-    function: str | None,
-    error: str,
-    times: int,
-    after: int,
-    delay: float,
-    gpu: str | None,
-    pid: int,
-    clear: bool,
+    directory: Path | None, function: str | None, error: str, gpu: str | None, clear: bool, **options: Any
 ) -> None:
-    """Make the NVML FUNCTION fail or be slow; without one, list the faults."""
+    """Make the NVML FUNCTION (or all that begin so, `nvmlDeviceGet*`) fail, be slow or hang; without one, list the
+    faults.
+
+    \b
+    fake-nvml fault nvmlDeviceGetTemperature --error GPU_IS_LOST --gpu 3 --every 10
+    fake-nvml fault 'nvmlEventSetWait*' --hang --program my-driver
+    fake-nvml fault --clear
+    """
     with _opened(directory) as node:
         if clear:
             node.clear_faults()
         elif function:
             where = None if gpu is None else _gpu(gpu)
-            click.echo(
-                node.inject_fault(function, error=error, times=times, after=after, delay=delay, gpu=where, pid=pid)
-            )
+            click.echo(node.inject_fault(function, error=error, gpu=where, **options))
         else:
-            for number, rule in enumerate(node.read().faults):
-                if rule.active:
-                    click.echo(f"{number} {rule.function.decode()} returns {rule.rc} hits {rule.hits}")
+            for line in faults.describe(node.read()):
+                click.echo(line)
+
+
+@main.command("fail-init")
+@_node_option
+@click.argument("error")
+def fail_init(directory: Path | None, error: str) -> None:
+    """Make nvmlInit answer ERROR, for example LIB_RM_VERSION_MISMATCH; SUCCESS ends it."""
+    with _opened(directory) as node:
+        node.fail_init(error)
+
+
+@main.command("reload-driver")
+@_node_option
+def reload_driver(directory: Path | None) -> None:
+    """As a driver reload: open sessions answer Driver Not Loaded until they call nvmlInit again."""
+    with _opened(directory) as node:
+        node.reload_driver()
 
 
 @main.command()
 @_node_option
-@click.argument("gpu")
-@click.option("--recover", is_flag=True, help="Bring a lost GPU back.")
-def reset(directory: Path | None, gpu: str, recover: bool) -> None:
-    """Reset GPU: pending modes become current, MIG instances go."""
+@click.option("--start", "change", flag_value="start", help="Begin a new log.")
+@click.option("--stop", "change", flag_value="stop", help="Stop logging; what was logged stays.")
+@click.option("--count", is_flag=True, help="Sums by program and function instead of single calls.")
+@click.option("--unimplemented", is_flag=True, help="Only functions that the fake answers Not Supported to.")
+def calls(directory: Path | None, change: str | None, count: bool, unimplemented: bool) -> None:
+    """Show which programs called which NVML functions since `calls --start`."""
     with _opened(directory) as node:
-        if recover:
+        if change is not None:
+            node.log_calls(change == "start")
+            return
+        found = [call for call in node.calls() if not (unimplemented and call.implemented)]
+        if count:
+            for (program, function), number in call_log.counts(found).items():
+                click.echo(f"{number:8} {program:16} {function}")
+            return
+        for call in found:
+            where = "" if call.gpu is None else f" GPU {call.gpu}"
+            missing = "" if call.implemented else " (not implemented)"
+            click.echo(f"{call.time:.6f} {call.program}[{call.pid}] {call.function}{where}{missing}")
+
+
+@main.command()
+@_node_option
+@click.argument("script", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--speed", default=1.0, help="2 plays twice as fast.")
+@click.option("--check", is_flag=True, help="Read the script and change nothing.")
+def play(directory: Path | None, script: Path, speed: float, check: bool) -> None:
+    """Play a timeline: a YAML file that says what happens to the node, and when.
+
+    \b
+    steps:
+      - {at: 0, set: {gpu: 0, temperature_gpu: 85}}
+      - {at: 2.5, xid: {gpu: 0, number: 79}}
+      - {at: 10, recover: {gpu: 0}}
+    """
+    timeline = Timeline.load(script)
+    if speed <= 0:
+        raise click.UsageError(f"--speed is above 0; it is {speed}")
+    if check:
+        click.echo(f"{len(timeline.steps)} steps, {timeline.duration:g} s")
+        return
+    with _opened(directory) as node:
+        for step in timeline.play(node, speed=speed):
+            click.echo(f"{step.at:g} s: {step.text}")
+
+
+@main.command()
+@_node_option
+@click.argument("gpu", required=False)
+@click.option("--recover", is_flag=True, help="Bring a lost GPU back.")
+@click.option("--node-as-made", "whole", is_flag=True, help="Everything as it was when the node was made.")
+def reset(directory: Path | None, gpu: str | None, recover: bool, whole: bool) -> None:
+    """Reset GPU: pending modes become current, MIG instances go."""
+    if (gpu is None) == (not whole):
+        raise click.UsageError("which GPU? Name one, or give --node-as-made for all that was changed")
+    with _opened(directory) as node:
+        if whole or gpu is None:
+            node.restore()
+        elif recover:
             node.recover_gpu(_gpu(gpu))
         else:
             node.reset(_gpu(gpu))
@@ -190,16 +298,18 @@ def reset(directory: Path | None, gpu: str, recover: bool) -> None:
 @_node_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def smi(directory: Path | None, arguments: tuple[str, ...]) -> None:
-    """Print what nvidia-smi prints: nothing (the table), -L, mig -lgi, mig -lgip."""
-    views = {
+    """Print what nvidia-smi prints: nothing (the table), -L, -q, mig -lgi, mig -lgip."""
+    views: dict[tuple[str, ...], Callable[[Any], str]] = {
         (): smi_text.table,
         ("-L",): smi_text.list_gpus,
+        ("-q",): lambda nvml: query(nvml, parts),
         ("mig", "-lgi"): smi_text.mig_instances,
         ("mig", "-lgip"): smi_text.mig_profiles,
     }
     if arguments not in views:
-        raise click.UsageError(f"not known: {' '.join(arguments)!r}. Known: (nothing), -L, mig -lgi, mig -lgip")
+        raise click.UsageError(f"not known: {' '.join(arguments)!r}. Known: (nothing), -L, -q, mig -lgi, mig -lgip")
     with _opened(directory) as node:
+        parts = [str(node.get(gpu.index, "gpu_part_number")) for gpu in node.gpus]
         nvml = load_pynvml(node)
         try:
             nvml.nvmlInit()

@@ -1,9 +1,10 @@
-"""The files a driver installs beside NVML: a tree with the library, /dev and /proc/driver/nvidia.
+"""The files a driver installs beside NVML: a tree with the library, /dev, /proc/driver/nvidia and /sys.
 
 Made with the node and removed with it. Device files are character devices where this process may make them; else
 they are empty plain files of the same name, which is enough for programs that only look for them. Majors: 195 for
 nvidiactl and nvidiaN (seen on an H200 machine); the dynamic ones are this module's choice and are listed in
-`proc/devices`.
+`proc/devices`. The tree under `sys` has what drivers read of PCI devices; its root complexes are made up, one for each
+PCIe switch of the inventory.
 """
 
 from __future__ import annotations
@@ -95,7 +96,72 @@ def create(root: Path, library: Path, state: State) -> None:
         + "\nBlock devices:\n",
         encoding="ascii",
     )
+    for index in range(state.gpu_count):
+        _sysfs_device(root / "sys", state, index)
+    module = root / "sys" / "module" / "nvidia"
+    module.mkdir(parents=True, exist_ok=True)
+    (module / "version").write_text(f"{version}\n", encoding="ascii")
+    (module / "refcnt").write_text("1\n", encoding="ascii")
     sync(root, state)
+
+
+def root_port(state: State, index: int) -> str:
+    """Folder of the PCIe root complex and port above a GPU; GPUs on one PCIe switch share it."""
+    gpu = state.gpus[index]
+    switch, rc = get_field(gpu, "pcie_switch")
+    members = [
+        state.gpus[other].bus
+        for other in range(state.gpu_count)
+        if rc == 0
+        and get_field(state.gpus[other], "pcie_switch") == (switch, 0)
+        and state.gpus[other].domain == gpu.domain
+    ]
+    bus = max(0, min(members, default=gpu.bus) - 1)
+    return f"pci{gpu.domain:04x}:{bus:02x}/{gpu.domain:04x}:{bus:02x}:01.0"
+
+
+def _sysfs_device(sys: Path, state: State, index: int) -> None:
+    """What drivers read of a PCI device in sysfs: ids, class, NUMA node, CPUs, link, and the root above it."""
+    gpu = state.gpus[index]
+    bus = f"{gpu.domain:04x}:{gpu.bus:02x}:{gpu.device:02x}.0"
+    folder = sys / "devices" / root_port(state, index) / bus
+    folder.mkdir(parents=True)
+    numa, rc = get_field(gpu, "numa_node")
+    cpus = [cpu for cpu in range(len(gpu.cpu_affinity) * 64) if gpu.cpu_affinity[cpu // 64] >> (cpu % 64) & 1]
+    speed, _ = get_field(gpu, "pcie_speed")
+    texts = {
+        "vendor": f"0x{gpu.pci_device_id & 0xFFFF:04x}",
+        "device": f"0x{gpu.pci_device_id >> 16:04x}",
+        "subsystem_vendor": f"0x{gpu.pci_subsystem_id & 0xFFFF:04x}",
+        "subsystem_device": f"0x{gpu.pci_subsystem_id >> 16:04x}",
+        "class": f"0x{gpu.pci_class:06x}",
+        "numa_node": str(numa if rc == 0 else -1),
+        "local_cpulist": _cpu_list(cpus),
+        "enable": "1",
+        "irq": str(get_field(gpu, "irq_number")[0]),
+        "current_link_speed": f"{int(speed) / 1000:.1f} GT/s PCIe",
+        "current_link_width": str(get_field(gpu, "pcie_width")[0]),
+        "max_link_width": str(get_field(gpu, "pcie_width_max")[0]),
+        "uevent": f"DRIVER=nvidia\nPCI_SLOT_NAME={bus}",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text + "\n", encoding="ascii")
+    for above in (sys / "bus" / "pci" / "devices", sys / "bus" / "pci" / "drivers" / "nvidia"):
+        above.mkdir(parents=True, exist_ok=True)
+        (above / bus).symlink_to(os.path.relpath(folder, above))
+    driver = sys / "bus" / "pci" / "drivers" / "nvidia"
+    (folder / "driver").symlink_to(os.path.relpath(driver, folder))
+
+
+def _cpu_list(cpus: list[int]) -> str:
+    """CPU numbers as the kernel writes them: 0-55,112-167."""
+    spans: list[list[int]] = []
+    for cpu in cpus:
+        if spans and spans[-1][1] == cpu - 1:
+            spans[-1][1] = cpu
+        else:
+            spans.append([cpu, cpu])
+    return ",".join(f"{low}-{high}" if high > low else str(low) for low, high in spans)
 
 
 def sync(root: Path, state: State) -> None:

@@ -169,6 +169,20 @@ SCALARS: Final[dict[str, str]] = {
     "violation_reliability": "ns",
     "violation_total_app_clocks": "ns",
     "violation_total_base_clocks": "ns",
+    "platform_slot": "number of the chassis slot",
+    "platform_tray": "number of the compute tray in the rack",
+    "platform_host_id": "number of the host in its tray",
+    "platform_peer_type": "0 none or direct, 1 through a switch",
+    "nvlink_encryption": "0 or 1",
+    "retired_pages_single_bit": "pages",
+    "retired_pages_double_bit": "pages",
+    "gpm_supported": "1: GPU performance monitoring (Hopper and later)",
+    "gpm_streaming": "0 or 1",
+    "drain_state": "0 or 1",
+    "clock_locked_graphics_min": "MHz; 0: not locked",
+    "clock_locked_graphics_max": "MHz; 0: not locked",
+    "clock_locked_memory_min": "MHz; 0: not locked",
+    "clock_locked_memory_max": "MHz; 0: not locked",
 }
 
 #: Text fields, at most 95 bytes of UTF-8, with a return code each as the scalars have.
@@ -184,6 +198,7 @@ STRINGS: Final[dict[str, str]] = {
     "inforom_power": "nvmlDeviceGetInforomVersion(POWER)",
     "gsp_version": "nvmlDeviceGetGspFirmwareVersion",
     "gpu_part_number": "shown by nvidia-smi only",
+    "platform_chassis_serial": "nvmlDeviceGetPlatformInfo, at most 15 bytes are answered",
 }
 
 #: Texts of the node as a whole.

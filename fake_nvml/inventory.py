@@ -2,11 +2,13 @@
 
 Read from `inventories/*.yaml` or a user's file, checked completely, and turned into immutable values; `state.py`
 renders them. Texts `auto` for uuid and serial are made from the node's name, so that two nodes of one inventory
-differ and one node is the same in every run.
+differ and one node is the same in every run; GPUs with the serial `auto/NAME` of one node share it, as those of one
+module do. The file's own `source` and `verified` speak of what it says beside its boards.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import uuid
@@ -48,10 +50,12 @@ class GpuSpec:
     device: int
     uuid: str | None
     serial: str | None
+    module: str | None  # GPUs of one node with the same module share a serial number that is made for them
     overrides: Mapping[str, int | str]
     cpus: tuple[int, ...]
     cluster_uuid: bytes
     mig: tuple[MigInstance, ...]
+    nvlink_switches: tuple[str, ...]  # PCI addresses that the links end at, in turn; empty: no links
 
     def value(self, name: str) -> int | str:
         """The configured value of a field; "N/A" when the GPU does not support it."""
@@ -70,6 +74,9 @@ class Inventory:
     nvml_version: str
     driver_branch: str
     cuda_version: int
+    about: str
+    source: str
+    verified: bool
     gpus: tuple[GpuSpec, ...]
 
     @classmethod
@@ -99,9 +106,9 @@ def gpu_uuid(node: str, index: int) -> str:
     return f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{index}')}"
 
 
-def gpu_serial(node: str, index: int) -> str:
-    """The serial number of GPU `index` of the node called `node`: 13 digits, the same in every run."""
-    return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{index}".encode()).digest()[:4], "big"))
+def gpu_serial(node: str, which: int | str) -> str:
+    """The serial number of GPU (or module) `which` of the node called `node`: 13 digits, the same in every run."""
+    return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{which}".encode()).digest()[:4], "big"))
 
 
 def mig_uuid(gpu: str, gi: int, ci: int) -> uuid.UUID:
@@ -128,6 +135,7 @@ _GPU_KEYS: Final = [
     "cpus",
     "cluster_uuid",
     "mig",
+    "nvlink_switches",
 ]
 
 
@@ -155,6 +163,9 @@ def _parse(document: Document) -> Inventory:
         nvml_version=f"{major}.{driver}",
         driver_branch=str(top.get("driver_branch", f"r{driver.split('.')[0]}_00")),
         cuda_version=major * 1000 + minor * 10,
+        about=str(top.get("about", "")).strip(),
+        source=str(top.get("source", "this file")),
+        verified=top.get("verified") is True,
         gpus=gpus,
     )
 
@@ -202,11 +213,13 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
         bus=int(match[2], 16),
         device=int(match[3], 16),
         uuid=None if uuid_text in (None, "auto") else uuid_text,
-        serial=None if serial in (None, "auto") else serial,
+        serial=None if serial is None or serial.partition("/")[0] == "auto" else serial,
+        module=serial.partition("/")[2] or None if serial is not None and serial.startswith("auto/") else None,
         overrides=overrides,
         cpus=_cpus(document, place, cpus),
         cluster_uuid=_cluster(document, place_cluster, cluster),
         mig=(),
+        nvlink_switches=_switches(document, *at("nvlink_switches"), board),
     )
     place, layout = at("mig")
     if layout is None:
@@ -216,18 +229,7 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
     overrides.setdefault("mig_mode_current", 1)
     overrides.setdefault("mig_mode_pending", 1)
     instances = _layout(document, place, layout, board)
-    return GpuSpec(
-        board=board,
-        domain=spec.domain,
-        bus=spec.bus,
-        device=spec.device,
-        uuid=spec.uuid,
-        serial=spec.serial,
-        overrides=overrides,
-        cpus=spec.cpus,
-        cluster_uuid=spec.cluster_uuid,
-        mig=instances,
-    )
+    return dataclasses.replace(spec, mig=instances)
 
 
 def field_value(name: str, value: Any, *, error: Any) -> int | str:
@@ -252,6 +254,16 @@ def _cpus(document: Document, where: Path_, value: Any) -> tuple[int, ...]:
     if out and max(out) >= AFFINITY_WORDS * 64:
         raise document.error(where, f"CPU {max(out)} is beyond {AFFINITY_WORDS * 64 - 1}")
     return tuple(out)
+
+
+def _switches(document: Document, where: Path_, value: Any, board: Board) -> tuple[str, ...]:
+    if value is None:
+        return board.nvlink_remote
+    rows = document.sequence(where, value)
+    for index, address in enumerate(rows):
+        if not isinstance(address, str) or not _BUS.match(address):
+            raise document.error((*where, index), f"must be the PCI address of a switch; it is {address!r}")
+    return tuple(rows)
 
 
 def _cluster(document: Document, where: Path_, value: Any) -> bytes:

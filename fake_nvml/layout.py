@@ -17,7 +17,7 @@ from typing import Final
 from fake_nvml.fields import SCALARS, STRINGS
 
 MAGIC: Final = 0x314C4D564E4B4146  # "FAKNVML1", little-endian
-LAYOUT_VERSION: Final = 1
+LAYOUT_VERSION: Final = 2
 
 MAX_GPUS: Final = 64
 MAX_PROFILES: Final = 18  # NVML_GPU_INSTANCE_PROFILE_COUNT of the newest branch known
@@ -122,7 +122,7 @@ class Process(Structure):
         ("graphics", c_uint32),
         ("gi", c_uint32),
         ("ci", c_uint32),
-        ("reserved", c_uint32),
+        ("utilization", c_uint32),
         ("memory", c_uint64),
     ]
 
@@ -164,7 +164,12 @@ class Fault(Structure):
         ("times", c_uint32),
         ("delay_ms", c_uint32),
         ("seen", c_uint32),
+        ("every", c_uint32),
+        ("probability", c_uint32),
+        ("seed", c_uint32),
+        ("hang", c_uint32),
         ("hits", c_uint64),
+        ("program", c_char * 16),
         ("function", c_char * 80),
     ]
 
@@ -177,14 +182,16 @@ class State(Structure):
         ("cuda_version", c_uint32),
         ("alive", c_uint32),
         ("fault_count", c_uint32),
+        ("log_calls", c_uint32),
         ("init_rc", c_int32),
         ("next_serial", c_uint32),
         ("event_head", c_uint64),
         ("events_dropped", c_uint64),
+        ("removed", c_uint64),
         ("driver_version", Text),
         ("nvml_version", Text),
         ("driver_branch", Text),
-        ("reserved", c_uint32),
+        ("reserved", c_uint32 * 2),
         ("faults", Fault * MAX_FAULTS),
         ("gpus", Gpu * MAX_GPUS),
     ]

@@ -8,62 +8,27 @@ closed.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
-from fake_nvml import driver_root
+from fake_nvml import call_log, driver_root, faults
 from fake_nvml.boards import NOT_SUPPORTED, check_value, describe_field
 from fake_nvml.documents import nearest
 from fake_nvml.errors import FakeNvmlError, StateError
+from fake_nvml.faults import error_code
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory
-from fake_nvml.layout import MAX_FAULTS, MAX_LINKS, MAX_PROCESSES, State
+from fake_nvml.layout import MAX_LINKS, MAX_PROCESSES, State
 from fake_nvml.library import library_path
-from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, StateFile, Transaction, create_state, get_field, set_field
+from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, StateFile, create_state, get_field, read_first, set_field
 from fake_nvml.xids import EVENT_DOUBLE_BIT_ECC, EVENT_XID, effects_of
-
-#: NVML return codes by the name that `inject_fault` and the command take.
-ERRORS: Final[Mapping[str, int]] = {
-    "SUCCESS": 0,
-    "UNINITIALIZED": 1,
-    "INVALID_ARGUMENT": 2,
-    "NOT_SUPPORTED": 3,
-    "NO_PERMISSION": 4,
-    "ALREADY_INITIALIZED": 5,
-    "NOT_FOUND": 6,
-    "INSUFFICIENT_SIZE": 7,
-    "INSUFFICIENT_POWER": 8,
-    "DRIVER_NOT_LOADED": 9,
-    "TIMEOUT": 10,
-    "IRQ_ISSUE": 11,
-    "LIBRARY_NOT_FOUND": 12,
-    "FUNCTION_NOT_FOUND": 13,
-    "CORRUPTED_INFOROM": 14,
-    "GPU_IS_LOST": 15,
-    "RESET_REQUIRED": 16,
-    "OPERATING_SYSTEM": 17,
-    "LIB_RM_VERSION_MISMATCH": 18,
-    "IN_USE": 19,
-    "MEMORY": 20,
-    "NO_DATA": 21,
-    "VGPU_ECC_NOT_SUPPORTED": 22,
-    "INSUFFICIENT_RESOURCES": 23,
-    "FREQ_NOT_SUPPORTED": 24,
-    "ARGUMENT_VERSION_MISMATCH": 25,
-    "DEPRECATED": 26,
-    "NOT_READY": 27,
-    "GPU_NOT_FOUND": 28,
-    "INVALID_STATE": 29,
-    "RESET_TYPE_NOT_SUPPORTED": 30,
-    "UNKNOWN": 999,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +42,6 @@ class GpuView:
     minor: int
     mig_enabled: bool
     lost: bool
-
-
-def error_code(error: str | int) -> int:
-    """The NVML return code for a name such as "GPU_IS_LOST" (with or without "NVML_ERROR_") or a number.
-
-    Raises: FakeNvmlError for an unknown name.
-    """
-    if isinstance(error, int):
-        return error
-    name = error.upper().removeprefix("NVML_ERROR_").removeprefix("NVML_")
-    if name not in ERRORS:
-        raise FakeNvmlError(f"no NVML error is called {error!r}. {nearest(name, ERRORS)}")
-    return ERRORS[name]
 
 
 class Node:
@@ -247,9 +199,19 @@ class Node:
             entry.active = int(active)
 
     def set_process(
-        self, gpu: int | str, pid: int, *, memory: int, gi: int = NO_INSTANCE, ci: int = NO_INSTANCE
+        self,
+        gpu: int | str,
+        pid: int,
+        *,
+        memory: int,
+        utilization: int = 0,
+        graphics: bool = False,
+        gi: int = NO_INSTANCE,
+        ci: int = NO_INSTANCE,
     ) -> None:
-        """Let process `pid` hold `memory` bytes of a GPU (or of a MIG device); 0 bytes ends it."""
+        """Let process `pid` hold `memory` bytes of a GPU (or of a MIG device) and keep it busy for `utilization`
+        percent of the time; 0 bytes ends it.
+        """
         with self._state.change() as txn:
             device = txn.state.gpus[self._index(txn.state, gpu)]
             rows = [row for row in device.processes if row.used and row.pid == pid and row.gi == gi and row.ci == ci]
@@ -259,6 +221,7 @@ class Node:
                     raise FakeNvmlError(f"GPU {gpu} already has {MAX_PROCESSES} processes")
             for row in rows:
                 row.used, row.pid, row.memory, row.gi, row.ci = int(memory > 0), pid, memory, gi, ci
+                row.utilization, row.graphics = utilization, int(graphics)
             used = sum(row.memory for row in device.processes if row.used)
             set_field(device, "memory_used", used)
 
@@ -320,53 +283,92 @@ class Node:
         error: str | int = "SUCCESS",
         times: int = 0,
         after: int = 0,
+        every: int = 1,
+        probability: float = 1.0,
+        seed: int = 0,
         delay: float = 0.0,
+        hang: bool = False,
         gpu: int | str | None = None,
         pid: int = 0,
+        program: str = "",
     ) -> int:
-        """Make one NVML function fail or be slow.
+        """Make NVML functions fail, be slow or not come back.
 
         Args:
             function: the symbol, with its version, for example "nvmlDeviceGetHandleByIndex_v2" (a name without
-                version is also taken for its newest one where only that is called).
+                version is also taken for its newest one where only that is called); "nvmlDeviceGet*" for all that
+                begin so.
             error: what it returns; "SUCCESS" with a `delay` only slows it.
             times: how often; 0 for always.
             after: calls that are let through first.
+            every: of the calls after that, only every n-th.
+            probability: of each of these, from above 0 to 1; drawn from `seed` and the number of the call, so that
+                one seed gives the same run of faults again.
+            seed: see `probability`.
             delay: seconds the call takes first.
+            hang: the call does not come back until the rule is cleared, the driver is reloaded or the node ends.
             gpu: only calls on this GPU; None for all.
             pid: only calls of this process; 0 for all.
+            program: only processes of this name, as /proc/PID/comm has it; empty for all.
 
-        Returns: the number of the rule, for `clear_faults`.
+        Returns: the number of the rule, for `clear_faults` and `fault_hits`.
+        Raises: FakeNvmlError for a rule that could never act.
         """
-        code = error_code(error)
-        if not function.startswith("nvml") or len(function) > 79:
-            raise FakeNvmlError(f"{function!r} is no NVML function")
-        if code == 0 and not delay:
-            raise FakeNvmlError("a fault needs an error other than SUCCESS, or a delay")
+        rule = faults.FaultRule(
+            function=function,
+            code=error_code(error),
+            times=times,
+            after=after,
+            every=every,
+            probability=probability,
+            seed=seed,
+            delay=delay,
+            hang=hang,
+            pid=pid,
+            program=program,
+        )
+        faults.check(rule)
         with self._state.change() as txn:
-            index = -1 if gpu is None else self._index(txn.state, gpu)
-            for number in range(MAX_FAULTS):
-                rule = txn.state.faults[number]
-                if rule.active:
-                    continue
-                rule.active, rule.rc, rule.gpu, rule.pid = 1, code, index, pid
-                rule.after, rule.times, rule.delay_ms = after, times, int(delay * 1000)
-                rule.seen, rule.hits, rule.function = 0, 0, function.encode()
-                _count_faults(txn)
-                return number
-        raise FakeNvmlError(f"{MAX_FAULTS} faults are armed already: clear some first")
+            return faults.arm(txn.state, rule, -1 if gpu is None else self._index(txn.state, gpu))
 
     def fault_hits(self, rule: int) -> int:
         """How often a rule has acted."""
         return int(self.read().faults[rule].hits)
 
     def clear_faults(self, rule: int | None = None) -> None:
-        """Remove one rule, or all; the functions behave as before."""
+        """Remove one rule, or all; the functions behave as before and calls that hang come back."""
         with self._state.change() as txn:
-            for number in range(MAX_FAULTS):
-                if rule is None or rule == number:
-                    txn.state.faults[number].active = 0
-            _count_faults(txn)
+            faults.clear(txn.state, rule)
+
+    # ---- the call log ----
+
+    def log_calls(self, on: bool = True) -> None:
+        """Start (with an empty log) or stop writing down which process calls which function.
+
+        Processes that may not write to the node's folder leave no line. The log stops growing at 64 MiB.
+        """
+        if on:
+            call_log.start(self.directory / call_log.FILE)
+        with self._state.change() as txn:
+            txn.state.log_calls = int(on)
+
+    def calls(self) -> list[call_log.Call]:
+        """What was logged so far, oldest first."""
+        return call_log.read(self.directory / call_log.FILE)
+
+    def remove_gpu(self, gpu: int | str) -> None:
+        """Take a GPU away, as a bind to vfio does: NVML counts one less, and later ones move up an index."""
+        with self._state.change() as txn:
+            index = self._index(txn.state, gpu)
+            txn.state.gpus[index].present = 0
+            txn.state.removed |= 1 << index
+
+    def restore_gpu(self, gpu: int | str) -> None:
+        """Bring a removed GPU back to its place."""
+        with self._state.change() as txn:
+            index = self._index(txn.state, gpu)
+            txn.state.gpus[index].present = 1
+            txn.state.removed &= ~(1 << index)
 
     def fail_init(self, error: str | int) -> None:
         """Make nvmlInit answer `error` (for example DRIVER_NOT_LOADED); "SUCCESS" ends it."""
@@ -401,6 +403,21 @@ class Node:
                     compute.used = 0
             for row in device.processes:
                 row.used = 0
+
+    def restore(self) -> None:
+        """Everything as it was when the node was made: values, MIG instances, processes, faults; events stay sent."""
+        first = read_first(self.directory)
+        with self._state.change() as txn:
+            head, serial = txn.state.event_head, txn.state.next_serial
+            ctypes.memmove(ctypes.byref(txn.state), first, len(first))
+            txn.state.event_head = head
+            txn.state.next_serial += serial
+            for gpu in txn.state.gpus[: txn.state.gpu_count]:  # handles of before must not reach instances of after
+                for instance in gpu.instances:
+                    instance.serial += serial
+                    for compute in instance.compute:
+                        compute.serial += serial
+        self.sync_driver_root()
 
     def sync_driver_root(self) -> None:
         """Make the MIG capability files under `driver_root` match the live instances.
@@ -457,10 +474,6 @@ class Node:
     def _field(self, name: str) -> None:
         if name not in SCALARS and name not in STRINGS:
             raise FakeNvmlError(f"no field is called {name!r}. {nearest(name, [*SCALARS, *STRINGS])}")
-
-
-def _count_faults(txn: Transaction) -> None:
-    txn.state.fault_count = sum(1 for rule in txn.state.faults if rule.active)
 
 
 def _view(state: State, index: int) -> GpuView:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import secrets
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,8 @@ from fake_nvml.layout import (
 from fake_nvml.library import control_path
 
 FILE_SIZE: Final = ctypes.sizeof(Header) + 2 * ctypes.sizeof(State) + RING_SIZE * ctypes.sizeof(Event)
+
+FIRST: Final = "first"  # the file that keeps the node as it was made, for `Node.restore`
 
 RC_NOT_SUPPORTED: Final = 3
 NO_INSTANCE: Final = 0xFFFFFFFF
@@ -100,7 +103,7 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         "reset_required": 0,
         "gsp_version": driver,
         "uuid": spec.uuid or gpu_uuid(node, index),
-        "serial": spec.serial or gpu_serial(node, index),
+        "serial": spec.serial or gpu_serial(node, spec.module or index),
     }
     for name in (*SCALARS, *STRINGS):
         value = spec.value(name)
@@ -112,8 +115,8 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
     if rc == 0 and isinstance(numa, int) and 0 <= numa < 64:
         gpu.memory_affinity = 1 << numa
     links, rc = get_field(gpu, "nvlink_count")
-    for link in range(int(links) if rc == 0 and spec.board.nvlink_remote else 0):
-        address = spec.board.nvlink_remote[link % len(spec.board.nvlink_remote)]
+    for link in range(int(links) if rc == 0 and spec.nvlink_switches else 0):
+        address = spec.nvlink_switches[link % len(spec.nvlink_switches)]
         domain, bus, device = address.split(":")
         entry = gpu.links[link]
         entry.present, entry.active, entry.remote_type = 1, 1, 2  # NVML_NVLINK_DEVICE_TYPE_SWITCH
@@ -146,6 +149,14 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         compute.serial = state.next_serial
 
 
+def read_first(directory: Path) -> bytes:
+    """The first generation of the node in `directory`, as `create_state` keeps it beside the state."""
+    try:
+        return zlib.decompress((directory / FIRST).read_bytes())
+    except (OSError, zlib.error) as error:
+        raise StateError(f"{directory / FIRST}: what the node was made as cannot be read: {error}") from error
+
+
 def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o600) -> None:
     """Write the state file of a new node, atomically.
 
@@ -168,6 +179,7 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
     finally:
         os.close(fd)
     fresh.replace(path)
+    (path.parent / FIRST).write_bytes(zlib.compress(memoryview(state).cast("B")[:used], 1))
 
 
 def _library() -> ctypes.CDLL:

@@ -34,6 +34,7 @@ enum {
     E_LIB_RM_VERSION_MISMATCH = 18,
     E_IN_USE = 19,
     E_MEMORY = 20,
+    E_NO_DATA = 21,
     E_INSUFFICIENT_RESOURCES = 23,
     E_VERSION_MISMATCH = 25,
     E_NOT_READY = 27,
@@ -90,7 +91,7 @@ void txn_event(fn_txn *txn, uint32_t gpu, uint64_t type, uint64_t data, uint32_t
 
 /* ---- the session of this process (session.c) ---- */
 
-enum handle_kind { KIND_DEVICE = 1, KIND_MIG = 2, KIND_GPU_INSTANCE = 3, KIND_COMPUTE_INSTANCE = 4, KIND_EVENT_SET = 5 };
+enum handle_kind { KIND_DEVICE = 1, KIND_MIG = 2, KIND_GPU_INSTANCE = 3, KIND_COMPUTE_INSTANCE = 4, KIND_EVENT_SET = 5, KIND_GPM_SAMPLE = 6 };
 
 typedef struct {
     enum handle_kind kind;
@@ -117,6 +118,8 @@ nvmlReturn_t read_scalar(unsigned int gpu, unsigned int field, uint64_t *value);
 nvmlReturn_t read_text(unsigned int gpu, unsigned int field, char *buffer, unsigned int size);
 nvmlReturn_t read_gpu(unsigned int gpu, fn_Gpu *out);
 nvmlReturn_t copy_text(const char *text, char *buffer, unsigned int size);
+/* GPUs that were taken away keep their place in the state, so that handles of the others stay valid. */
+bool fn_removed(unsigned int gpu);
 nvmlReturn_t node_value(size_t offset, void *out, size_t size);
 
 /* ---- MIG (mig.c), used by device.c ---- */

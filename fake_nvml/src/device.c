@@ -187,7 +187,10 @@ API nvmlReturn_t nvmlDeviceGetIndex(handle_t device, unsigned int *index) {
     nvmlReturn_t rc = fn_device(__func__, device, &h);
     if (rc != OK) return rc;
     if (index == NULL) return E_INVALID_ARGUMENT;
-    *index = h.gpu;
+    uint64_t removed = 0; /* a GPU's index counts those before it that are still there */
+    rc = node_value(offsetof(fn_State, removed), &removed, sizeof(removed));
+    if (rc != OK) return rc;
+    *index = h.gpu - (unsigned int)__builtin_popcountll(removed & ((1ull << (h.gpu & 63)) - 1));
     if (h.kind == KIND_MIG) {
         fn_Gpu gpu;
         const fn_ComputeInstance *ci;
@@ -690,7 +693,6 @@ static nvmlReturn_t empty_list(const char *function, handle_t device, unsigned i
     }
 EMPTY(nvmlDeviceGetEncoderSessions)
 EMPTY(nvmlDeviceGetFBCSessions)
-EMPTY(nvmlDeviceGetAccountingPids)
 
 /* With confidential computing off, the H200 answered Unknown Error. */
 API nvmlReturn_t nvmlDeviceGetConfComputeGpuCertificate(handle_t device, void *certificate) {
@@ -953,7 +955,7 @@ API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(handle_t device, unsigned int 
     rc = node_value(offsetof(fn_State, gpu_count), &all, sizeof(all));
     for (unsigned int i = 0; rc == OK && i < all && i < MAX_GPUS; i++) {
         unsigned int own = 0;
-        if (i == h.gpu) continue;
+        if (i == h.gpu || fn_removed(i)) continue;
         rc = ancestor(h.gpu, i, &own);
         if (rc != OK || own > level) continue;
         if (devices != NULL && found < room) devices[found] = handle_make(KIND_DEVICE, i, 0, 0, 0);

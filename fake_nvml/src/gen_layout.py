@@ -28,6 +28,7 @@ _PRIMITIVES = {
     ctypes.c_ulonglong: "unsigned long long",
     ctypes.c_double: "double",
     ctypes.c_float: "float",
+    ctypes.c_char_p: "const char *",
 }
 
 #: Structures of the public API that the library fills: C name -> class name in pynvml.
@@ -78,6 +79,25 @@ NVML_TYPES = {
     "nvmlFanSpeedInfo_t": "c_nvmlFanSpeedInfo_t",
     "nvmlRemappedRowsInfo_v2_t": "c_nvmlRemappedRowsInfo_v2_t",
     "nvmlUUID_t": "c_nvmlUUID_t",
+    "nvmlSample_t": "c_nvmlSample_t",
+    "nvmlProcessUtilizationSample_t": "c_nvmlProcessUtilizationSample_t",
+    "nvmlProcessUtilizationInfo_v1_t": "c_nvmlProcessUtilizationInfo_v1_t",
+    "nvmlProcessesUtilizationInfo_v1_t": "c_nvmlProcessesUtilizationInfo_v1_t",
+    "nvmlAccountingStats_t": "c_nvmlAccountingStats_t",
+    "nvmlPlatformInfo_v1_t": "c_nvmlPlatformInfo_v1_t",
+    "nvmlPlatformInfo_v2_t": "c_nvmlPlatformInfo_v2_t",
+    "nvmlNvLinkInfo_v1_t": "c_nvmlNvLinkInfo_v1_t",
+    "nvmlNvLinkInfo_v2_t": "c_nvmlNvLinkInfo_v2_t",
+    "nvmlGpmSupport_t": "c_nvmlGpmSupport_t",
+    "nvmlGpmMetric_t": "c_nvmlGpmMetric_t",
+    "nvmlEccErrorCounts_t": "c_nvmlEccErrorCounts_t",
+    "nvmlBridgeChipHierarchy_t": "c_nvmlBridgeChipHierarchy_t",
+    "nvmlGridLicensableFeatures_v4_t": "c_nvmlGridLicensableFeatures_v4_t",
+    "nvmlGridLicensableFeatures_v3_t": "c_nvmlGridLicensableFeatures_v3_t",
+    "nvmlGridLicensableFeatures_v2_t": "c_nvmlGridLicensableFeatures_v2_t",
+    "nvmlGridLicensableFeatures_t": "c_nvmlGridLicensableFeatures_t",
+    "nvmlVgpuVersion_t": "c_nvmlVgpuVersion_t",
+    "nvmlPowerValue_v2_t": "c_nvmlPowerValue_v2_t",
 }
 
 

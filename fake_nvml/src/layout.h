@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define FNVML_MAGIC 0x314C4D564E4B4146ULL
-#define LAYOUT_VERSION 1
+#define LAYOUT_VERSION 2
 #define MAX_GPUS 64
 #define MAX_PROFILES 18
 #define MAX_STARTS 8
@@ -17,8 +17,8 @@
 #define RING_SIZE 4096
 #define STRING_SIZE 96
 #define AFFINITY_WORDS 16
-#define SCALAR_COUNT 157
-#define STRING_COUNT 11
+#define SCALAR_COUNT 171
+#define STRING_COUNT 12
 
 enum scalar_field {
     F_minor_number,
@@ -178,6 +178,20 @@ enum scalar_field {
     F_violation_reliability,
     F_violation_total_app_clocks,
     F_violation_total_base_clocks,
+    F_platform_slot,
+    F_platform_tray,
+    F_platform_host_id,
+    F_platform_peer_type,
+    F_nvlink_encryption,
+    F_retired_pages_single_bit,
+    F_retired_pages_double_bit,
+    F_gpm_supported,
+    F_gpm_streaming,
+    F_drain_state,
+    F_clock_locked_graphics_min,
+    F_clock_locked_graphics_max,
+    F_clock_locked_memory_min,
+    F_clock_locked_memory_max,
 };
 enum string_field {
     S_name,
@@ -191,6 +205,7 @@ enum string_field {
     S_inforom_power,
     S_gsp_version,
     S_gpu_part_number,
+    S_platform_chassis_serial,
 };
 
 typedef struct {
@@ -311,7 +326,7 @@ typedef struct {
     unsigned int graphics;
     unsigned int gi;
     unsigned int ci;
-    unsigned int reserved;
+    unsigned int utilization;
     unsigned long long memory;
 } fn_Process;
 _Static_assert(sizeof(fn_Process) == 32, "fn_Process");
@@ -320,7 +335,7 @@ _Static_assert(offsetof(fn_Process, pid) == 4, "fn_Process.pid");
 _Static_assert(offsetof(fn_Process, graphics) == 8, "fn_Process.graphics");
 _Static_assert(offsetof(fn_Process, gi) == 12, "fn_Process.gi");
 _Static_assert(offsetof(fn_Process, ci) == 16, "fn_Process.ci");
-_Static_assert(offsetof(fn_Process, reserved) == 20, "fn_Process.reserved");
+_Static_assert(offsetof(fn_Process, utilization) == 20, "fn_Process.utilization");
 _Static_assert(offsetof(fn_Process, memory) == 24, "fn_Process.memory");
 
 typedef struct {
@@ -335,15 +350,15 @@ typedef struct {
     unsigned char cluster_uuid[16];
     unsigned long long cpu_affinity[16];
     unsigned long long memory_affinity;
-    fn_Scalar scalars[157];
-    fn_Text strings[11];
+    fn_Scalar scalars[171];
+    fn_Text strings[12];
     fn_Link links[18];
     fn_Profile profiles[18];
     unsigned char mig_uuids[120][16];
     fn_GpuInstance instances[15];
     fn_Process processes[16];
 } fn_Gpu;
-_Static_assert(sizeof(fn_Gpu) == 13360, "fn_Gpu");
+_Static_assert(sizeof(fn_Gpu) == 13680, "fn_Gpu");
 _Static_assert(offsetof(fn_Gpu, domain) == 0, "fn_Gpu.domain");
 _Static_assert(offsetof(fn_Gpu, bus) == 4, "fn_Gpu.bus");
 _Static_assert(offsetof(fn_Gpu, device) == 8, "fn_Gpu.device");
@@ -356,12 +371,12 @@ _Static_assert(offsetof(fn_Gpu, cluster_uuid) == 32, "fn_Gpu.cluster_uuid");
 _Static_assert(offsetof(fn_Gpu, cpu_affinity) == 48, "fn_Gpu.cpu_affinity");
 _Static_assert(offsetof(fn_Gpu, memory_affinity) == 176, "fn_Gpu.memory_affinity");
 _Static_assert(offsetof(fn_Gpu, scalars) == 184, "fn_Gpu.scalars");
-_Static_assert(offsetof(fn_Gpu, strings) == 2696, "fn_Gpu.strings");
-_Static_assert(offsetof(fn_Gpu, links) == 3800, "fn_Gpu.links");
-_Static_assert(offsetof(fn_Gpu, profiles) == 5096, "fn_Gpu.profiles");
-_Static_assert(offsetof(fn_Gpu, mig_uuids) == 7688, "fn_Gpu.mig_uuids");
-_Static_assert(offsetof(fn_Gpu, instances) == 9608, "fn_Gpu.instances");
-_Static_assert(offsetof(fn_Gpu, processes) == 12848, "fn_Gpu.processes");
+_Static_assert(offsetof(fn_Gpu, strings) == 2920, "fn_Gpu.strings");
+_Static_assert(offsetof(fn_Gpu, links) == 4120, "fn_Gpu.links");
+_Static_assert(offsetof(fn_Gpu, profiles) == 5416, "fn_Gpu.profiles");
+_Static_assert(offsetof(fn_Gpu, mig_uuids) == 8008, "fn_Gpu.mig_uuids");
+_Static_assert(offsetof(fn_Gpu, instances) == 9928, "fn_Gpu.instances");
+_Static_assert(offsetof(fn_Gpu, processes) == 13168, "fn_Gpu.processes");
 
 typedef struct {
     unsigned int active;
@@ -372,10 +387,15 @@ typedef struct {
     unsigned int times;
     unsigned int delay_ms;
     unsigned int seen;
+    unsigned int every;
+    unsigned int probability;
+    unsigned int seed;
+    unsigned int hang;
     unsigned long long hits;
+    char program[16];
     char function[80];
 } fn_Fault;
-_Static_assert(sizeof(fn_Fault) == 120, "fn_Fault");
+_Static_assert(sizeof(fn_Fault) == 152, "fn_Fault");
 _Static_assert(offsetof(fn_Fault, active) == 0, "fn_Fault.active");
 _Static_assert(offsetof(fn_Fault, rc) == 4, "fn_Fault.rc");
 _Static_assert(offsetof(fn_Fault, gpu) == 8, "fn_Fault.gpu");
@@ -384,40 +404,49 @@ _Static_assert(offsetof(fn_Fault, after) == 16, "fn_Fault.after");
 _Static_assert(offsetof(fn_Fault, times) == 20, "fn_Fault.times");
 _Static_assert(offsetof(fn_Fault, delay_ms) == 24, "fn_Fault.delay_ms");
 _Static_assert(offsetof(fn_Fault, seen) == 28, "fn_Fault.seen");
-_Static_assert(offsetof(fn_Fault, hits) == 32, "fn_Fault.hits");
-_Static_assert(offsetof(fn_Fault, function) == 40, "fn_Fault.function");
+_Static_assert(offsetof(fn_Fault, every) == 32, "fn_Fault.every");
+_Static_assert(offsetof(fn_Fault, probability) == 36, "fn_Fault.probability");
+_Static_assert(offsetof(fn_Fault, seed) == 40, "fn_Fault.seed");
+_Static_assert(offsetof(fn_Fault, hang) == 44, "fn_Fault.hang");
+_Static_assert(offsetof(fn_Fault, hits) == 48, "fn_Fault.hits");
+_Static_assert(offsetof(fn_Fault, program) == 56, "fn_Fault.program");
+_Static_assert(offsetof(fn_Fault, function) == 72, "fn_Fault.function");
 
 typedef struct {
     unsigned int gpu_count;
     unsigned int cuda_version;
     unsigned int alive;
     unsigned int fault_count;
+    unsigned int log_calls;
     int init_rc;
     unsigned int next_serial;
     unsigned long long event_head;
     unsigned long long events_dropped;
+    unsigned long long removed;
     fn_Text driver_version;
     fn_Text nvml_version;
     fn_Text driver_branch;
-    unsigned int reserved;
+    unsigned int reserved[2];
     fn_Fault faults[32];
     fn_Gpu gpus[64];
 } fn_State;
-_Static_assert(sizeof(fn_State) == 859224, "fn_State");
+_Static_assert(sizeof(fn_State) == 880752, "fn_State");
 _Static_assert(offsetof(fn_State, gpu_count) == 0, "fn_State.gpu_count");
 _Static_assert(offsetof(fn_State, cuda_version) == 4, "fn_State.cuda_version");
 _Static_assert(offsetof(fn_State, alive) == 8, "fn_State.alive");
 _Static_assert(offsetof(fn_State, fault_count) == 12, "fn_State.fault_count");
-_Static_assert(offsetof(fn_State, init_rc) == 16, "fn_State.init_rc");
-_Static_assert(offsetof(fn_State, next_serial) == 20, "fn_State.next_serial");
-_Static_assert(offsetof(fn_State, event_head) == 24, "fn_State.event_head");
-_Static_assert(offsetof(fn_State, events_dropped) == 32, "fn_State.events_dropped");
-_Static_assert(offsetof(fn_State, driver_version) == 40, "fn_State.driver_version");
-_Static_assert(offsetof(fn_State, nvml_version) == 140, "fn_State.nvml_version");
-_Static_assert(offsetof(fn_State, driver_branch) == 240, "fn_State.driver_branch");
-_Static_assert(offsetof(fn_State, reserved) == 340, "fn_State.reserved");
-_Static_assert(offsetof(fn_State, faults) == 344, "fn_State.faults");
-_Static_assert(offsetof(fn_State, gpus) == 4184, "fn_State.gpus");
+_Static_assert(offsetof(fn_State, log_calls) == 16, "fn_State.log_calls");
+_Static_assert(offsetof(fn_State, init_rc) == 20, "fn_State.init_rc");
+_Static_assert(offsetof(fn_State, next_serial) == 24, "fn_State.next_serial");
+_Static_assert(offsetof(fn_State, event_head) == 32, "fn_State.event_head");
+_Static_assert(offsetof(fn_State, events_dropped) == 40, "fn_State.events_dropped");
+_Static_assert(offsetof(fn_State, removed) == 48, "fn_State.removed");
+_Static_assert(offsetof(fn_State, driver_version) == 56, "fn_State.driver_version");
+_Static_assert(offsetof(fn_State, nvml_version) == 156, "fn_State.nvml_version");
+_Static_assert(offsetof(fn_State, driver_branch) == 256, "fn_State.driver_branch");
+_Static_assert(offsetof(fn_State, reserved) == 356, "fn_State.reserved");
+_Static_assert(offsetof(fn_State, faults) == 368, "fn_State.faults");
+_Static_assert(offsetof(fn_State, gpus) == 5232, "fn_State.gpus");
 
 typedef struct {
     unsigned long long seq;

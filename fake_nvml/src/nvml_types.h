@@ -652,4 +652,342 @@ _Static_assert(offsetof(nvmlUUID_t, version) == 0, "nvmlUUID_t.version");
 _Static_assert(offsetof(nvmlUUID_t, type) == 4, "nvmlUUID_t.type");
 _Static_assert(offsetof(nvmlUUID_t, value) == 8, "nvmlUUID_t.value");
 
+typedef struct {
+    unsigned long long timeStamp;
+    nvmlFieldValue_t_value sampleValue;
+} nvmlSample_t;
+_Static_assert(sizeof(nvmlSample_t) == 16, "nvmlSample_t");
+_Static_assert(offsetof(nvmlSample_t, timeStamp) == 0, "nvmlSample_t.timeStamp");
+_Static_assert(offsetof(nvmlSample_t, sampleValue) == 8, "nvmlSample_t.sampleValue");
+
+typedef struct {
+    unsigned int pid;
+    unsigned long long timeStamp;
+    unsigned int smUtil;
+    unsigned int memUtil;
+    unsigned int encUtil;
+    unsigned int decUtil;
+} nvmlProcessUtilizationSample_t;
+_Static_assert(sizeof(nvmlProcessUtilizationSample_t) == 32, "nvmlProcessUtilizationSample_t");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, pid) == 0, "nvmlProcessUtilizationSample_t.pid");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, timeStamp) == 8, "nvmlProcessUtilizationSample_t.timeStamp");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, smUtil) == 16, "nvmlProcessUtilizationSample_t.smUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, memUtil) == 20, "nvmlProcessUtilizationSample_t.memUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, encUtil) == 24, "nvmlProcessUtilizationSample_t.encUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationSample_t, decUtil) == 28, "nvmlProcessUtilizationSample_t.decUtil");
+
+typedef struct {
+    unsigned long long timeStamp;
+    unsigned int pid;
+    unsigned int smUtil;
+    unsigned int memUtil;
+    unsigned int encUtil;
+    unsigned int decUtil;
+    unsigned int jpgUtil;
+    unsigned int ofaUtil;
+} nvmlProcessUtilizationInfo_v1_t;
+_Static_assert(sizeof(nvmlProcessUtilizationInfo_v1_t) == 40, "nvmlProcessUtilizationInfo_v1_t");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, timeStamp) == 0, "nvmlProcessUtilizationInfo_v1_t.timeStamp");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, pid) == 8, "nvmlProcessUtilizationInfo_v1_t.pid");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, smUtil) == 12, "nvmlProcessUtilizationInfo_v1_t.smUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, memUtil) == 16, "nvmlProcessUtilizationInfo_v1_t.memUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, encUtil) == 20, "nvmlProcessUtilizationInfo_v1_t.encUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, decUtil) == 24, "nvmlProcessUtilizationInfo_v1_t.decUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, jpgUtil) == 28, "nvmlProcessUtilizationInfo_v1_t.jpgUtil");
+_Static_assert(offsetof(nvmlProcessUtilizationInfo_v1_t, ofaUtil) == 32, "nvmlProcessUtilizationInfo_v1_t.ofaUtil");
+
+typedef struct {
+    unsigned int version;
+    unsigned int processSamplesCount;
+    unsigned long long lastSeenTimeStamp;
+    void *procUtilArray;
+} nvmlProcessesUtilizationInfo_v1_t;
+_Static_assert(sizeof(nvmlProcessesUtilizationInfo_v1_t) == 24, "nvmlProcessesUtilizationInfo_v1_t");
+_Static_assert(offsetof(nvmlProcessesUtilizationInfo_v1_t, version) == 0, "nvmlProcessesUtilizationInfo_v1_t.version");
+_Static_assert(offsetof(nvmlProcessesUtilizationInfo_v1_t, processSamplesCount) == 4, "nvmlProcessesUtilizationInfo_v1_t.processSamplesCount");
+_Static_assert(offsetof(nvmlProcessesUtilizationInfo_v1_t, lastSeenTimeStamp) == 8, "nvmlProcessesUtilizationInfo_v1_t.lastSeenTimeStamp");
+_Static_assert(offsetof(nvmlProcessesUtilizationInfo_v1_t, procUtilArray) == 16, "nvmlProcessesUtilizationInfo_v1_t.procUtilArray");
+
+typedef struct {
+    unsigned int gpuUtilization;
+    unsigned int memoryUtilization;
+    unsigned long long maxMemoryUsage;
+    unsigned long long time;
+    unsigned long long startTime;
+    unsigned int isRunning;
+    unsigned int reserved[5];
+} nvmlAccountingStats_t;
+_Static_assert(sizeof(nvmlAccountingStats_t) == 56, "nvmlAccountingStats_t");
+_Static_assert(offsetof(nvmlAccountingStats_t, gpuUtilization) == 0, "nvmlAccountingStats_t.gpuUtilization");
+_Static_assert(offsetof(nvmlAccountingStats_t, memoryUtilization) == 4, "nvmlAccountingStats_t.memoryUtilization");
+_Static_assert(offsetof(nvmlAccountingStats_t, maxMemoryUsage) == 8, "nvmlAccountingStats_t.maxMemoryUsage");
+_Static_assert(offsetof(nvmlAccountingStats_t, time) == 16, "nvmlAccountingStats_t.time");
+_Static_assert(offsetof(nvmlAccountingStats_t, startTime) == 24, "nvmlAccountingStats_t.startTime");
+_Static_assert(offsetof(nvmlAccountingStats_t, isRunning) == 32, "nvmlAccountingStats_t.isRunning");
+_Static_assert(offsetof(nvmlAccountingStats_t, reserved) == 36, "nvmlAccountingStats_t.reserved");
+
+typedef struct {
+    unsigned int version;
+    char ibGuid[16];
+    char rackGuid[16];
+    char chassisPhysicalSlotNumber;
+    char computeSlotIndex;
+    char nodeIndex;
+    char peerType;
+    char moduleId;
+} nvmlPlatformInfo_v1_t;
+_Static_assert(sizeof(nvmlPlatformInfo_v1_t) == 44, "nvmlPlatformInfo_v1_t");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, version) == 0, "nvmlPlatformInfo_v1_t.version");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, ibGuid) == 4, "nvmlPlatformInfo_v1_t.ibGuid");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, rackGuid) == 20, "nvmlPlatformInfo_v1_t.rackGuid");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, chassisPhysicalSlotNumber) == 36, "nvmlPlatformInfo_v1_t.chassisPhysicalSlotNumber");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, computeSlotIndex) == 37, "nvmlPlatformInfo_v1_t.computeSlotIndex");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, nodeIndex) == 38, "nvmlPlatformInfo_v1_t.nodeIndex");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, peerType) == 39, "nvmlPlatformInfo_v1_t.peerType");
+_Static_assert(offsetof(nvmlPlatformInfo_v1_t, moduleId) == 40, "nvmlPlatformInfo_v1_t.moduleId");
+
+typedef struct {
+    unsigned int version;
+    char ibGuid[16];
+    char chassisSerialNumber[16];
+    char slotNumber;
+    char trayIndex;
+    char hostId;
+    char peerType;
+    char moduleId;
+} nvmlPlatformInfo_v2_t;
+_Static_assert(sizeof(nvmlPlatformInfo_v2_t) == 44, "nvmlPlatformInfo_v2_t");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, version) == 0, "nvmlPlatformInfo_v2_t.version");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, ibGuid) == 4, "nvmlPlatformInfo_v2_t.ibGuid");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, chassisSerialNumber) == 20, "nvmlPlatformInfo_v2_t.chassisSerialNumber");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, slotNumber) == 36, "nvmlPlatformInfo_v2_t.slotNumber");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, trayIndex) == 37, "nvmlPlatformInfo_v2_t.trayIndex");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, hostId) == 38, "nvmlPlatformInfo_v2_t.hostId");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, peerType) == 39, "nvmlPlatformInfo_v2_t.peerType");
+_Static_assert(offsetof(nvmlPlatformInfo_v2_t, moduleId) == 40, "nvmlPlatformInfo_v2_t.moduleId");
+
+typedef struct {
+    unsigned int version;
+    unsigned int isNvleEnabled;
+} nvmlNvLinkInfo_v1_t;
+_Static_assert(sizeof(nvmlNvLinkInfo_v1_t) == 8, "nvmlNvLinkInfo_v1_t");
+_Static_assert(offsetof(nvmlNvLinkInfo_v1_t, version) == 0, "nvmlNvLinkInfo_v1_t.version");
+_Static_assert(offsetof(nvmlNvLinkInfo_v1_t, isNvleEnabled) == 4, "nvmlNvLinkInfo_v1_t.isNvleEnabled");
+
+typedef struct {
+    unsigned char ucodeType;
+    unsigned int major;
+    unsigned int minor;
+    unsigned int subMinor;
+} nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion;
+_Static_assert(sizeof(nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion) == 16, "nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion, ucodeType) == 0, "nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion.ucodeType");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion, major) == 4, "nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion.major");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion, minor) == 8, "nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion.minor");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion, subMinor) == 12, "nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion.subMinor");
+
+typedef struct {
+    nvmlNvLinkInfo_v2_t_firmwareInfo_firmwareVersion firmwareVersion[100];
+    unsigned int numValidEntries;
+} nvmlNvLinkInfo_v2_t_firmwareInfo;
+_Static_assert(sizeof(nvmlNvLinkInfo_v2_t_firmwareInfo) == 1604, "nvmlNvLinkInfo_v2_t_firmwareInfo");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo, firmwareVersion) == 0, "nvmlNvLinkInfo_v2_t_firmwareInfo.firmwareVersion");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t_firmwareInfo, numValidEntries) == 1600, "nvmlNvLinkInfo_v2_t_firmwareInfo.numValidEntries");
+
+typedef struct {
+    unsigned int version;
+    unsigned int isNvleEnabled;
+    nvmlNvLinkInfo_v2_t_firmwareInfo firmwareInfo;
+} nvmlNvLinkInfo_v2_t;
+_Static_assert(sizeof(nvmlNvLinkInfo_v2_t) == 1612, "nvmlNvLinkInfo_v2_t");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t, version) == 0, "nvmlNvLinkInfo_v2_t.version");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t, isNvleEnabled) == 4, "nvmlNvLinkInfo_v2_t.isNvleEnabled");
+_Static_assert(offsetof(nvmlNvLinkInfo_v2_t, firmwareInfo) == 8, "nvmlNvLinkInfo_v2_t.firmwareInfo");
+
+typedef struct {
+    unsigned int version;
+    unsigned int isSupportedDevice;
+} nvmlGpmSupport_t;
+_Static_assert(sizeof(nvmlGpmSupport_t) == 8, "nvmlGpmSupport_t");
+_Static_assert(offsetof(nvmlGpmSupport_t, version) == 0, "nvmlGpmSupport_t.version");
+_Static_assert(offsetof(nvmlGpmSupport_t, isSupportedDevice) == 4, "nvmlGpmSupport_t.isSupportedDevice");
+
+typedef struct {
+    const char * shortName;
+    const char * longName;
+    const char * unit;
+} nvmlGpmMetric_t_metricInfo;
+_Static_assert(sizeof(nvmlGpmMetric_t_metricInfo) == 24, "nvmlGpmMetric_t_metricInfo");
+_Static_assert(offsetof(nvmlGpmMetric_t_metricInfo, shortName) == 0, "nvmlGpmMetric_t_metricInfo.shortName");
+_Static_assert(offsetof(nvmlGpmMetric_t_metricInfo, longName) == 8, "nvmlGpmMetric_t_metricInfo.longName");
+_Static_assert(offsetof(nvmlGpmMetric_t_metricInfo, unit) == 16, "nvmlGpmMetric_t_metricInfo.unit");
+
+typedef struct {
+    unsigned int metricId;
+    unsigned int nvmlReturn;
+    double value;
+    nvmlGpmMetric_t_metricInfo metricInfo;
+} nvmlGpmMetric_t;
+_Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t");
+_Static_assert(offsetof(nvmlGpmMetric_t, metricId) == 0, "nvmlGpmMetric_t.metricId");
+_Static_assert(offsetof(nvmlGpmMetric_t, nvmlReturn) == 4, "nvmlGpmMetric_t.nvmlReturn");
+_Static_assert(offsetof(nvmlGpmMetric_t, value) == 8, "nvmlGpmMetric_t.value");
+_Static_assert(offsetof(nvmlGpmMetric_t, metricInfo) == 16, "nvmlGpmMetric_t.metricInfo");
+
+typedef struct {
+    unsigned long long l1Cache;
+    unsigned long long l2Cache;
+    unsigned long long deviceMemory;
+    unsigned long long registerFile;
+} nvmlEccErrorCounts_t;
+_Static_assert(sizeof(nvmlEccErrorCounts_t) == 32, "nvmlEccErrorCounts_t");
+_Static_assert(offsetof(nvmlEccErrorCounts_t, l1Cache) == 0, "nvmlEccErrorCounts_t.l1Cache");
+_Static_assert(offsetof(nvmlEccErrorCounts_t, l2Cache) == 8, "nvmlEccErrorCounts_t.l2Cache");
+_Static_assert(offsetof(nvmlEccErrorCounts_t, deviceMemory) == 16, "nvmlEccErrorCounts_t.deviceMemory");
+_Static_assert(offsetof(nvmlEccErrorCounts_t, registerFile) == 24, "nvmlEccErrorCounts_t.registerFile");
+
+typedef struct {
+    unsigned int type;
+    unsigned int fwVersion;
+} nvmlBridgeChipHierarchy_t_bridgeChipInfo;
+_Static_assert(sizeof(nvmlBridgeChipHierarchy_t_bridgeChipInfo) == 8, "nvmlBridgeChipHierarchy_t_bridgeChipInfo");
+_Static_assert(offsetof(nvmlBridgeChipHierarchy_t_bridgeChipInfo, type) == 0, "nvmlBridgeChipHierarchy_t_bridgeChipInfo.type");
+_Static_assert(offsetof(nvmlBridgeChipHierarchy_t_bridgeChipInfo, fwVersion) == 4, "nvmlBridgeChipHierarchy_t_bridgeChipInfo.fwVersion");
+
+typedef struct {
+    unsigned int bridgeCount;
+    nvmlBridgeChipHierarchy_t_bridgeChipInfo bridgeChipInfo[128];
+} nvmlBridgeChipHierarchy_t;
+_Static_assert(sizeof(nvmlBridgeChipHierarchy_t) == 1028, "nvmlBridgeChipHierarchy_t");
+_Static_assert(offsetof(nvmlBridgeChipHierarchy_t, bridgeCount) == 0, "nvmlBridgeChipHierarchy_t.bridgeCount");
+_Static_assert(offsetof(nvmlBridgeChipHierarchy_t, bridgeChipInfo) == 4, "nvmlBridgeChipHierarchy_t.bridgeChipInfo");
+
+typedef struct {
+    unsigned int year;
+    unsigned short month;
+    unsigned short day;
+    unsigned short hour;
+    unsigned short min;
+    unsigned short sec;
+    unsigned char status;
+} nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry) == 16, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, year) == 0, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.year");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, month) == 4, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.month");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, day) == 6, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.day");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, hour) == 8, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.hour");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, min) == 10, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.min");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, sec) == 12, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.sec");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry, status) == 14, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry.status");
+
+typedef struct {
+    unsigned int featureCode;
+    unsigned int featureState;
+    char licenseInfo[128];
+    char productName[128];
+    unsigned int featureEnabled;
+    nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures_licenseExpiry licenseExpiry;
+} nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures) == 284, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, featureCode) == 0, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.featureCode");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, featureState) == 4, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.featureState");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, licenseInfo) == 8, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.licenseInfo");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, productName) == 136, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.productName");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, featureEnabled) == 264, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.featureEnabled");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures, licenseExpiry) == 268, "nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures.licenseExpiry");
+
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned int licensableFeaturesCount;
+    nvmlGridLicensableFeatures_v4_t_gridLicensableFeatures gridLicensableFeatures[3];
+} nvmlGridLicensableFeatures_v4_t;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v4_t) == 860, "nvmlGridLicensableFeatures_v4_t");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t, isGridLicenseSupported) == 0, "nvmlGridLicensableFeatures_v4_t.isGridLicenseSupported");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t, licensableFeaturesCount) == 4, "nvmlGridLicensableFeatures_v4_t.licensableFeaturesCount");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v4_t, gridLicensableFeatures) == 8, "nvmlGridLicensableFeatures_v4_t.gridLicensableFeatures");
+
+typedef struct {
+    unsigned int featureCode;
+    unsigned int featureState;
+    char licenseInfo[128];
+    char productName[128];
+    unsigned int featureEnabled;
+} nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures) == 268, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures, featureCode) == 0, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures.featureCode");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures, featureState) == 4, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures.featureState");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures, licenseInfo) == 8, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures.licenseInfo");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures, productName) == 136, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures.productName");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures, featureEnabled) == 264, "nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures.featureEnabled");
+
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned int licensableFeaturesCount;
+    nvmlGridLicensableFeatures_v3_t_gridLicensableFeatures gridLicensableFeatures[3];
+} nvmlGridLicensableFeatures_v3_t;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v3_t) == 812, "nvmlGridLicensableFeatures_v3_t");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t, isGridLicenseSupported) == 0, "nvmlGridLicensableFeatures_v3_t.isGridLicenseSupported");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t, licensableFeaturesCount) == 4, "nvmlGridLicensableFeatures_v3_t.licensableFeaturesCount");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v3_t, gridLicensableFeatures) == 8, "nvmlGridLicensableFeatures_v3_t.gridLicensableFeatures");
+
+typedef struct {
+    unsigned int featureCode;
+    unsigned int featureState;
+    char licenseInfo[128];
+    char productName[128];
+} nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures) == 264, "nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures, featureCode) == 0, "nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures.featureCode");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures, featureState) == 4, "nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures.featureState");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures, licenseInfo) == 8, "nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures.licenseInfo");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures, productName) == 136, "nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures.productName");
+
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned int licensableFeaturesCount;
+    nvmlGridLicensableFeatures_v2_t_gridLicensableFeatures gridLicensableFeatures[3];
+} nvmlGridLicensableFeatures_v2_t;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_v2_t) == 800, "nvmlGridLicensableFeatures_v2_t");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t, isGridLicenseSupported) == 0, "nvmlGridLicensableFeatures_v2_t.isGridLicenseSupported");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t, licensableFeaturesCount) == 4, "nvmlGridLicensableFeatures_v2_t.licensableFeaturesCount");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_v2_t, gridLicensableFeatures) == 8, "nvmlGridLicensableFeatures_v2_t.gridLicensableFeatures");
+
+typedef struct {
+    unsigned int featureCode;
+    unsigned int featureState;
+    char licenseInfo[128];
+} nvmlGridLicensableFeatures_t_gridLicensableFeatures;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_t_gridLicensableFeatures) == 136, "nvmlGridLicensableFeatures_t_gridLicensableFeatures");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t_gridLicensableFeatures, featureCode) == 0, "nvmlGridLicensableFeatures_t_gridLicensableFeatures.featureCode");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t_gridLicensableFeatures, featureState) == 4, "nvmlGridLicensableFeatures_t_gridLicensableFeatures.featureState");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t_gridLicensableFeatures, licenseInfo) == 8, "nvmlGridLicensableFeatures_t_gridLicensableFeatures.licenseInfo");
+
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned int licensableFeaturesCount;
+    nvmlGridLicensableFeatures_t_gridLicensableFeatures gridLicensableFeatures[3];
+} nvmlGridLicensableFeatures_t;
+_Static_assert(sizeof(nvmlGridLicensableFeatures_t) == 416, "nvmlGridLicensableFeatures_t");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t, isGridLicenseSupported) == 0, "nvmlGridLicensableFeatures_t.isGridLicenseSupported");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t, licensableFeaturesCount) == 4, "nvmlGridLicensableFeatures_t.licensableFeaturesCount");
+_Static_assert(offsetof(nvmlGridLicensableFeatures_t, gridLicensableFeatures) == 8, "nvmlGridLicensableFeatures_t.gridLicensableFeatures");
+
+typedef struct {
+    unsigned int minVersion;
+    unsigned int maxVersion;
+} nvmlVgpuVersion_t;
+_Static_assert(sizeof(nvmlVgpuVersion_t) == 8, "nvmlVgpuVersion_t");
+_Static_assert(offsetof(nvmlVgpuVersion_t, minVersion) == 0, "nvmlVgpuVersion_t.minVersion");
+_Static_assert(offsetof(nvmlVgpuVersion_t, maxVersion) == 4, "nvmlVgpuVersion_t.maxVersion");
+
+typedef struct {
+    unsigned int version;
+    unsigned int powerScope;
+    unsigned int powerValueMw;
+} nvmlPowerValue_v2_t;
+_Static_assert(sizeof(nvmlPowerValue_v2_t) == 12, "nvmlPowerValue_v2_t");
+_Static_assert(offsetof(nvmlPowerValue_v2_t, version) == 0, "nvmlPowerValue_v2_t.version");
+_Static_assert(offsetof(nvmlPowerValue_v2_t, powerScope) == 4, "nvmlPowerValue_v2_t.powerScope");
+_Static_assert(offsetof(nvmlPowerValue_v2_t, powerValueMw) == 8, "nvmlPowerValue_v2_t.powerValueMw");
+
 #endif

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -123,7 +124,7 @@ static nvmlReturn_t attach(unsigned int flags) {
         g_map = fresh;
     }
     struct {
-        uint32_t gpu_count, cuda_version, alive, fault_count;
+        uint32_t gpu_count, cuda_version, alive, fault_count, log_calls;
         int32_t init_rc;
     } head;
     rc = map_snapshot(&g_map, 0, &head, sizeof(head));
@@ -170,58 +171,134 @@ API nvmlReturn_t nvmlShutdown(void) {
     return rc;
 }
 
+/* ---- faults: only reached while the node has rules ---- */
+
 static void sleep_ms(uint32_t ms) {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) continue;
 }
 
-/* Only reached while the node has fault rules. Counting is a transaction; a process that may not write still gets the fault. */
+/* A name, or a beginning of one that ends in a star. */
+static bool matches(const char *pattern, size_t size, const char *function) {
+    size_t length = strnlen(pattern, size);
+    if (length > 0 && pattern[length - 1] == '*') return strncmp(pattern, function, length - 1) == 0;
+    return strlen(function) == length && memcmp(pattern, function, length) == 0;
+}
+
+static void program_name(char *out16) {
+    memset(out16, 0, 16);
+    int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t got = read(fd, out16, 15);
+    close(fd);
+    if (got > 0 && out16[got - 1] == '\n') out16[got - 1] = 0;
+}
+
+/* The same draw for the same seed and call number, whichever process makes the call. */
+static uint32_t draw(uint32_t seed, uint32_t number) {
+    uint64_t v = ((uint64_t)seed << 32 | number) + 0x9E3779B97F4A7C15ull;
+    v = (v ^ v >> 30) * 0xBF58476D1CE4E5B9ull;
+    v = (v ^ v >> 27) * 0x94D049BB133111EBull;
+    return (uint32_t)((v ^ v >> 31) >> 32);
+}
+
+static bool due(const fn_Fault *rule) {
+    if (rule->seen < rule->after || (rule->times != 0 && rule->hits >= rule->times)) return false;
+    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;
+    return rule->probability == 0 || draw(rule->seed, rule->seen) < rule->probability;
+}
+
+static bool armed(unsigned int number) {
+    fn_Fault rule;
+    if (!fn_initialized() || __atomic_load_n(&g_map.header->epoch, __ATOMIC_ACQUIRE) != g_block->epoch) return false;
+    uint32_t is_alive = 0;
+    if (map_snapshot(&g_map, offsetof(fn_State, alive), &is_alive, sizeof(is_alive)) != OK || is_alive != 1) return false;
+    return map_snapshot(&g_map, offsetof(fn_State, faults) + number * sizeof(rule), &rule, sizeof(rule)) == OK && rule.active;
+}
+
+/* Until the rule is cleared, the driver is reloaded or the node ends; no lock is held meanwhile. */
+static void hang(unsigned int number) {
+    while (armed(number)) (void)map_wait(&g_map, map_gen(&g_map), monotonic_ns() + 100000000);
+}
+
+/* Counting is a transaction; a process that may not write still gets the fault, uncounted. */
 static nvmlReturn_t fault(const char *function, int gpu) {
     uint32_t count = 0;
     if (map_snapshot(&g_map, offsetof(fn_State, fault_count), &count, sizeof(count)) != OK || count == 0) return OK;
     fn_Fault rules[MAX_FAULTS];
     if (map_snapshot(&g_map, offsetof(fn_State, faults), rules, sizeof(rules)) != OK) return OK;
+    char program[16] = "";
     for (unsigned int i = 0; i < MAX_FAULTS; i++) {
         fn_Fault *rule = &rules[i];
-        if (!rule->active || strncmp(rule->function, function, sizeof(rule->function)) != 0) continue;
+        if (!rule->active || !matches(rule->function, sizeof(rule->function), function)) continue;
         if (rule->gpu >= 0 && rule->gpu != gpu) continue;
         if (rule->pid != 0 && rule->pid != (uint32_t)getpid()) continue;
-        bool applies = rule->seen >= rule->after && (rule->times == 0 || rule->hits < rule->times);
+        if (rule->program[0] != 0) {
+            if (program[0] == 0) program_name(program);
+            if (strncmp(rule->program, program, sizeof(program)) != 0) continue;
+        }
+        bool applies = due(rule);
         fn_txn txn;
         if (fn_write(&txn) == OK) {
             fn_Fault *live = &txn.state->faults[i];
-            applies = live->active && live->seen >= live->after && (live->times == 0 || live->hits < live->times);
+            applies = live->active && due(live);
             live->seen++;
             if (applies) live->hits++;
             txn_commit(&txn);
         }
         if (!applies) continue;
-        if (rule->delay_ms != 0) sleep_ms(rule->delay_ms); /* no lock is held while a call is slow */
+        if (rule->delay_ms != 0) sleep_ms(rule->delay_ms);
+        if (rule->hang != 0) hang(i);
         if (rule->rc != OK) return rule->rc;
     }
     return OK;
 }
 
-static nvmlReturn_t alive(bool *faults) {
+/* ---- the call log: one line a call, in a file beside the state, only while the node asks for it ---- */
+
+#define LOG_LIMIT (64 << 20)
+
+static void note(const char *function, int gpu, bool missing) {
+    char path[sizeof(g_map.path) + 8], line[256], program[16];
+    strcpy(path, g_map.path);
+    char *slash = strrchr(path, '/');
+    strcpy(slash == NULL ? path : slash + 1, "calls");
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW); /* made by who asked for the log */
+    if (fd < 0) return;
+    program_name(program);
+    int length = snprintf(line, sizeof(line), "%lld %d %s %d %s %s\n", (long long)monotonic_ns(), (int)getpid(), function, gpu,
+                          missing ? "missing" : "-", program);
+    struct stat info;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size < LOG_LIMIT && length > 0)
+        (void)!write(fd, line, (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
+    close(fd);
+}
+
+typedef struct {
+    uint32_t alive, fault_count, log_calls;
+} fn_watch;
+_Static_assert(offsetof(fn_State, fault_count) == offsetof(fn_State, alive) + 4, "read as one");
+_Static_assert(offsetof(fn_State, log_calls) == offsetof(fn_State, alive) + 8, "read as one");
+
+static nvmlReturn_t alive(fn_watch *now) {
     if (!fn_initialized()) return E_UNINITIALIZED;
     if (__atomic_load_n(&g_map.header->epoch, __ATOMIC_ACQUIRE) != g_block->epoch) return E_DRIVER_NOT_LOADED;
-    struct {
-        uint32_t alive, fault_count;
-    } now;
-    nvmlReturn_t rc = map_snapshot(&g_map, offsetof(fn_State, alive), &now, sizeof(now));
+    nvmlReturn_t rc = map_snapshot(&g_map, offsetof(fn_State, alive), now, sizeof(*now));
     if (rc != OK) return rc;
-    *faults = now.fault_count != 0;
-    return now.alive == 1 ? OK : E_DRIVER_NOT_LOADED;
+    return now->alive == 1 ? OK : E_DRIVER_NOT_LOADED;
 }
 
-nvmlReturn_t fn_enter(const char *function) {
-    bool faults = false;
-    nvmlReturn_t rc = alive(&faults);
-    return rc == OK && faults ? fault(function, -1) : rc;
+static nvmlReturn_t enter(const char *function, bool missing) {
+    fn_watch now;
+    nvmlReturn_t rc = alive(&now);
+    if (rc == OK && now.log_calls) note(function, -1, missing);
+    return rc == OK && now.fault_count != 0 ? fault(function, -1) : rc;
 }
+
+nvmlReturn_t fn_enter(const char *function) { return enter(function, false); }
 
 nvmlReturn_t fn_stub(const char *function, int newer) {
-    nvmlReturn_t rc = fn_enter(function);
+    nvmlReturn_t rc = enter(function, true);
     return rc != OK ? rc : newer ? E_FUNCTION_NOT_FOUND : E_NOT_SUPPORTED;
 }
 
@@ -248,13 +325,17 @@ bool handle_read(handle_t handle, fn_handle *out) {
     out->gi = (unsigned int)((v >> 3) & 15);
     out->gpu = (unsigned int)((v >> 7) & 63);
     out->kind = (enum handle_kind)(v >> 13);
-    return out->kind >= KIND_DEVICE && out->kind <= KIND_EVENT_SET;
+    return out->kind >= KIND_DEVICE && out->kind <= KIND_GPM_SAMPLE;
 }
 
 nvmlReturn_t fn_device(const char *function, handle_t device, fn_handle *out) {
-    bool faults = false;
-    nvmlReturn_t rc = alive(&faults);
+    fn_watch now;
+    nvmlReturn_t rc = alive(&now);
     if (rc != OK) return rc;
+    if (now.log_calls) {
+        bool known = handle_read(device, out);
+        note(function, known ? (int)out->gpu : -1, false);
+    }
     if (!handle_read(device, out) || (out->kind != KIND_DEVICE && out->kind != KIND_MIG)) return E_INVALID_ARGUMENT;
     for (;;) {
         uint64_t gen = map_gen(&g_map);
@@ -274,7 +355,7 @@ nvmlReturn_t fn_device(const char *function, handle_t device, fn_handle *out) {
         if (rc == OK) rc = mig_resolve(&gpu, out, NULL, NULL);
         if (rc != OK) return rc;
     }
-    return faults ? fault(function, (int)out->gpu) : OK;
+    return now.fault_count != 0 ? fault(function, (int)out->gpu) : OK;
 }
 
 nvmlReturn_t fn_gpu(const char *function, handle_t device, fn_handle *out) {
@@ -320,3 +401,8 @@ nvmlReturn_t read_gpu(unsigned int gpu, fn_Gpu *out) {
 }
 
 nvmlReturn_t node_value(size_t offset, void *out, size_t size) { return map_snapshot(&g_map, offset, out, size); }
+
+bool fn_removed(unsigned int gpu) {
+    uint64_t removed = 0;
+    return node_value(offsetof(fn_State, removed), &removed, sizeof(removed)) == OK && (removed >> (gpu & 63) & 1) != 0;
+}

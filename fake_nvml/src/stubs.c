@@ -3,12 +3,9 @@
  * libraries export answers FUNCTION_NOT_FOUND, which is what a binding reports for a missing symbol. */
 #include "core.h"
 
-API nvmlReturn_t nvmlDeviceClearAccountingPids(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceClearCpuAffinity(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceClearFieldValues(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceDiscoverGpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceFreezeNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetAccountingStats(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetAccountingStats_v2(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetActiveVgpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetAdaptiveTgpModeInfo_v1(void) { return fn_stub(__func__, 1); }
@@ -27,15 +24,10 @@ API nvmlReturn_t nvmlDeviceGetDriverModel_v2(void) { return fn_stub(__func__, 0)
 API nvmlReturn_t nvmlDeviceGetFanSpeed(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetGpuFabricInfo_v4(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetGpuOperationMode(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v2(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v3(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostVgpuMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostname_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetMemoryLimits_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetNvLinkInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvLinkTelemetrySamples_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetNvLinkUtilizationControl(void) { return fn_stub(__func__, 0); }
@@ -43,14 +35,7 @@ API nvmlReturn_t nvmlDeviceGetNvLinkUtilizationCounter(void) { return fn_stub(__
 API nvmlReturn_t nvmlDeviceGetNvlinkBwMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvlinkSupportedBwModes(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetPgpuMetadataString(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetPlatformInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetPowerMizerMode_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetProcessUtilization(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetRetiredPages(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetRetiredPages_v2(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetSamples(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetSupportedVgpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetThermalSettings(void) { return fn_stub(__func__, 0); }
@@ -68,20 +53,13 @@ API nvmlReturn_t nvmlDeviceGetVgpuSchedulerState_v2(void) { return fn_stub(__fun
 API nvmlReturn_t nvmlDeviceGetVgpuTypeCreatablePlacements(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetVgpuTypeSupportedPlacements(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetVgpuUtilization(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceModifyDrainState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePerfMetricsGetSamples_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDevicePowerSmoothingActivatePresetProfile(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePowerSmoothingSetState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceQueryDrainState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadWritePRM_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceRemoveGpu(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceRemoveGpu_v2(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetApplicationsClocks(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceResetGpuLockedClocks(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAPIRestriction(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAdaptiveTgpMode_v1(void) { return fn_stub(__func__, 1); }
@@ -97,12 +75,10 @@ API nvmlReturn_t nvmlDeviceSetDriverModel(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetFanControlPolicy(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetFanSpeed_v2(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetGpcClkVfOffset(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetGpuLockedClocks(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetGpuOperationMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetHostname_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetMemClkVfOffset(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetMemoryLimits_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvLinkDeviceLowPowerThreshold(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvLinkUtilizationControl(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvlinkBwMode(void) { return fn_stub(__func__, 0); }
@@ -134,15 +110,6 @@ API nvmlReturn_t nvmlGetBlacklistDeviceInfoByIndex(void) { return fn_stub(__func
 API nvmlReturn_t nvmlGetExcludedDeviceInfoByIndex(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGetVgpuCompatibility(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGetVgpuDriverCapabilities(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGetVgpuVersion(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmMetricsGet(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmMigSampleGet(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmQueryDeviceSupport(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmQueryIfStreamingEnabled(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmSampleAlloc(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmSampleFree(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmSampleGet(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGpmSetStreamingEnabled(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGpuInstanceGetActiveVgpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGpuInstanceGetCreatableVgpus(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGpuInstanceGetVgpuHeterogeneousMode(void) { return fn_stub(__func__, 0); }

@@ -142,7 +142,14 @@ API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
     nvmlReturn_t rc = fn_enter(__func__);
     if (rc != OK) return rc;
     if (count == NULL) return E_INVALID_ARGUMENT;
-    return node_value(offsetof(fn_State, gpu_count), count, sizeof(*count));
+    struct {
+        uint32_t all, others[7];
+        uint64_t head, dropped, removed;
+    } state;
+    _Static_assert(offsetof(fn_State, removed) == offsetof(__typeof__(state), removed), "read as one");
+    rc = node_value(0, &state, sizeof(state));
+    if (rc == OK) *count = state.all - (unsigned int)__builtin_popcountll(state.removed);
+    return rc;
 }
 API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count) { return nvmlDeviceGetCount_v2(count); }
 
@@ -157,6 +164,7 @@ static unsigned int gpu_count(void) {
 /* Handing out a handle to a GPU that is lost answers as any other call on it does. */
 static nvmlReturn_t hand_out(unsigned int index, handle_t *device) {
     uint64_t lost = 0;
+    if (fn_removed(index)) return E_NOT_FOUND;
     nvmlReturn_t rc = read_scalar(index, F_is_lost, &lost);
     if (rc != OK) return rc;
     if (lost) return E_GPU_IS_LOST;
@@ -167,8 +175,11 @@ static nvmlReturn_t hand_out(unsigned int index, handle_t *device) {
 API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, handle_t *device) {
     nvmlReturn_t rc = fn_enter(__func__);
     if (rc != OK) return rc;
-    if (device == NULL || index >= gpu_count()) return E_INVALID_ARGUMENT;
-    return hand_out(index, device);
+    if (device == NULL) return E_INVALID_ARGUMENT;
+    unsigned int count = gpu_count(), place = 0;
+    for (; place < count; place++)
+        if (!fn_removed(place) && index-- == 0) return hand_out(place, device);
+    return E_INVALID_ARGUMENT;
 }
 API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, handle_t *device) {
     return nvmlDeviceGetHandleByIndex_v2(index, device);
@@ -180,7 +191,7 @@ static nvmlReturn_t by_uuid(const char *uuid, handle_t *device) {
         /* "MIG-<uuid>", and the form before driver R470: "MIG-GPU-<uuid>/<gi>/<ci>". */
         for (unsigned int i = 0; i < count; i++) {
             fn_Gpu gpu;
-            if (read_gpu(i, &gpu) != OK) continue;
+            if (read_gpu(i, &gpu) != OK || !gpu.present) continue;
             for (unsigned int gi = 0; gi < MAX_GPU_INSTANCES; gi++) {
                 const fn_GpuInstance *instance = &gpu.instances[gi];
                 for (unsigned int ci = 0; instance->used && ci < MAX_COMPUTE_INSTANCES; ci++) {
@@ -247,7 +258,7 @@ API nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, handle_t *devic
     unsigned int found = MAX_GPUS;
     for (unsigned int i = 0, count = gpu_count(); i < count; i++) {
         char own[STRING_SIZE];
-        if (read_text(i, S_serial, own, sizeof(own)) != OK || strcmp(own, serial) != 0) continue;
+        if (fn_removed(i) || read_text(i, S_serial, own, sizeof(own)) != OK || strcmp(own, serial) != 0) continue;
         if (found != MAX_GPUS) return E_INVALID_ARGUMENT; /* two GPUs of one module share a serial number */
         found = i;
     }
@@ -309,7 +320,7 @@ API nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *cou
         rc = node_value(offsetof(fn_State, gpus) + i * sizeof(fn_Gpu) + offsetof(fn_Gpu, cpu_affinity) + cpu / 64 * 8,
                         &word, sizeof(word));
         if (rc != OK) return rc;
-        if ((word >> (cpu % 64) & 1) == 0) continue;
+        if ((word >> (cpu % 64) & 1) == 0 || fn_removed(i)) continue;
         if (devices != NULL && found < room) devices[found] = gpu_handle(i);
         found++;
     }

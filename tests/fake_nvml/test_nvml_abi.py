@@ -153,7 +153,11 @@ def test_null_pointers_and_foreign_handles(make_node: Make, nvml: Load) -> None:
             continue
         call = getattr(lib.nvmlLib, function)
         takes_handle = function.startswith(("nvmlDevice", "nvmlGpuInstance", "nvmlComputeInstance", "nvmlEventSet"))
-        if function.startswith(("nvmlDeviceGetCount", "nvmlDeviceGetHandleBy")) or function == "nvmlEventSetCreate":
+        by_address = ("nvmlDeviceModifyDrain", "nvmlDeviceQueryDrain", "nvmlDeviceRemoveGpu", "nvmlDeviceDiscoverGpus")
+        if (
+            function.startswith(("nvmlDeviceGetCount", "nvmlDeviceGetHandleBy", *by_address))
+            or function == "nvmlEventSetCreate"
+        ):
             takes_handle = False  # the first argument is a pointer to memory
         foreign = [ctypes.c_void_p(0xDEADBEEF), ctypes.c_void_p(0x5E0000000000 + 2**39), handle]
         for first in [None, *(foreign if takes_handle else [])]:

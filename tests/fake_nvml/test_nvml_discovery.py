@@ -15,6 +15,7 @@ import pytest
 import fake_nvml
 from fake_nvml import inventory_names
 from fake_nvml.boards import board_names, load_board
+from fake_nvml.rack import create_rack
 
 Make = Callable[..., fake_nvml.Node]
 Load = Callable[[fake_nvml.Node], Any]
@@ -43,13 +44,18 @@ def test_every_inventory_is_found_whole(make_node: Make, nvml: Load, name: str) 
             lib.nvmlDeviceGetHandleByUUID(uuid.encode()),
             lib.nvmlDeviceGetHandleByPciBusId(pci.busId),
             lib.nvmlDeviceGetHandleByPciBusId(pci.busIdLegacy.lower()),
-            lib.nvmlDeviceGetHandleBySerial(lib.nvmlDeviceGetSerial(handle)),
         ):
             assert lib.nvmlDeviceGetIndex(other) == view.index
+        serial = lib.nvmlDeviceGetSerial(handle)
+        if [node.get(gpu.index, "serial") for gpu in node.gpus].count(serial) == 1:
+            assert lib.nvmlDeviceGetIndex(lib.nvmlDeviceGetHandleBySerial(serial)) == view.index
+        else:  # GPUs of one module: the documented answer, not an arbitrary one of them
+            with pytest.raises(lib.NVMLError_InvalidArgument):
+                lib.nvmlDeviceGetHandleBySerial(serial)
         first, second = lib.nvmlDeviceGetMemoryInfo(handle), lib.nvmlDeviceGetMemoryInfo(handle, lib.nvmlMemory_v2)
         assert first.total == first.used + first.free == second.total
         assert second.total == second.used + second.free + second.reserved
-        assert lib.nvmlDeviceGetArchitecture(handle) >= lib.NVML_DEVICE_ARCH_AMPERE
+        assert lib.nvmlDeviceGetArchitecture(handle) >= lib.NVML_DEVICE_ARCH_TURING
     assert len(uuids) == len(node.gpus)
 
 
@@ -133,6 +139,86 @@ def test_fabric_of_a_rack(make_node: Make, nvml: Load) -> None:
     info = single.c_nvmlGpuFabricInfoV_t()
     single.nvmlDeviceGetGpuFabricInfoV(single.nvmlDeviceGetHandleByIndex(0), ctypes.byref(info))
     assert (info.state, bytes(info.clusterUuid)) == (3, bytes(16))
+
+
+def test_a_rack_is_one_fabric_of_eighteen_nodes(tmp_path: Path, nvml: Load) -> None:
+    """NVML-067, 068, 080: 72 GPUs in one cluster and clique; every node sits in a tray of its own."""
+    nodes = create_rack(tmp_path / "rack", name="r1")
+    try:
+        seen, trays = set(), set()
+        for node in nodes:
+            lib = nvml(node)
+            assert lib.nvmlDeviceGetCount() == 4
+            for index in range(4):
+                handle = lib.nvmlDeviceGetHandleByIndex(index)
+                fabric = lib.c_nvmlGpuFabricInfo_v3_t()
+                lib.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(fabric))
+                seen.add((bytes(fabric.clusterUuid), fabric.cliqueId, fabric.state))
+                place = lib.c_nvmlPlatformInfo_v2_t()
+                lib.nvmlDeviceGetPlatformInfo(handle, ctypes.byref(place))
+                trays.add((place.chassisSerialNumber, ord(place.trayIndex)))
+        assert len(seen) == 1
+        assert next(iter(seen))[0] != bytes(16)
+        assert len(trays) == 18
+        assert len({serial for serial, _ in trays}) == 1
+        assert len({gpu.uuid for node in nodes for gpu in node.gpus}) == 72
+    finally:
+        for node in nodes:
+            node.close()
+    assert list((tmp_path / "rack").iterdir()) == []
+
+
+def test_gpus_of_different_kinds_in_one_node(make_node: Make, nvml: Load) -> None:
+    """Each answers as its own board does; what one supports another may not."""
+    node = make_node("mixed")
+    lib = nvml(node)
+    rows = []
+    for index in range(lib.nvmlDeviceGetCount()):
+        handle = lib.nvmlDeviceGetHandleByIndex(index)
+        try:
+            mig = lib.nvmlDeviceGetMigMode(handle)
+        except lib.NVMLError_NotSupported:
+            mig = None
+        rows.append((lib.nvmlDeviceGetName(handle), lib.nvmlDeviceGetCudaComputeCapability(handle), mig))
+    assert rows == [
+        ("NVIDIA H200", (9, 0), [0, 0]),
+        ("NVIDIA H100 80GB HBM3", (9, 0), [0, 0]),
+        ("NVIDIA A100-SXM4-80GB", (8, 0), [0, 0]),
+        ("NVIDIA L40S", (8, 9), None),
+        ("Tesla T4", (7, 5), None),
+    ]
+    old, new = lib.nvmlDeviceGetHandleByIndex(4), lib.nvmlDeviceGetHandleByIndex(3)
+    assert lib.nvmlDeviceGetRetiredPages(old, 1) == []
+    with pytest.raises(lib.NVMLError_NotSupported):
+        lib.nvmlDeviceGetRemappedRows(old)
+    with pytest.raises(lib.NVMLError_NotSupported):
+        lib.nvmlDeviceGetRetiredPages(new, 1)
+    assert lib.nvmlDeviceGetRemappedRows(new) == (0, 0, 0, 0)
+
+
+def test_a_removed_gpu_shifts_the_indices_and_comes_back(make_node: Make, nvml: Load) -> None:
+    """Hot unplug, as a bind to vfio looks from NVML: handles of the other GPUs stay what they were."""
+    node = make_node()
+    lib = nvml(node)
+    third, fourth = (lib.nvmlDeviceGetHandleByIndex(index) for index in (2, 3))
+    uuid, pci = lib.nvmlDeviceGetUUID(fourth), lib.nvmlDeviceGetPciInfo(third)
+    node.set_process(2, 4711, memory=1)
+    with pytest.raises(lib.NVMLError_InUse):
+        lib.nvmlDeviceRemoveGpu(pci)
+    node.set_process(2, 4711, memory=0)
+    lib.nvmlDeviceModifyDrainState(pci, 1)
+    assert lib.nvmlDeviceQueryDrainState(pci) == 1
+    lib.nvmlDeviceRemoveGpu(pci)
+    assert lib.nvmlDeviceGetCount() == 7
+    assert (lib.nvmlDeviceGetIndex(fourth), lib.nvmlDeviceGetUUID(lib.nvmlDeviceGetHandleByIndex(2))) == (2, uuid)
+    assert lib.nvmlDeviceGetMinorNumber(fourth) == 3
+    for call in (lambda: lib.nvmlDeviceGetName(third), lambda: lib.nvmlDeviceGetHandleByPciBusId(pci.busId)):
+        with pytest.raises(lib.NVMLError):
+            call()
+    lib.nvmlDeviceDiscoverGpus(pci)
+    assert lib.nvmlDeviceGetCount() == 8
+    assert lib.nvmlDeviceGetIndex(fourth) == 3
+    assert lib.nvmlDeviceGetName(third) == "NVIDIA H100 80GB HBM3"
 
 
 def test_nvlink_and_topology(make_node: Make, nvml: Load) -> None:

@@ -32,11 +32,8 @@ LIVE: dict[str, tuple[float, float]] = {
 #: The machine's identity, blanked in the recording; the fake makes its own.
 OWN = {"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"}
 
-#: Recorded, and not answered by the fake as that GPU did. To shrink; each with its reason.
-NOT_YET = {
-    "nvmlDeviceGetGridLicensableFeatures": "vGPU licensing is not modelled",
-    "nvmlDeviceGetGridLicensableFeatures_v4": "vGPU licensing is not modelled",
-    "nvmlGetVgpuVersion": "vGPU is not modelled",
+#: Recorded, and compared apart from the others; each with its reason.
+APART = {
     "nvmlDeviceGetViolationStatus": "two counters are live; compared in test_violation_status",
     "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls; compared apart",
 }
@@ -83,7 +80,7 @@ def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, 
 def cases() -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for name, result in sorted(RECORDED["getters"].items()):
-        if not isinstance(result, dict) or name in NOT_YET or name in CRASHED:
+        if not isinstance(result, dict) or name in APART or name in CRASHED:
             continue
         rows.extend((name, key) for key in (result if set(result) - {"ok", "err", "msg"} else [""]))
     return rows
@@ -115,7 +112,7 @@ def test_getter_answers_as_recorded(gpu: tuple[Any, Any], name: str, key: str) -
 
 def test_every_recorded_getter_is_compared_or_named() -> None:
     compared = {name for name, _ in cases()}
-    assert set(RECORDED["getters"]) - compared == set(NOT_YET) | CRASHED
+    assert set(RECORDED["getters"]) - compared == set(APART) | CRASHED
 
 
 #: Field values that count or measure: compared by return code and type only.

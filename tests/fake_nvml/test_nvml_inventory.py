@@ -25,7 +25,20 @@ SAME = "GPU-00000000-0000-0000-0000-000000000001"
         (HEAD + GPU % ", seriel: x", r"Did you mean 'serial'"),
         (HEAD + GPU % ", values: {temprature_gpu: 3}", r"Did you mean 'temperature_gpu'"),
         (HEAD + GPU % ", values: {memory_total: -1}", r"bad\.yaml:4: gpus\[0\]\.values\.memory_total: must be a whole"),
-        (HEAD + GPU % ", values: {memory_total: 80GiB}", r"must be a whole number, not negative \(bytes\)"),
+        (
+            HEAD + GPU % ", values: {memory_total: 80 GW}",
+            r"with one of the units B, KiB, MiB, GiB or N/A",
+        ),
+        (
+            HEAD + GPU % ", values: {power_limit: 700 MHz}",
+            r"units mW, W, kW or N/A; it is '700 MHz'",
+        ),
+        (HEAD + GPU % ", values: {temperature_gpu: 30 F}", r"one of the units C or N/A; it is '30 F'"),
+        (
+            HEAD + GPU % ", values: {gpu_cores: 5 B}",
+            r"not negative \(count\) or N/A; it is '5 B'",
+        ),
+        (HEAD + GPU % ", values: {power_limit: 0.0001 W}", r"it is '0\.0001 W'"),
         (HEAD + GPU % ", values: {memory_used: 99999999999999}", r"99999999999999 bytes of a GPU that has"),
         (HEAD + GPU % "" + GPU % "", r"bad\.yaml:5: gpus\[1\]\.bus: the same as GPU 0"),
         (
@@ -56,6 +69,16 @@ def test_refused(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(fake_nvml.InventoryError, match=message):
         fake_nvml.Inventory.load(path)
+
+
+def test_numbers_may_carry_the_unit_that_a_person_thinks_in(make_node: Make, tmp_path: Path) -> None:
+    path = tmp_path / "units.yaml"
+    path.write_text(HEAD + GPU % ", values: {memory_used: 1.5 GiB, power_limit: 650 W, utilization_gpu: 7 %}")
+    node = make_node(path)
+    assert (node.get(0, "memory_used"), node.get(0, "power_limit")) == (3 << 29, 650_000)
+    assert node.get(0, "utilization_gpu") == 7
+    node.set(0, "power_limit", "700 W")
+    assert node.get(0, "power_limit") == 700_000
 
 
 def test_unknown_inventory() -> None:
@@ -128,7 +151,7 @@ def test_command(tmp_path: Path) -> None:
     run("reset", "1", "--recover")
     assert "LOST" not in run("list")
     assert run("fault", "nvmlDeviceGetName", "--error", "UNKNOWN", "--times", "1").strip() == "0"
-    assert "nvmlDeviceGetName returns 999 hits 0" in run("fault")
+    assert "nvmlDeviceGetName returns 999 UNKNOWN hits 0" in run("fault")
     assert "NVML: Unknown Error" in run("smi", "-L", status=1)
     run("fault", "--clear")
     assert run("fault") == ""

@@ -1,0 +1,154 @@
+"""Fault rules: which NVML calls fail, are slow or hang, and when.
+
+A rule lies in the node's state, so that it acts in every process of the node and counts over all of them; the C library
+applies it (`fault` in src/session.c). Rules live until they are cleared or the node ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fake_nvml.documents import nearest
+from fake_nvml.errors import FakeNvmlError
+from fake_nvml.layout import MAX_FAULTS, State
+
+#: NVML return codes by the name that `inject_fault` and the command take.
+ERRORS: Final[Mapping[str, int]] = {
+    "SUCCESS": 0,
+    "UNINITIALIZED": 1,
+    "INVALID_ARGUMENT": 2,
+    "NOT_SUPPORTED": 3,
+    "NO_PERMISSION": 4,
+    "ALREADY_INITIALIZED": 5,
+    "NOT_FOUND": 6,
+    "INSUFFICIENT_SIZE": 7,
+    "INSUFFICIENT_POWER": 8,
+    "DRIVER_NOT_LOADED": 9,
+    "TIMEOUT": 10,
+    "IRQ_ISSUE": 11,
+    "LIBRARY_NOT_FOUND": 12,
+    "FUNCTION_NOT_FOUND": 13,
+    "CORRUPTED_INFOROM": 14,
+    "GPU_IS_LOST": 15,
+    "RESET_REQUIRED": 16,
+    "OPERATING_SYSTEM": 17,
+    "LIB_RM_VERSION_MISMATCH": 18,
+    "IN_USE": 19,
+    "MEMORY": 20,
+    "NO_DATA": 21,
+    "VGPU_ECC_NOT_SUPPORTED": 22,
+    "INSUFFICIENT_RESOURCES": 23,
+    "FREQ_NOT_SUPPORTED": 24,
+    "ARGUMENT_VERSION_MISMATCH": 25,
+    "DEPRECATED": 26,
+    "NOT_READY": 27,
+    "GPU_NOT_FOUND": 28,
+    "INVALID_STATE": 29,
+    "RESET_TYPE_NOT_SUPPORTED": 30,
+    "UNKNOWN": 999,
+}
+
+_ALWAYS: Final = 2**32  # a probability of one, in the unit of the state's field
+
+
+def error_code(error: str | int) -> int:
+    """The NVML return code for a name such as "GPU_IS_LOST" (with or without "NVML_ERROR_") or a number.
+
+    Raises: FakeNvmlError for an unknown name.
+    """
+    if isinstance(error, int):
+        return error
+    name = error.upper().removeprefix("NVML_ERROR_").removeprefix("NVML_")
+    if name not in ERRORS:
+        raise FakeNvmlError(f"no NVML error is called {error!r}. {nearest(name, ERRORS)}")
+    return ERRORS[name]
+
+
+def error_name(code: int) -> str:
+    """The name of an NVML return code, or the number as text."""
+    return next((name for name, number in ERRORS.items() if number == code), str(code))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRule:
+    """One rule; the fields are those of `Node.inject_fault`."""
+
+    function: str
+    code: int
+    times: int = 0
+    after: int = 0
+    every: int = 1
+    probability: float = 1.0
+    seed: int = 0
+    delay: float = 0.0
+    hang: bool = False
+    pid: int = 0
+    program: str = ""
+
+
+def check(rule: FaultRule) -> None:
+    """Raises FakeNvmlError for a rule that could never act, or that the state cannot hold."""
+    if not rule.function.startswith("nvml") or len(rule.function) > 79:
+        raise FakeNvmlError(f"{rule.function!r} is no NVML function")
+    if rule.code == 0 and not rule.delay and not rule.hang:
+        raise FakeNvmlError("a fault needs an error other than SUCCESS, a delay, or to hang")
+    if not 0 < rule.probability <= 1:
+        raise FakeNvmlError(f"a probability is above 0 and at most 1; it is {rule.probability}")
+    if rule.every < 1 or rule.times < 0 or rule.after < 0 or not 0 <= rule.delay < 10**6:
+        raise FakeNvmlError("`every` is at least 1; `times`, `after` and `delay` are not negative")
+    if len(rule.program.encode()) > 15:
+        raise FakeNvmlError(f"the kernel cuts process names to 15 bytes; {rule.program!r} has more")
+
+
+def arm(state: State, rule: FaultRule, gpu: int) -> int:
+    """Write a rule into a free place; `gpu` is an index, -1 for all. Returns its number.
+
+    Raises: FakeNvmlError when all places are taken.
+    """
+    for number in range(MAX_FAULTS):
+        entry = state.faults[number]
+        if entry.active:
+            continue
+        entry.active, entry.rc, entry.gpu, entry.pid = 1, rule.code, gpu, rule.pid
+        entry.after, entry.times, entry.delay_ms = rule.after, rule.times, int(rule.delay * 1000)
+        entry.every, entry.seed, entry.hang = rule.every, rule.seed % 2**32, int(rule.hang)
+        entry.probability = 0 if rule.probability == 1 else max(1, int(rule.probability * _ALWAYS))
+        entry.seen, entry.hits = 0, 0
+        entry.function, entry.program = rule.function.encode(), rule.program.encode()
+        _count(state)
+        return number
+    raise FakeNvmlError(f"{MAX_FAULTS} faults are armed already: clear some first")
+
+
+def clear(state: State, number: int | None) -> None:
+    """Remove one rule, or all. Raises FakeNvmlError for a number that no rule has."""
+    if number is not None and not 0 <= number < MAX_FAULTS:
+        raise FakeNvmlError(f"rules have the numbers 0 to {MAX_FAULTS - 1}, not {number}")
+    for index in range(MAX_FAULTS) if number is None else (number,):
+        state.faults[index].active = 0
+    _count(state)
+
+
+def describe(state: State) -> list[str]:
+    """One line for every armed rule."""
+    lines = []
+    for number, rule in enumerate(state.faults):
+        if not rule.active:
+            continue
+        words = [f"{number} {rule.function.decode()}"]
+        words += [f"returns {rule.rc} {error_name(rule.rc)}"] if rule.rc else []
+        words += [f"after {rule.delay_ms} ms"] if rule.delay_ms else []
+        words += ["hangs"] if rule.hang else []
+        words += [f"GPU {rule.gpu}"] if rule.gpu >= 0 else []
+        words += [f"pid {rule.pid}"] if rule.pid else []
+        words += [f"program {rule.program.decode()}"] if rule.program else []
+        words += [f"every {rule.every}"] if rule.every > 1 else []
+        words += [f"probability {rule.probability / _ALWAYS:.3g} seed {rule.seed}"] if rule.probability else []
+        lines.append(" ".join([*words, f"hits {rule.hits}"]))
+    return lines
+
+
+def _count(state: State) -> None:
+    state.fault_count = sum(1 for rule in state.faults if rule.active)
