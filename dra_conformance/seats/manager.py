@@ -7,7 +7,6 @@ them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,13 +134,3 @@ def fill(word: str, values: Mapping[str, str]) -> str:
         known = ", ".join("{" + key + "}" for key in values)
         raise UsageError(f"unknown placeholder {unknown} in a seat's command; known: {known}")
     return word
-
-
-def short_folder() -> Path:
-    """A fresh folder, mode 0700, with a path short enough for Unix sockets (108 bytes in all)."""
-    import tempfile
-
-    root = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    if len(root) > 40 or not os.access(root, os.W_OK):
-        root = "/tmp"  # noqa: S108 - mkdtemp makes the folder below it private
-    return Path(tempfile.mkdtemp(prefix="dra-", dir=root))

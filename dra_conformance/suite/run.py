@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 import random
 import secrets
-import shutil
 import sys
 import threading
 import time
@@ -51,7 +50,8 @@ from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
 from dra_conformance.events.recorder import RecordingTransport
 from dra_conformance.rules import Catalogue, Version
-from dra_conformance.seats.manager import Seats, short_folder
+from dra_conformance.seats.manager import Seats
+from dra_conformance.seats.work_folder import WorkFolder
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions, plain, redact
 from dra_conformance.suite.plan import Plan, Target
@@ -93,7 +93,7 @@ class Run:
         self._observer: Observer | None = None
         self._client: KubeClient | None = None
         self._seats: Seats | None = None
-        self._work: Path | None = None
+        self._work: WorkFolder | None = None
         self._log_handler: LogRecords | None = None
         self._resource_versions = options.resource_versions()
         self._number = 0
@@ -274,7 +274,7 @@ class Run:
         """End everything that `start` began, whatever fails on the way; the report folder stays."""
         with ExitStack() as ending:  # runs backwards
             if self._work is not None:
-                ending.callback(shutil.rmtree, self._work, ignore_errors=True)
+                ending.callback(self._work.end)
                 self._work = None
             if self._log_handler is not None:
                 ending.callback(self._log_handler.detach)
@@ -299,8 +299,8 @@ class Run:
     def work(self) -> Path:
         """The short-lived folder for sockets and state; goes with the run."""
         if self._work is None:
-            self._work = short_folder()
-        return self._work
+            self._work = WorkFolder()
+        return self._work.path
 
     def told_start(self, command: str) -> None:
         """Write the first event: who runs what against what."""

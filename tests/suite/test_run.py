@@ -8,6 +8,7 @@ import re
 import signal
 from pathlib import Path
 
+import orjson
 import pytest
 from front_door import SUITE, Door, wait_until
 
@@ -156,20 +157,50 @@ def test_a_run_that_is_killed_leaves_a_log_that_can_be_reported(door: Door) -> N
     wait_until(lambda: b"is gone" in door.logged())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    code, out, _ = 0, "", ""
     for line in door.processes():
         assert "reference_impl" in line, "only what ran as a program of its own can outlive a SIGKILL"
     wait_until(lambda: door.processes() == [])
-    for path in door.temp.iterdir():
-        assert path.name.startswith("dra-")
-    import shutil
-
-    for path in door.temp.iterdir():
-        shutil.rmtree(path)
+    left = list(door.temp.iterdir())
+    assert [path.name.partition("-")[0] for path in left] == ["dra"]
     (door.folder / "dra-report" / ".order.json").unlink()
-    code, out, _ = door.run("report")
-    assert code == ExitCode.OK
+    process = door.start("report")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.OK
     assert "interrupted" in out
+
+
+def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(door: Door) -> None:
+    process = door.start("run", *door.features("slow"), "--patience", "60")
+    wait_until(lambda: b"is gone" in door.logged())
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: door.processes() == [])
+    (left,) = door.temp.iterdir()
+    foreign = door.temp / "dra-somebody-elses"
+    foreign.mkdir()
+    (door.folder / "probe" / "slow.feature").unlink()
+    door.start("run", *door.features("good"), "--progress", "none").communicate(timeout=120)
+    assert list(door.temp.iterdir()) == [foreign]
+    assert not left.exists()
+    foreign.rmdir()
+
+
+def test_every_part_has_a_name_of_its_own(door: Door) -> None:
+    ended = door.suite("--focus", "^(imex|mig)/end_to_end")
+    assert ended.code == ExitCode.OK
+    log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
+    agents = {event["data"]["agent"] for event in map(orjson.loads, log) if event["kind"] == "api"}
+    parts = {
+        "reference-claim-controller",
+        "reference-scheduler",
+        "reference-binder",
+        "gpu-kubelet-plugin",
+        "compute-domain-controller",
+        "compute-domain-kubelet-plugin",
+        "simulated-imex-daemons",
+        "kubelet",
+    }
+    assert agents == {"dra-conformance", *parts}
 
 
 def test_workers_give_the_same_results(door: Door) -> None:
