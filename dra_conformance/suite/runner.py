@@ -22,7 +22,7 @@ from dra_conformance import assets
 from dra_conformance.errors import CheckFailed, ExitCode, SuiteError, TargetUnreachable, Untestable, UsageError
 from dra_conformance.events.log import read
 from dra_conformance.report import Report, files
-from dra_conformance.suite import features, plan, preflight, vocabulary
+from dra_conformance.suite import features, plan, preflight, sentences, vocabulary
 from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
 from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
@@ -83,9 +83,8 @@ class _Follower:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Make every step module a plugin, so that its sentences are visible to all scenarios."""
-    for module in vocabulary.modules():
-        pluginmanager.register(module, f"dra-steps-{module.__name__.rsplit('.', 1)[-1]}")
+    """Make the vocabulary's sentences visible to all scenarios."""
+    pluginmanager.register(sentences, "dra-sentences")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -216,7 +216,7 @@ def test_yaml_that_does_not_parse_is_told_with_file_and_line(tmp_path: Path) -> 
 
 
 def definition(kind: str, text: str) -> StepDefinition:
-    return StepDefinition(kind, text, "A purpose.", "steps.test", "f", Sentence(text))
+    return StepDefinition(kind, text, "A purpose.", "steps.test", print, Sentence(text))
 
 
 @pytest.mark.parametrize(
