@@ -1,7 +1,8 @@
 """How every reference part runs as a program of its own: options, client, signals, one-line errors.
 
-A part's folder has a `command.py` with two functions, `add_arguments(parser)` and `build(args, client, clock)`; this
-module finds it by the part's name, so that importing one part never imports the others. The process lives from `main`
+A part's folder has a `command.py` with two functions, `add_arguments(parser)` and `build(args, client, clock)` (or
+`build_alone(args, clock)`, where a part talks to no API server); this module finds it by the part's name, so that
+importing one part never imports the others. The process lives from `main`
 until SIGINT, SIGTERM, or the end of its standard input where `--until-stdin-closes` asks for that.
 """
 
@@ -15,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast
+from typing import Protocol, TypeGuard, cast
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
@@ -74,11 +75,28 @@ class Command(Protocol):
         ...
 
 
-def load(part: str) -> Command:
+class StandaloneCommand(Protocol):
+    """What a `command` module offers whose part talks to no API server, and so needs no kubeconfig."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the part's own options."""
+        ...
+
+    def build_alone(self, args: argparse.Namespace, clock: Clock) -> Part:
+        """Make the part, not yet started. Raises PartError with the reason when it cannot."""
+        ...
+
+
+def is_standalone(command: Command | StandaloneCommand) -> TypeGuard[StandaloneCommand]:
+    """Whether the part does without an API server."""
+    return hasattr(command, "build_alone")
+
+
+def load(part: str) -> Command | StandaloneCommand:
     """The command module of `part`. Raises PartError when this installation has no such part."""
     module = COMMANDS[part]
     try:
-        return cast(Command, importlib.import_module(module))
+        return cast(Command | StandaloneCommand, importlib.import_module(module))
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
             raise PartError(f"this installation has no part {part!r} (module {module} is missing)") from error
@@ -113,8 +131,8 @@ class _MergeGates(argparse.Action):
         setattr(namespace, self.dest, merged)
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every part has."""
+def add_api_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every part that talks to an API server."""
     where = parser.add_argument_group("where the API server is")
     where.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, then ~/.kube/config)")
     where.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
@@ -127,19 +145,25 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=BOOL,…",
         help="Kubernetes feature gates, for example DynamicResourceAllocation=true; a gate not named is left open",
     )
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every part has."""
     parser.add_argument("-v", "--verbose", action="count", default=0, help="log more (-v: info, -vv: debug)")
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="also stop when standard input ends (for a parent process)"
     )
 
 
-def make_parser(part: str, command: Command) -> argparse.ArgumentParser:
+def make_parser(part: str, command: Command | StandaloneCommand) -> argparse.ArgumentParser:
     """The full option parser of one part."""
     parser = argparse.ArgumentParser(
         prog=f"python -m reference_impl {part}",
         description=(sys.modules[COMMANDS[part]].__doc__ or "").partition("\n")[0],
         allow_abbrev=False,
     )
+    if not is_standalone(command):
+        add_api_server_arguments(parser)
     add_common_arguments(parser)
     command.add_arguments(parser)
     return parser
@@ -187,6 +211,16 @@ def _stop_at_end_of_stdin(stopped: threading.Event) -> None:
     threading.Thread(target=read, name="stdin", daemon=True).start()
 
 
+def _run_connected(
+    command: Command, args: argparse.Namespace, name: str, *, stopped: threading.Event, clock: Clock
+) -> None:
+    client = connect(args, name)
+    try:
+        run_until_stopped(command.build(args, client, clock), stopped=stopped, clock=clock)
+    finally:
+        client.transport.close()
+
+
 def usage() -> str:
     """The one-screen help of `python -m reference_impl`."""
     names = "\n".join(f"  {name}" for name in COMMANDS)
@@ -216,11 +250,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.until_stdin_closes:
             _stop_at_end_of_stdin(stopped)
         clock = RealClock()
-        client = connect(args, name)
-        try:
-            run_until_stopped(command.build(args, client, clock), stopped=stopped, clock=clock)
-        finally:
-            client.transport.close()
+        if is_standalone(command):
+            run_until_stopped(command.build_alone(args, clock), stopped=stopped, clock=clock)
+        else:
+            _run_connected(cast(Command, command), args, name, stopped=stopped, clock=clock)
     except (PartError, KubeconfigError, TransportError, ApiError, OSError) as error:
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             log.debug("the part ended", exc_info=error)

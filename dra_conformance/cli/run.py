@@ -24,6 +24,7 @@ _SEAT_HELP = {
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
     "fabric": "reference, exec:COMMAND, cluster or none.",
     "taint-eviction": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
+    "webhook": "reference, exec:COMMAND, cluster or none.",
 }
 
 
@@ -32,6 +33,7 @@ def _options(function: Any) -> Any:
         click.option(f"--{seat}", metavar="SEAT", default=None, help=text) for seat, text in _SEAT_HELP.items()
     ]
     decorators += [
+        click.option("--webhook-path", metavar="PATH", default=None, help="Where the webhook takes reviews."),
         click.option("--driver-name", metavar="NAME", default=None, help="Name of the driver under test."),
         click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
         click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
@@ -68,7 +70,8 @@ def _options(function: Any) -> Any:
 
 @click.command(
     epilog="Options may also stand in dra-conformance.toml, by the same names. A command behind exec: may use the "
-    "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more."
+    "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more. "
+    "A webhook gets {host} {port} {tls_cert} {tls_key} {feature_gates} {kubeconfig}; docs/webhook.md tells more."
 )
 @_options
 @click.pass_context
@@ -84,6 +87,8 @@ def command(ctx: click.Context, /, config_path: Path | None, workers: int | None
       dra-conformance run --rule DRA-258 --rule DRA-263
       dra-conformance run --runtime-config resource.k8s.io/v1=false     what is served is v1beta2 and v1beta1
       dra-conformance run --scheduler none --binder 'exec:./my-binder --kubeconfig={kubeconfig}' --profile bind-requests
+      dra-conformance run --profile webhook \\
+          --webhook 'exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}'
     """
     options = _merge(config_path, given)
     if options.dry_run:

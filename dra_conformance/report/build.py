@@ -163,6 +163,8 @@ _DEFAULTS: Mapping[str, Any] = {
     "driver": "reference",
     "fabric": "reference",
     "taint-eviction": "reference",
+    "webhook": "reference",
+    "webhook-path": "/validate-resource-claim-parameters",
     "driver-name": "gpu.nvidia.com",
     "kubernetes-version": "1.36",
     "revision": "kai-0.17",

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from dra_api.client import KubeClient
 from dra_api.part import Part
-from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.errors import TargetUnreachable
 from dra_conformance.seats import reference
 from dra_conformance.seats.process import ManagedProcess
-from dra_conformance.seats.spec import SeatSpec
+from dra_conformance.seats.spec import SeatSpec, fill
+from dra_conformance.seats.webhook import WebhookSeat
 
 if TYPE_CHECKING:
     from dra_conformance.suite.run import Run
@@ -32,6 +33,7 @@ class Seats:
         self._work = work
         self._processes: dict[str, ManagedProcess] = {}
         self._parts: dict[str, Part] = {}
+        self.webhook = WebhookSeat(run, self._specs["webhook"], work=work)
         self.driver_came = False
         """Whether the driver under test has registered in this run, on any node."""
 
@@ -50,6 +52,9 @@ class Seats:
             if seat in world.scenario.tags.seats:
                 self.start(seat)
                 world.cleanup.callback(self.empty, seat)
+        if "webhook" in world.scenario.tags.seats:
+            self.webhook.start()
+            world.cleanup.callback(self.webhook.release)
 
     def start(self, seat: str, *, settings: Mapping[str, str] | None = None) -> None:
         """Fill one seat with what the run says. `settings` add to those of the option, for reference parts."""
@@ -100,6 +105,7 @@ class Seats:
         for process in self._processes.values():
             process.stop()
         self._processes.clear()
+        self.webhook.stop()
 
     def _start_process(self, seat: str, spec: SeatSpec) -> None:
         held = self._processes.get(seat)
@@ -122,15 +128,3 @@ class Seats:
         )
         process.start()
         self._processes[seat] = process
-
-
-def fill(word: str, values: Mapping[str, str]) -> str:
-    """Fill `{name}` placeholders of one word of a command line. Raises UsageError for an unknown one."""
-    for key, value in values.items():
-        word = word.replace("{" + key + "}", value)
-    start = word.find("{")
-    if start >= 0 and word.find("}", start) > start and word[start + 1 : word.find("}", start)].isidentifier():
-        unknown = word[start : word.find("}", start) + 1]
-        known = ", ".join("{" + key + "}" for key in values)
-        raise UsageError(f"unknown placeholder {unknown} in a seat's command; known: {known}")
-    return word

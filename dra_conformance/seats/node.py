@@ -18,8 +18,8 @@ from dra_api.part import Part
 from dra_conformance.errors import TargetUnreachable, Untestable, UsageError
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.seats.manager import fill
 from dra_conformance.seats.process import ManagedProcess
+from dra_conformance.seats.spec import fill
 
 if TYPE_CHECKING:
     from dra_conformance.suite.world import World

@@ -16,6 +16,7 @@ _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("publish", "dynamic-resource-allocation", "revision"),
     "binder": ("dynamic-resource-allocation",),
     "driver": ("process",),
+    "webhook": ("process",),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -19,7 +19,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "driver": ("reference", "exec", "socket", "cluster"),
     "fabric": ("reference", "exec", "cluster", "none"),
     "taint-eviction": ("reference", "exec", "kube-controller-manager", "cluster", "none"),
+    "webhook": ("reference", "exec", "cluster", "none"),
 }
+
+# What the harness fills into the command of a webhook.
+WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", "kubeconfig")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,15 @@ class SeatSpec:
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.argument}" if self.argument else self.kind
+
+
+def fill(word: str, values: Mapping[str, str]) -> str:
+    """Fill `{name}` placeholders of one word of a command line. Raises UsageError for an unknown one."""
+    for key, value in values.items():
+        word = word.replace("{" + key + "}", value)
+    start = word.find("{")
+    if start >= 0 and word.find("}", start) > start and word[start + 1 : word.find("}", start)].isidentifier():
+        unknown = word[start : word.find("}", start) + 1]
+        known = ", ".join("{" + key + "}" for key in values)
+        raise UsageError(f"unknown placeholder {unknown} in a seat's command; known: {known}")
+    return word

@@ -143,6 +143,7 @@ _LOADED_BEFORE_FORKING = (
     "reference_impl.claim_controller",
     "reference_impl.scheduler",
     "reference_impl.taint_eviction",
+    "reference_impl.webhook",
     "reference_impl.kubelet_plugin.plugin",
     "reference_impl.compute_domain.plugin",
     "reference_impl.compute_domain.controller",

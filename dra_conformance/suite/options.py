@@ -37,9 +37,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
     embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision
-    of KAI's protocol that the seats are held to. `feature_gates` are NAME=true or NAME=false, for a control plane of
-    the run's own and for Kubernetes' programs in seats. `runtime_config` is kube-apiserver's flag for the versions of
-    resource.k8s.io, such as resource.k8s.io/v1=false; a control plane of the run's own serves all of them without it.
+    of KAI's protocol that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are
+    NAME=true or NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats.
+    `runtime_config` is kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false; a
+    control plane of the run's own serves all of them without it.
     """
 
     control_plane: str = "embedded"
@@ -50,6 +51,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     driver: str = "reference"
     fabric: str = "reference"
     taint_eviction: str = "reference"
+    webhook: str = "reference"
+    webhook_path: str = "/validate-resource-claim-parameters"
     driver_name: str = "gpu.nvidia.com"
     device_class: str = ""
     kubernetes_version: str = "1.36"
@@ -153,6 +156,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             raise UsageError(f"--kubernetes-version {version}: the suite knows 1.34, 1.35, 1.36 and 1.37")
         if self.revision not in ("kai-0.17", "documented"):
             raise UsageError(f"--revision {self.revision!r}: one of kai-0.17, documented")
+        if not self.webhook_path.startswith("/") or set(self.webhook_path) & set(" ?#"):
+            raise UsageError(
+                f"--webhook-path {self.webhook_path!r}: must be the path of a URL",
+                hint="For example /validate-resource-claim-parameters",
+            )
         if self.patience is not None and not 0 < self.patience < 1e6:
             raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
         for form in self.report:

@@ -21,14 +21,17 @@ from dra_conformance.suite.status import Status
 
 # Steps that choose the revision of the BindRequest protocol name it in quotes.
 _REVISION = re.compile(r'revision "([^"]+)"')
+# Manifests of an older version of resource.k8s.io end in its name.
+_OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """What is known of the system under test before the first scenario.
 
-    `missing_apis` are plural names of optional resources that the control plane does not serve; `resource_versions`
-    are the versions of resource.k8s.io in which it serves ResourceClaims, best first.
+    `missing_apis` are plural names of optional resources that the control plane does not serve; `claim_webhook` says
+    whether the webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
+    resource.k8s.io in which it serves ResourceClaims, best first.
     """
 
     kubernetes_version: Version
@@ -37,6 +40,7 @@ class Target:
     driver_name: str = "gpu.nvidia.com"
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
+    claim_webhook: bool = True
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS
 
@@ -167,6 +171,12 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return "the control plane does not serve BindRequests"
     if need == "v1-shapes" and not set(target.resource_versions) - {"v1beta1"}:
         return "says what resource.k8s.io/v1beta1 has no words for, and the control plane serves no other version"
+    if need == "served-version":
+        named = {found for step in scenario.steps for found in _OLD_VERSION.findall(step.text)}
+        if lacking := sorted(named - set(target.resource_versions)):
+            return f"speaks resource.k8s.io/{lacking[0]}, which the control plane does not serve"
+    if need in ("own-webhook", "webhook-admission", "webhook-gates"):
+        return _unmet_by_webhook(need, target)
     scheduler = target.seats["scheduler"]
     direct = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if need == "kai" and "scheduler" in scenario.tags.seats and direct:
@@ -177,4 +187,17 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
             return (
                 f"speaks of the revision {', '.join(sorted(other))}; the scheduler's is {target.revision} (--revision)"
             )
+    return None
+
+
+def _unmet_by_webhook(need: str, target: Target) -> str | None:
+    webhook = target.seats["webhook"]
+    if webhook.kind == "cluster":
+        if need != "webhook-admission":
+            return "asks or configures the webhook itself; the cluster's is not ours"
+        return None if target.claim_webhook else "no webhook of the cluster is registered for ResourceClaims"
+    if need == "webhook-admission" and not target.own_control_plane:
+        return f"the API server of a cluster does not reach a webhook on this machine ({webhook.kind})"
+    if need == "webhook-gates" and webhook.kind == "exec" and "{feature_gates}" not in webhook.argument:
+        return "sets feature gates of the webhook, and its command has no {feature_gates}"
     return None

@@ -24,6 +24,8 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("driver", "what sits in this seat: reference, exec:COMMAND, socket:PATH, cluster"),
     ("fabric", "what sits in this seat"),
     ("taint-eviction", "what sits in this seat"),
+    ("webhook", "what sits in this seat: reference, exec:COMMAND, cluster, none"),
+    ("webhook-path", "where the webhook takes reviews"),
     ("driver-name", "name of the driver under test"),
     ("device-class", "existing DeviceClass to use instead of one made for the run"),
     ("kubernetes-version", "release of a control plane of our own: 1.34, 1.35, 1.36 or 1.37"),

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from dra_conformance.errors import TargetUnreachable, UsageError
 from dra_conformance.rules import Catalogue
+from dra_conformance.seats.reference import check_settings
+from dra_conformance.seats.spec import WEBHOOK_PLACEHOLDERS, fill
 from dra_conformance.suite.options import RunOptions
 
 
@@ -27,8 +30,11 @@ def check(options: RunOptions) -> None:
             raise UsageError(f"--features {folder}: there is no such folder")
     _inventory(options.inventory)
     for name, spec in options.seats().items():
-        if spec.kind == "exec":
+        if spec.kind == "reference":
+            check_settings(name, spec.settings)
+        elif spec.kind == "exec":
             _program(name, spec.command[0])
+            _placeholders(name, spec.command)
         elif spec.kind == "socket" and not Path(spec.argument).exists():
             raise TargetUnreachable(
                 f"--{name} socket:{spec.argument}: there is no such socket",
@@ -49,6 +55,15 @@ def _inventory(name: str) -> None:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
         raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def _placeholders(seat: str, command: Sequence[str]) -> None:
+    """Of seats whose command is filled in once a run; a driver's placeholders are known to its node."""
+    if seat == "driver":
+        return
+    known = WEBHOOK_PLACEHOLDERS if seat == "webhook" else ("kubeconfig",)
+    for word in command:
+        fill(word, dict.fromkeys(known, ""))
 
 
 def _program(seat: str, program: str) -> None:

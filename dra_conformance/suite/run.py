@@ -51,6 +51,7 @@ from dra_conformance.events.observer import Observer
 from dra_conformance.events.recorder import RecordingTransport
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats.manager import Seats
+from dra_conformance.seats.registration import registered_for_claims
 from dra_conformance.seats.work_folder import WorkFolder
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions, plain, redact
@@ -209,6 +210,7 @@ class Run:
             self.control_plane = self._make_control_plane()
         own = self.control_plane.own
         missing: list[str] = []
+        asked = True
         if self.options.seat("control-plane").kind == "binaries":
             version = Version.parse(self.control_plane.version())  # its programs tell, without being started
         if not own:
@@ -218,6 +220,8 @@ class Run:
             missing = [r.plural for r in _OBSERVED_IF_SERVED if not client.serves(r)]
             served = client.served(RESOURCE_CLAIMS.group)
             self._resource_versions = tuple(version for version in VERSIONS if version in served)
+            if self.options.seat("webhook").kind == "cluster":
+                asked = registered_for_claims(client)
         gates.update(self.control_plane.feature_gates)
         return Target(
             kubernetes_version=version,
@@ -226,6 +230,7 @@ class Run:
             driver_name=self.options.driver_name,
             own_control_plane=own,
             missing_apis=frozenset(missing),
+            claim_webhook=asked,
             revision=self.options.revision,
             resource_versions=self._resource_versions,
         )

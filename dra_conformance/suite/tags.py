@@ -22,6 +22,7 @@ PROFILES: dict[str, str] = {
     "device-health": "health of devices in the status of pods",
     "api": "storage and validation of resource.k8s.io by the control plane",
     "kubelet": "the kubelet's side of the plugin contract",
+    "webhook": "the admission webhook that validates opaque device configurations",
 }
 
 # What a scenario may need beside its seats; `plan` knows how each is decided.
@@ -35,6 +36,10 @@ NEEDS: dict[str, str] = {
     "own-control-plane": "a control plane that belongs to the run",
     "own-kubelet": "the harness's kubelet",
     "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",
+    "served-version": "the older version of resource.k8s.io that its manifest is written in",
+    "own-webhook": "a webhook that the harness starts and can ask itself",
+    "webhook-admission": "an API server that asks the webhook",
+    "webhook-gates": "a webhook whose feature gates the harness can set",
     "pinned-revision": "one documented revision of the BindRequest protocol",
 }
 

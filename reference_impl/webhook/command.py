@@ -1,16 +1,20 @@
-"""The webhook as a program: validates opaque device configurations over HTTPS."""
+"""The webhook as a program: validates opaque device configurations over HTTPS.
+
+It answers whoever asks and asks nobody, so it takes no kubeconfig.
+"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.runtime import PartError
 from reference_impl.webhook.server import Webhook, WebhookOptions
+
+_GATES = {"TimeSlicingSettings": "time_slicing", "MPSSupport": "mps"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,21 +23,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=443, help="port to listen on (default: 443)")
     parser.add_argument("--tls-cert-file", type=Path, required=True, metavar="FILE", help="PEM certificate chain")
     parser.add_argument("--tls-private-key-file", type=Path, required=True, metavar="FILE", help="PEM key")
-    parser.add_argument("--time-slicing", action="store_true", help="admit TimeSlicing (gate TimeSlicingSettings)")
-    parser.add_argument("--mps", action="store_true", help="admit MPS (gate MPSSupport)")
+    parser.add_argument(
+        "--driver-feature-gates",
+        default="",
+        metavar="NAME=BOOL,…",
+        help=f"the driver's own gates: {', '.join(_GATES)} (all false)",
+    )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
-    """Make the webhook that the options ask for; it needs neither API server nor clock."""
-    del client, clock
+def gates_of(text: str) -> EnabledSharing:
+    """Read `TimeSlicingSettings=true,MPSSupport=false`. Raises PartError for an unknown gate or value."""
+    chosen: dict[str, bool] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = item.partition("=")
+        if name not in _GATES:
+            raise PartError(f"unrecognized feature gate: {name}; the webhook knows {', '.join(_GATES)}")
+        if value.lower() not in ("true", "false"):
+            raise PartError(f"feature gate {name}: {value!r} is neither true nor false")
+        chosen[_GATES[name]] = value.lower() == "true"
+    return EnabledSharing(**chosen)
+
+
+def build_alone(args: argparse.Namespace, clock: Clock) -> Part:
+    """Make the webhook that the options ask for; it does nothing by the clock."""
+    del clock
     for file in (args.tls_cert_file, args.tls_private_key_file):
         if not file.is_file():
             raise PartError(f"there is no file {file}; give a PEM certificate and its key")
+    if not 0 <= args.port < 65536:
+        raise PartError(f"--port {args.port}: ports are 0 to 65535")
     options = WebhookOptions(
         host=args.host,
         port=args.port,
         certificate=args.tls_cert_file,
         key=args.tls_private_key_file,
-        gates=EnabledSharing(time_slicing=args.time_slicing, mps=args.mps),
+        gates=gates_of(args.driver_feature_gates),
     )
     return Webhook(options=options)

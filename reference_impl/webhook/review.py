@@ -5,48 +5,52 @@ can be prepared there. Where upstream is surprising the reference follows it, be
 other drivers are never looked at, the ComputeDomain driver's included (NV-136, NV-137), and VfioDeviceConfig is
 refused (NV-138).
 
-Source: NVIDIA/k8s-dra-driver-gpu cmd/webhook (25.12: main.go, resource.go); rules NV-129 to NV-141.
+Source: kubernetes-sigs/dra-driver-nvidia-gpu cmd/webhook at 95932046 (main.go, resource.go); rules NV-129 to NV-141.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin import configs
-from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing
+from reference_impl.kubelet_plugin.configs import ConfigError, DecodeError, EnabledSharing
+from reference_impl.webhook.document import repeated_fields
 
 GPU_DRIVER = "gpu.nvidia.com"
 VERSIONS = ("v1", "v1beta2", "v1beta1")
+REVIEW = ("admission.k8s.io/v1", "AdmissionReview")
 _RECOGNIZED = (
     configs.GpuConfig,
     configs.MigDeviceConfig,
     configs.ComputeDomainChannelConfig,
     configs.ComputeDomainDaemonConfig,
 )
-_CONFIG_PATHS = {"resourceclaims": ("spec",), "resourceclaimtemplates": ("spec", "spec")}
+CONFIG_PATHS = {"resourceclaims": ("spec", "devices"), "resourceclaimtemplates": ("spec", "spec", "devices")}
 
 
 class MalformedReview(ValueError):
     """The body is no AdmissionReview v1 with a request (NV-130)."""
 
 
+class UnreadableObject(ValueError):
+    """The object of a request is no claim and no template (NV-132a)."""
+
+
 def answer(review: object, *, gates: EnabledSharing) -> Obj:
     """The AdmissionReview with its response. Raises MalformedReview."""
     request = request_of(review)
     response = decide(request, gates=gates)
-    return {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {"uid": request.get("uid", ""), **response},
-    }
+    api_version, kind = REVIEW
+    return {"apiVersion": api_version, "kind": kind, "response": {"uid": request.get("uid", ""), **response}}
 
 
 def request_of(review: object) -> Obj:
     """The request of a review. Raises MalformedReview."""
     if not isinstance(review, dict):
         raise MalformedReview("the body is not a JSON object")
-    if (review.get("apiVersion"), review.get("kind")) != ("admission.k8s.io/v1", "AdmissionReview"):
+    if (review.get("apiVersion"), review.get("kind")) != REVIEW:
         raise MalformedReview("the body is not an AdmissionReview of admission.k8s.io/v1")
     request = review.get("request")
     if not isinstance(request, dict):
@@ -55,30 +59,47 @@ def request_of(review: object) -> Obj:
 
 
 def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
-    """`allowed` and, where it is false, `status`."""
-    resource = request.get("resource") or {}
-    name = (resource.get("group"), resource.get("version"), resource.get("resource"))
-    if name[0] != "resource.k8s.io" or name[1] not in VERSIONS or name[2] not in _CONFIG_PATHS:
-        wanted = ", ".join(_CONFIG_PATHS)
-        return _refuse("BadRequest", f"expected one of {wanted} in resource.k8s.io {'/'.join(VERSIONS)}, got {name}")
-    problems = list(problems_in(request.get("object") or {}, _CONFIG_PATHS[str(name[2])], gates=gates))
+    """`allowed` and, where it is false, `status`. CREATE and UPDATE are judged alike, by the new object (NV-133d)."""
+    resource = request.get("resource")
+    name = tuple(resource.get(key) for key in ("group", "version", "resource")) if isinstance(resource, dict) else ()
+    if name not in [("resource.k8s.io", version, plural) for version in VERSIONS for plural in CONFIG_PATHS]:
+        wanted = f"{' or '.join(CONFIG_PATHS)} of resource.k8s.io, {', '.join(VERSIONS)}"
+        return _refuse("BadRequest", f"expected resource to be {wanted}; got {resource}")
+    try:
+        problems = list(problems_in(request.get("object"), CONFIG_PATHS[str(name[2])], gates=gates))
+    except UnreadableObject as error:
+        return _refuse("BadRequest", str(error))
     if problems:
         return _refuse("Invalid", f"{len(problems)} configs failed to validate: {'; '.join(problems)}")
     return {"allowed": True}
 
 
-def problems_in(obj: Obj, where: tuple[str, ...], *, gates: EnabledSharing) -> Iterator[str]:
-    """What is wrong with each configuration of this driver, with its path (NV-134, NV-135)."""
-    spec = obj
-    for step in where:
-        spec = spec.get(step) or {}
-    for index, entry in enumerate((spec.get("devices") or {}).get("config") or ()):
-        opaque = entry.get("opaque") or {}
+def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -> Iterator[str]:
+    """What is wrong with each configuration of this driver, with its path (NV-134, NV-135). Raises UnreadableObject."""
+    if not isinstance(obj, dict):
+        raise UnreadableObject("the request has no object that could be read")
+    devices = obj
+    for depth, step in enumerate(where, start=1):
+        devices = _a(devices.get(step), dict, ".".join(where[:depth]))
+    base = f"{'.'.join(where)}.config"
+    for index, entry in enumerate(_a(devices.get("config"), list, base)):
+        opaque = _a(_a(entry, dict, f"{base}[{index}]").get("opaque"), dict, f"{base}[{index}].opaque")
         if is_checked(opaque):
             try:
                 check(opaque.get("parameters"), gates=gates)
+            except DecodeError as error:
+                yield f"error decoding object at {base}[{index}].opaque.parameters: {error}"
             except ConfigError as error:
-                yield f"object at {'.'.join(where)}.devices.config[{index}].opaque.parameters is invalid: {error}"
+                yield f"object at {base}[{index}].opaque.parameters is invalid: {error}"
+
+
+def _a(value: object, kind: type, where: str) -> Any:
+    """A value of a kind; a null stands for an empty one. Raises UnreadableObject."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise UnreadableObject(f"the object cannot be read: {where} is a {type(value).__name__}")
+    return value
 
 
 def is_checked(opaque: Obj) -> bool:
@@ -89,6 +110,8 @@ def is_checked(opaque: Obj) -> bool:
 def check(parameters: object, *, gates: EnabledSharing) -> None:
     """Decode strictly and validate. Raises ConfigError."""
     config = configs.decode(parameters, strict=True)
+    if repeated := repeated_fields(parameters):
+        raise DecodeError("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in repeated))
     if not isinstance(config, _RECOGNIZED):
         raise ConfigError(f"expected a recognized configuration type, got {type(config).__name__}")
     configs.validate(config, gates)

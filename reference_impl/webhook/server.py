@@ -6,7 +6,9 @@ The certificate and key are files of whoever starts it. The server owns its sock
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 import ssl
 import threading
 from dataclasses import dataclass, field
@@ -18,8 +20,7 @@ import orjson
 
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.runtime import PartError
-from reference_impl.webhook import review
-from reference_impl.webhook.review import MalformedReview
+from reference_impl.webhook import document, review
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Webhook:
     def __init__(self, *, options: WebhookOptions) -> None:
         self.options = options
         self.address: tuple[str, int] | None = None
-        self._server: ThreadingHTTPServer | None = None
+        self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -60,7 +61,7 @@ class Webhook:
             raise PartError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
         self._server = server
         self.address = (options.host, int(server.server_address[1]))
-        self._thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="webhook", daemon=True)
+        self._thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="webhook", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -69,6 +70,7 @@ class Webhook:
         if server is not None:
             server.shutdown()
             server.server_close()
+            server.hang_up()
         if self._thread is not None:
             self._thread.join(timeout=10)
 
@@ -78,18 +80,29 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: Any, *, context: ssl.SSLContext | None) -> None:
         self._context = context
+        self._open: set[Any] = set()
         super().__init__(address, handler)
+
+    def hang_up(self) -> None:
+        """End the connections that callers keep open: who is stopped answers no more."""
+        for held in list(self._open):
+            with contextlib.suppress(OSError):
+                held.shutdown(socket.SHUT_RDWR)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         # In the connection's own thread: a client that never shakes hands must not hold up the others.
         request.settimeout(_READ_TIMEOUT)
+        wrapped = request
         try:
             wrapped = self._context.wrap_socket(request, server_side=True) if self._context else request
+            self._open.add(wrapped)
             super().finish_request(wrapped, client_address)
-            if wrapped is not request:
-                wrapped.close()
         except (ssl.SSLError, OSError) as error:
             log.debug("webhook: %s: %s", client_address, error)
+        finally:
+            self._open.discard(wrapped)
+            if wrapped is not request:
+                wrapped.close()
 
 
 def _tls(options: WebhookOptions) -> ssl.SSLContext | None:
@@ -131,8 +144,8 @@ def _handler(gates: EnabledSharing) -> type[BaseHTTPRequestHandler]:
 
         def _review(self, body: bytes) -> None:
             try:
-                found = review.answer(orjson.loads(body), gates=gates)
-            except (orjson.JSONDecodeError, MalformedReview) as error:
+                found = review.answer(document.read(body), gates=gates)
+            except ValueError as error:  # no JSON, or MalformedReview
                 self._send(400, str(error).encode(), "text/plain")
                 return
             self._send(200, orjson.dumps(found), "application/json")

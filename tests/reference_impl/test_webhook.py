@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import ssl
 import subprocess
@@ -14,9 +15,11 @@ from typing import Any
 import orjson
 import pytest
 
+from reference_impl import runtime
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.runtime import PartError
-from reference_impl.webhook import Webhook, WebhookOptions
+from reference_impl.webhook import Webhook, WebhookOptions, document
+from reference_impl.webhook.command import gates_of
 from reference_impl.webhook.review import answer
 
 GOOD = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
@@ -59,7 +62,7 @@ def test_bad_configs_are_all_named() -> None:
     assert message.startswith("2 configs failed to validate: ")
     assert "spec.devices.config[0].opaque.parameters" in message
     assert 'unknown field "x"' in message
-    assert "; object at spec.devices.config[2]" in message
+    assert "; error decoding object at spec.devices.config[2]" in message
 
 
 def test_a_templates_paths_name_both_specs() -> None:
@@ -85,6 +88,74 @@ def test_vfio_and_misplaced_fields_are_refused() -> None:
 def test_a_gate_that_is_off_is_named() -> None:
     assert "TimeSlicingSettings" in verdict(review(config(TIME_SLICING)))["status"]["message"]
     assert verdict(review(config(TIME_SLICING)), time_slicing=True)["allowed"]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        None,
+        "text",
+        {"spec": "all"},
+        {"spec": {"devices": []}},
+        {"spec": {"devices": {"config": {}}}},
+        {"spec": {"devices": {"config": ["x"]}}},
+        {"spec": {"devices": {"config": [{"opaque": "x"}]}}},
+    ],
+)
+def test_an_object_of_another_shape_is_a_bad_request(obj: Any) -> None:
+    body = review()
+    body["request"]["object"] = obj
+    assert verdict(body)["status"]["reason"] == "BadRequest"
+
+
+def test_nothing_in_a_request_brings_it_down() -> None:
+    for resource in (None, [], "x", {"group": {}, "version": [], "resource": 3}):
+        body = review()
+        body["request"]["resource"] = resource
+        assert verdict(body)["status"]["reason"] == "BadRequest"
+    assert not verdict(review(config([1]), config(None), config("x")))["allowed"]
+    assert verdict({**review(), "request": {**review()["request"], "object": {"spec": {"devices": None}}}})["allowed"]
+
+
+def test_duplicates_are_found_wherever_they_stand() -> None:
+    found = document.read(b'{"a": 1, "b": [{"c": {"d": 1, "d": 2}}], "a": 2}')
+    assert found == {"a": 2, "b": [{"c": {"d": 2}}]}
+    assert document.repeated_fields(found) == ["a", "b[0].c.d"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"NaN", b"\xff", b"[" * 100_000])
+def test_what_is_no_json_is_a_value_error(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        document.read(body)
+
+
+def test_the_driver_s_gates_have_upstream_s_names() -> None:
+    assert gates_of("TimeSlicingSettings=true,MPSSupport=false") == EnabledSharing(time_slicing=True)
+    for wrong in ("TimeSlicing=true", "MPSSupport=yes", "MPSSupport"):
+        with pytest.raises(PartError, match=wrong.partition("=")[0]):
+            gates_of(wrong)
+
+
+def test_as_a_program_it_asks_for_no_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    files = ["--tls-cert-file", str(tmp_path / "tls.crt"), "--tls-private-key-file", str(tmp_path / "tls.key")]
+    assert runtime.main(["webhook", *files]) == 1
+    assert f"there is no file {tmp_path / 'tls.crt'}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        runtime.main(["webhook", "--kubeconfig", "x", *files])
+
+
+def test_who_is_stopped_hangs_up(server: Webhook) -> None:
+    assert server.address
+    connection = http.client.HTTPConnection(*server.address, timeout=10)
+    connection.request("GET", "/readyz")
+    assert connection.getresponse().read() == b"ok"
+    server.stop()
+    connection.sock.settimeout(10)
+    assert connection.sock.recv(1) == b""
+    connection.close()
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import ssl
+import threading
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -214,14 +216,19 @@ class ValidatingWebhooks:
         pool = self._pool(hook.get("clientConfig") or {})
         shown = url.split("?", 1)[0]
         try:
-            answer = pool.request(
-                "POST",
-                url,
-                body=orjson.dumps(review),
-                headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
-                timeout=timeout,
-                retries=False,
+            answer = _within(
+                timeout,
+                lambda: pool.request(
+                    "POST",
+                    url,
+                    body=orjson.dumps(review),
+                    headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
+                    timeout=timeout,
+                    retries=False,
+                ),
             )
+            if answer is None:
+                raise _CallError(f"failed to call webhook: Post {go_quote(url)}: context deadline exceeded")
         except urllib3.exceptions.HTTPError as error:
             raise _CallError(f"failed to call webhook: Post {go_quote(url)}: {error}") from error
         if answer.status != 200:
@@ -275,6 +282,25 @@ class ValidatingWebhooks:
 
 class _CallError(Exception):
     """The webhook could not be asked."""
+
+
+def _within(seconds: float, call: Callable[[], urllib3.BaseHTTPResponse]) -> urllib3.BaseHTTPResponse | None:
+    """What a call comes to, or None when it is not over in time; a socket's time-out begins anew with every byte."""
+    found: list[urllib3.BaseHTTPResponse] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(call())
+        except Exception as error:  # told to the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="apiserver-webhook-call", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    return found[0] if found else None
 
 
 def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: RequestInfo, version: str) -> bool:

@@ -1,0 +1,46 @@
+@profile:webhook @seat:webhook @needs:own-webhook @needs:gpu-driver
+Feature: What clients of an API server cannot bring about
+  Some questions an API server asks only when its clients go unusual ways; the harness asks them itself.
+
+  @NV-133d
+  Scenario Outline: An update of <what> is judged as a creation is
+    Given the manifest "webhook/<manifest>"
+    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
+    When the webhook is asked about an update to it
+    Then the webhook refuses it because 'unknown field "sharin"'
+
+    Examples:
+      | what       | manifest         |
+      | a claim    | claim-v1         |
+      | a claim in v1beta1 | claim-v1beta1 |
+      | a template | template-v1      |
+
+  @NV-133d
+  Scenario: An update to something good is admitted
+    Given the manifest "webhook/claim-v1"
+    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
+    When the webhook is asked about an update to it
+    Then the webhook admits it
+
+  @NV-133e
+  Scenario Outline: A field that stands twice is refused: <field>
+    Given the manifest "webhook/claim-v1"
+    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
+    When the webhook is asked about it, with "<field>" written twice
+    Then the webhook refuses it because 'duplicate field "<field>"'
+
+    Examples:
+      | field      |
+      | kind       |
+      | apiVersion |
+
+  @NV-134 @NV-135
+  Scenario: A question about a template tells all its mistakes with their places
+    Given the manifest "webhook/template-v1"
+    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
+    And it is configured for "gpu.nvidia.com" with {kind: Nonsense}
+    When the webhook is asked about it
+    Then the webhook refuses it with reason Invalid [NV-134]
+    And the webhook refuses it because '2 configs failed to validate: ' [NV-134]
+    And the webhook refuses it because 'spec.spec.devices.config[0].opaque.parameters' [NV-135]
+    And the webhook refuses it because 'spec.spec.devices.config[1].opaque.parameters' [NV-135]

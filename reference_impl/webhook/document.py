@@ -1,0 +1,44 @@
+"""Reads JSON and remembers which fields stood there twice: strict decoding refuses them, ordinary readers lose them.
+
+Pure functions over bytes. Source: sigs.k8s.io/json (strict), as k8s.io/apimachinery's serializer uses it; rule NV-133e.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NoReturn
+
+
+class Members(dict[str, Any]):
+    """A JSON object, and the names that it had more than once. The last value of each is kept, as everywhere."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(name for name, _ in pairs)
+        self.repeated = [name for name, count in counts.items() if count > 1]
+
+
+def read(body: bytes) -> object:
+    """The document. Raises ValueError for what is no JSON, or nested beyond reason."""
+    try:
+        return json.loads(body, object_pairs_hook=Members, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("the document is nested too deeply") from None
+
+
+def repeated_fields(value: object, where: str = "") -> list[str]:
+    """Paths of the fields that stand more than once in a document from `read`."""
+    found: list[str] = []
+    if isinstance(value, dict):
+        found += [f"{where}{name}" for name in getattr(value, "repeated", ())]
+        for name, content in value.items():
+            found += repeated_fields(content, f"{where}{name}.")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += repeated_fields(item, f"{where.removesuffix('.')}[{index}].")
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
