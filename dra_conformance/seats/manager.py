@@ -56,8 +56,14 @@ class Seats:
             self.webhook.start()
             world.cleanup.callback(self.webhook.release)
 
-    def start(self, seat: str, *, settings: Mapping[str, str] | None = None) -> None:
-        """Fill one seat with what the run says. `settings` add to those of the option, for reference parts."""
+    def start(
+        self, seat: str, *, settings: Mapping[str, str] | None = None, gates: Mapping[str, bool] | None = None
+    ) -> None:
+        """Fill one seat with what the run says.
+
+        `settings` add to those of the option, for reference parts; `gates` add to the run's feature gates, for
+        reference parts and Kubernetes' own programs.
+        """
         spec = self._specs[seat]
         self._run.log.emit("seat", seat=seat, holds=spec.kind, action="start")
         if spec.kind == "reference":
@@ -67,11 +73,12 @@ class Seats:
                 self._run.clock,
                 revision=self._run.options.revision,
                 settings={**spec.settings, **(settings or {})},
+                gates={**self._run.options.gates(), **(gates or {})},
             )
             part.start()
             self._parts[seat] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
-            self._start_process(seat, spec)
+            self._start_process(seat, spec, gates or {})
 
     def empty(self, seat: str) -> None:
         """Stop the reference part in a seat, if there is one; programs stay."""
@@ -80,10 +87,12 @@ class Seats:
             self._run.log.emit("seat", seat=seat, holds="reference", action="stop")
             part.stop()
 
-    def restart(self, seat: str, *, settings: Mapping[str, str] | None = None) -> None:
+    def restart(
+        self, seat: str, *, settings: Mapping[str, str] | None = None, gates: Mapping[str, bool] | None = None
+    ) -> None:
         """Stop or kill what is in a seat and start it again."""
         self.kill(seat)
-        self.start(seat, settings=settings)
+        self.start(seat, settings=settings, gates=gates)
 
     def kill(self, seat: str) -> None:
         """End what is in a seat at once; a reference part in process can only be stopped."""
@@ -107,7 +116,7 @@ class Seats:
         self._processes.clear()
         self.webhook.stop()
 
-    def _start_process(self, seat: str, spec: SeatSpec) -> None:
+    def _start_process(self, seat: str, spec: SeatSpec, gates: Mapping[str, bool]) -> None:
         held = self._processes.get(seat)
         if held is not None:
             if held.running:
@@ -120,7 +129,7 @@ class Seats:
             self._run.log.emit("seat", seat=seat, holds=spec.kind, action="restart", exitCode=held.exit_code)
         kubeconfig = self._run.kubeconfig
         if spec.is_kubernetes:
-            command = self._run.seat_command(spec.kind, seat)
+            command = self._run.seat_command(spec.kind, seat, gates)
         else:
             command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
         process = ManagedProcess(

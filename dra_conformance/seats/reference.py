@@ -13,7 +13,7 @@ from dra_conformance.errors import UsageError
 CLUSTER_SEATS = ("claim-controller", "scheduler", "binder", "taint-eviction", "fabric")
 
 _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "scheduler": ("publish", "dynamic-resource-allocation", "revision"),
+    "scheduler": ("publish", "dynamic-resource-allocation", "revision", "binding-timeout"),
     "binder": ("dynamic-resource-allocation",),
     "driver": ("process",),
     "webhook": ("process",),
@@ -29,8 +29,19 @@ def check_settings(seat: str, settings: Mapping[str, str]) -> None:
             raise UsageError(f"--{seat} reference:{key}=…: the reference has no setting {key!r}", hint=told)
 
 
-def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, settings: Mapping[str, str]) -> Part:
-    """One reference part, not yet started. `settings` are the `key=value` pairs of the seat's option."""
+def build(
+    seat: str,
+    client: KubeClient,
+    clock: Clock,
+    *,
+    revision: str,
+    settings: Mapping[str, str],
+    gates: Mapping[str, bool] | None = None,
+) -> Part:
+    """One reference part, not yet started.
+
+    `settings` are the `key=value` pairs of the seat's option; `gates` are feature gates that were chosen.
+    """
     check_settings(seat, settings)
     gate = settings.get("dynamic-resource-allocation")
     enabled = None if gate is None else gate == "true"
@@ -42,6 +53,7 @@ def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, setting
             return ClaimController(client, clock=clock)
         case "scheduler":
             from reference_impl.scheduler import Scheduler, SchedulerOptions
+            from reference_impl.scheduler.options import features_of
 
             return Scheduler(
                 client,
@@ -51,6 +63,8 @@ def build(seat: str, client: KubeClient, clock: Clock, *, revision: str, setting
                     revision="documented" if revision == "documented" else "kai-0.17",
                     # The documented revision has the gate off by default; its instructions turn it on.
                     dynamic_resource_allocation=True if gate is None and revision == "documented" else enabled,
+                    binding_timeout=float(settings.get("binding-timeout", 600.0)),
+                    features=features_of(gates or {}),
                 ),
             )
         case "binder":

@@ -197,3 +197,30 @@ def _(world: World, claims: str) -> None:
         return len(ids) > 0 and all(ids) and len(set(ids)) == len(ids), ids or "not allocated"
 
     world.eventually(f"shares of {claims} can be told apart", look, expected="different shareIDs")
+
+
+@then('the allocation of claim "{claim}" says when it was made')
+def _(world: World, claim: str) -> None:
+    """The allocation has an allocationTimestamp."""
+
+    def look() -> Seen:
+        at = allocation_of(world, claim).get("allocationTimestamp")
+        return bool(at), at or "no time"
+
+    world.eventually(f"the allocation of {claim} has a time", look, expected="allocationTimestamp")
+
+
+@then('claim "{claim}" comes to be allocated anew, with nothing reported of its devices')
+def _(world: World, claim: str) -> None:
+    """What was reported of the devices goes with the allocation that is given up, and the claim is allocated again."""
+
+    reported = world.memory[f"reported/{claim}"]
+
+    def look() -> Seen:
+        seen = world.seen(RESOURCE_CLAIMS, claim) or {}
+        status = seen.get("status") or {}
+        later = bool(seen) and int(seen["metadata"]["resourceVersion"]) > reported
+        anew = status.get("allocation") is not None and not status.get("devices") and bool(status.get("reservedFor"))
+        return later and anew, {"allocated": status.get("allocation") is not None, "devices": status.get("devices")}
+
+    world.eventually(f"claim {claim} is allocated anew", look, expected="an allocation without reports, reserved")

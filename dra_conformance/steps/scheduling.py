@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_api.clock import timestamp
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, Obj
+from dra_conformance.errors import Untestable
 from dra_conformance.steps.claims import claim_object, claim_spec, device_class, devices_of, results_of
 from dra_conformance.steps.nodes import publish, simulated_driver
 from dra_conformance.steps.pods import by_name, look_bound, pod_object, scheduler_of
@@ -105,3 +107,46 @@ def _(world: World, pod: str, other: str) -> None:
         return bound and other_bound and where == there, {pod: where, other: there}
 
     world.eventually(f"pods {pod} and {other} are together", look, expected="one node")
+
+
+# -- the scheduler's own set-up ----------------------------------------------------------------------------------------
+
+
+@given("the scheduler binds pods itself")
+def _(world: World) -> None:
+    """Have the reference bind pods as kube-scheduler does; others are taken to do so (needs:direct-binding)."""
+    if world.seats.spec("scheduler").kind == "reference":
+        world.seats.restart("scheduler", settings={"publish": "direct"})
+
+
+@given('the scheduler has feature gate "{gate}" off')
+def _(world: World, gate: str) -> None:
+    """Start the scheduler anew with a gate off, for this scenario alone; the API server keeps it on."""
+    world.seats.restart("scheduler", gates={gate: False})
+    world.cleanup.callback(world.seats.kill, "scheduler")
+
+
+# -- devices that must be made ready -----------------------------------------------------------------------------------
+
+
+@given('device "{device}" of claim "{claim}" reports "{kind}" {status:word}')
+@when('device "{device}" of claim "{claim}" reports "{kind}" {status:word}')
+def _(world: World, device: str, claim: str, kind: str, status: str) -> None:
+    """Write a condition of an allocated device into `status.devices`, in the place of its driver."""
+
+    def change(obj: Obj) -> None:
+        held = [result for result in results_of(obj) if result["device"] == device]
+        if not held:
+            raise Untestable(f"claim {claim} does not hold the device {device}")
+        where = {key: held[0][key] for key in ("driver", "pool", "device")}
+        devices = obj["status"].setdefault("devices", [])
+        mine = next((one for one in devices if where.items() <= one.items()), None)
+        if mine is None:
+            devices.append(mine := {**where, "conditions": []})
+        kept = [one for one in mine.get("conditions") or () if one["type"] != kind]
+        at = timestamp(world.clock.now())
+        new = {"type": kind, "status": status, "reason": "Told", "message": "by hand", "lastTransitionTime": at}
+        mine["conditions"] = [*kept, new]
+
+    updated = world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+    world.memory[f"reported/{claim}"] = int(updated["metadata"]["resourceVersion"])

@@ -179,6 +179,12 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return _unmet_by_webhook(need, target)
     scheduler = target.seats["scheduler"]
     direct = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
+    if need == "scheduler-gates" and scheduler.kind not in ("reference", "kube-scheduler"):
+        return f"the run cannot choose the feature gates of the scheduler ({scheduler})"
+    if need == "direct-binding" and scheduler.kind == "exec" and target.seats["binder"].kind != "none":
+        return "needs a scheduler that binds pods itself; --binder none says so of the one under test"
+    if need == "direct-binding" and scheduler.kind == "cluster" and "bindrequests" not in target.missing_apis:
+        return "the cluster serves BindRequests, so its scheduler may leave the binding of pods to others"
     if need == "kai" and "scheduler" in scenario.tags.seats and direct:
         return f"the scheduler binds pods itself and writes no BindRequests ({scheduler})"
     if need == "pinned-revision" and target.seats["scheduler"].kind != "reference":

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,13 +151,16 @@ class Run:
     def _all_in_process(self) -> bool:
         return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")
 
-    def seat_command(self, program: str, seat: str) -> list[str]:
-        """The command line of Kubernetes' own program for a seat. Raises UsageError where it cannot sit."""
+    def seat_command(self, program: str, seat: str, gates: Mapping[str, bool]) -> list[str]:
+        """The command line of Kubernetes' own program for a seat, with feature gates beside those of the run.
+
+        Raises UsageError where it cannot sit.
+        """
         from dra_conformance.control_plane.binaries import BinariesControlPlane
 
         if not isinstance(self.control_plane, BinariesControlPlane):
             raise UsageError(f"--{seat} {program} needs --control-plane binaries")
-        return self.control_plane.seat_command(program, seat)
+        return self.control_plane.seat_command(program, seat, gates)
 
     def part_transport(self) -> Transport:
         """A transport for a reference part in process, recorded like the harness's own."""

@@ -33,6 +33,8 @@ NEEDS: dict[str, str] = {
     "gpu-driver": "the driver gpu.nvidia.com",
     "compute-domain": "the ComputeDomain API and its driver",
     "kai": "the BindRequest API and seats that speak it",
+    "direct-binding": "a scheduler that binds pods itself",
+    "scheduler-gates": "a scheduler whose feature gates the run can choose",
     "own-control-plane": "a control plane that belongs to the run",
     "own-kubelet": "the harness's kubelet",
     "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",

@@ -7,7 +7,7 @@ import argparse
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
-from reference_impl.scheduler.options import SchedulerOptions
+from reference_impl.scheduler.options import SchedulerOptions, features_of
 from reference_impl.scheduler.scheduler import Scheduler
 
 
@@ -34,6 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"schedule pods that name this scheduler; may be repeated "
         f"(default: {', '.join(sorted(defaults.scheduler_names))})",
     )
+    parser.add_argument(
+        "--binding-timeout",
+        type=float,
+        default=defaults.binding_timeout,
+        metavar="SECONDS",
+        help="with --publish=direct: give up an allocation whose binding conditions are not met by then "
+        "(default: %(default)g)",
+    )
     parser.add_argument("--seed", type=int, help="order equally loaded nodes by this seed instead of by name")
 
 
@@ -46,5 +54,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
         scheduler_names=names,
         seed=args.seed,
+        binding_timeout=args.binding_timeout,
+        features=features_of(args.feature_gates),
     )
     return Scheduler(client, clock=clock, options=options)

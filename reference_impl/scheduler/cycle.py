@@ -10,11 +10,12 @@ to KAI-024, KAI-054 to KAI-056.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dra_api.objects import Obj, key_of
-from reference_impl.scheduler import node_filter, node_match, pod_claims
+from reference_impl.scheduler import binding_conditions, node_filter, node_match, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Allocator, Claim, decode_claim
 from reference_impl.scheduler.allocator.model import Allocation, Features
 from reference_impl.scheduler.claim_ledger import ClaimKey
@@ -41,6 +42,15 @@ class Decision:
     node: str
     entries: tuple[tuple[PodClaim, Obj], ...] = ()
     fresh: frozenset[ClaimKey] = frozenset()
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether a device must be made ready before the pod is bound (DRA-250)."""
+        return any(
+            result.get("bindingConditions")
+            for _, allocation in self.entries
+            for result in (allocation.get("devices") or {}).get("results") or ()
+        )
 
     @property
     def allocations(self) -> dict[ClaimKey, Obj]:
@@ -76,13 +86,27 @@ class _Attempt:
     errors: list[str] = field(default_factory=list)
     unfitting: list[NodeState] = field(default_factory=list)
     stranded: set[ClaimKey] = field(default_factory=set)
+    hopeless: set[ClaimKey] = field(default_factory=set)  # allocated, but its devices will not be ready
     steps: int = _STEPS_PER_POD
 
 
 class Cycle:
-    """Decides about pods, one at a time."""
+    """Decides about pods, one at a time.
 
-    def __init__(self, view: ClusterView, *, features: Features, max_steps: int) -> None:
+    `now` is what binding conditions are measured by; without it they are the business of whoever binds.
+    """
+
+    def __init__(
+        self,
+        view: ClusterView,
+        *,
+        features: Features,
+        max_steps: int,
+        now: Callable[[], datetime] | None = None,
+        binding_timeout: float = 600.0,
+    ) -> None:
+        self._now = now
+        self._binding_timeout = binding_timeout
         self._view = view
         self._features = features
         self._max_steps = max_steps
@@ -132,7 +156,14 @@ class Cycle:
                 )
             except AllocationError as error:
                 return Refusal(str(error), reason="SchedulerError")
-        return _Attempt(pod, claims, held, [*wanted.values()], allocator)
+        return _Attempt(pod, claims, held, [*wanted.values()], allocator, hopeless=self._hopeless(claims))
+
+    def _hopeless(self, claims: list[PodClaim]) -> set[ClaimKey]:
+        """Claims whose devices have failed to get ready, or take too long (DRA-251, DRA-252)."""
+        if self._now is None or not self._features.binding_conditions:
+            return set()
+        now, timeout = self._now(), self._binding_timeout
+        return {key_of(e.claim) for e in claims if binding_conditions.given_up(e.claim, now, timeout)}
 
     def missing_class(self, claim: Claim) -> str | None:
         """The request whose DeviceClass does not exist, in words (DRA-124, DRA-188)."""
@@ -149,7 +180,11 @@ class Cycle:
         name = state.facts.name
         reason = self.node_refusal(attempt.pod, state)
         if not reason:
-            away = [key for key, allocation in attempt.held.items() if not usable_on(allocation, state)]
+            away = [
+                key
+                for key, allocation in attempt.held.items()
+                if key in attempt.hopeless or not usable_on(allocation, state)
+            ]
             attempt.stranded.update(away)
             reason = CLAIM_ELSEWHERE if away else ""
         if reason:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +22,7 @@ class SchedulerOptions:
     `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
     `seed`: order of equally loaded nodes; None orders them by name.
     `writers`: how many threads write decisions. `max_steps`: attempts to place a device before a node is given up.
+    `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct).
     `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
     """
 
@@ -33,8 +35,27 @@ class SchedulerOptions:
     max_steps: int = 20_000
     initial_backoff: float = 0.02
     max_backoff: float = 2.0
+    binding_timeout: float = 600.0
     sync_timeout: float = 30.0
     features: Features = field(default_factory=Features)
+
+
+# Kubernetes' names of the gates behind `Features`; what another gate is needed for is off with either.
+_GATES: Mapping[str, str] = {
+    "DRAAdminAccess": "admin_access",
+    "DRAPrioritizedList": "prioritized_list",
+    "DRAPartitionableDevices": "partitionable_devices",
+    "DRADeviceTaints": "device_taints",
+    "DRADeviceBindingConditions": "binding_conditions",
+    "DRAResourceClaimDeviceStatus": "binding_conditions",
+    "DRAConsumableCapacity": "consumable_capacity",
+    "DRAListTypeAttributes": "list_attributes",
+}
+
+
+def features_of(gates: Mapping[str, bool]) -> Features:
+    """The allocator's features under feature gates; a gate that is not named leaves its feature on."""
+    return Features(**{_GATES[gate]: False for gate, on in gates.items() if gate in _GATES and not on})
 
 
 def dra_wanted(options: SchedulerOptions) -> bool:

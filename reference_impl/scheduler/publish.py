@@ -83,16 +83,33 @@ class DirectPublisher:
 
     def publish(self, decision: Decision) -> None:
         """Write finalizer, allocation and reservation of every claim, then bind; take reservations back on failure."""
+        self.reserve(decision)
+        self.bind(decision)
+
+    def reserve(self, decision: Decision) -> None:
+        """Write finalizer, allocation and reservation of every claim; take reservations back on failure."""
         reserved: list[Obj] = []
         try:
             for entry, allocation in decision.entries:
                 self._reserve(entry.claim, allocation, decision.pod)
                 reserved.append(entry.claim)
-            self._client.bind(decision.pod, decision.node)
         except (ApiError, TransportError, PublishError, OSError):
             for claim in reserved:
                 self.unreserve(claim, decision.pod)
             raise
+
+    def bind(self, decision: Decision) -> None:
+        """Bind the pod whose claims are reserved; take the reservations back on failure."""
+        try:
+            self._client.bind(decision.pod, decision.node)
+        except (ApiError, TransportError, OSError):
+            self.give_back(decision)
+            raise
+
+    def give_back(self, decision: Decision) -> None:
+        """Take the pod's reservations back; the allocations stay (DRA-139)."""
+        for entry, _ in decision.entries:
+            self.unreserve(entry.claim, decision.pod)
 
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
         """Make `claim` allocated and reserved for `pod`, whatever else happens to it meanwhile."""

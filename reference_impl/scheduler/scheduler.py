@@ -38,7 +38,7 @@ from dra_api.transport import TransportError
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
-from reference_impl.scheduler import bind_requests, pod_claims
+from reference_impl.scheduler import bind_requests, binding_conditions, pod_claims
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
@@ -84,7 +84,13 @@ class Scheduler:
         self._clock = clock
         self._recorder = EventRecorder(client, component="scheduler", clock=clock)
         self.view = ClusterView(features=self.options.features, seed=self.options.seed, listener=self._happened)
-        self.cycle = Cycle(self.view, features=self.options.features, max_steps=self.options.max_steps)
+        self.cycle = Cycle(
+            self.view,
+            features=self.options.features,
+            max_steps=self.options.max_steps,
+            now=clock.now if self.options.publish == "direct" else None,
+            binding_timeout=self.options.binding_timeout,
+        )
         self._publisher: Publisher = _Unstarted()
         self._informers: list[Informer] = []
         self._queue: Loop[PodKey] = Loop(
@@ -104,6 +110,8 @@ class Scheduler:
         self._failures: dict[PodKey, int] = {}
         self._not_before: dict[PodKey, float] = {}
         self._decisions: dict[PodKey, Decision | _Condition] = {}
+        # Decisions whose claims are reserved and whose devices are being made ready.
+        self._getting_ready: dict[PodKey, Decision] = {}
         self._told: dict[str, tuple[str, str]] = {}
         self._started = False
 
@@ -178,6 +186,9 @@ class Scheduler:
         with self._lock:
             if what == "claim":
                 wake = [*self._waiting_for_claim.get(key, ())]
+                for pod, decision in self._getting_ready.items():
+                    if any(key_of(entry.claim) == key for entry, _ in decision.entries):
+                        self._writers.queue.add(pod)
             else:
                 wake = [pod for pod, wait in self._waiting.items() if not wait.for_own_claims]
         for pod in wake:
@@ -335,6 +346,7 @@ class Scheduler:
         """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
         with self._lock:
             self._stop_waiting(key)
+            self._getting_ready.pop(key, None)
         self._failures.pop(key, None)
         self._not_before.pop(key, None)
         self.view.settle(key)
@@ -348,7 +360,9 @@ class Scheduler:
             work = self._decisions.pop(key, None)
         if isinstance(work, Decision):
             self._publish(key, work)
-        elif work is not None:
+        elif work is None:
+            self._look_at_conditions(key)
+        else:
             try:
                 self.write_condition(work.pod, work.reason, work.message)
             except (ApiError, TransportError, OSError):
@@ -357,19 +371,77 @@ class Scheduler:
                 raise
 
     def _publish(self, key: PodKey, decision: Decision) -> None:
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        publisher = self._publisher
+        must_wait = isinstance(publisher, DirectPublisher) and decision.has_binding_conditions
         try:
-            self._publisher.publish(decision)
+            if isinstance(publisher, DirectPublisher) and must_wait:
+                publisher.reserve(decision)
+            else:
+                publisher.publish(decision)
         except Exception as error:  # whatever it was, the decision must not stay assumed
+            self._rejected(key, decision, error)
+            return
+        if must_wait:
+            self._wait_for_devices(key, decision)
+        else:
+            self._bound(key, decision)
+
+    def _rejected(self, key: PodKey, decision: Decision, error: Exception) -> None:
+        """The decision could not be written."""
+        self.view.settle(key)
+        self._retry_later(key, decision.pod)
+        if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
+            raise error
+        log.info("pod %s/%s: %s", *key, error)
+        message = f"binding rejected: {error}"
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        self._recorder.event(pod, "Warning", "FailedBinding", message)
+        self.write_condition(decision.pod, "BindingError", message)
+
+    def _wait_for_devices(self, key: PodKey, decision: Decision) -> None:
+        """Bind only when all binding conditions are met; no thread waits for it (DRA-250, DRA-253)."""
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        told = f"waiting for binding conditions for device on node {decision.node}"
+        self._recorder.event(pod, "Normal", "BindingConditionsPending", told)
+        with self._lock:
+            self._getting_ready[key] = decision
+        self._look_at_conditions(key)
+
+    def _look_at_conditions(self, key: PodKey) -> None:
+        """Bind a pod whose devices are ready; give it up where they will not be; else look again in time."""
+        publisher, timeout = self._publisher, self.options.binding_timeout
+        with self._lock:
+            decision = self._getting_ready.get(key)
+        if decision is None or not isinstance(publisher, DirectPublisher):
+            return
+        with self.view.lock:
+            claims = [self.view.claims.get(key_of(entry.claim), entry.claim) for entry, _ in decision.entries]
+        now = self._clock.now()
+        lost = next(filter(None, (binding_conditions.given_up(claim, now, timeout) for claim in claims)), "")
+        if not all(map(binding_conditions.is_allocated, claims)):
+            lost = "a claim was deallocated while its devices were made ready"
+        if not lost and not all(map(binding_conditions.is_ready, claims)):
+            left = min(binding_conditions.seconds_left(claim, now, timeout) for claim in claims)
+            self._writers.queue.add_after(key, max(left, 0.0) + 0.01)
+            return
+        with self._lock:
+            self._getting_ready.pop(key, None)
+        if lost:
+            publisher.give_back(decision)
             self.view.settle(key)
             self._retry_later(key, decision.pod)
-            if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
-                raise
-            log.info("pod %s/%s: %s", *key, error)
-            message = f"binding rejected: {error}"
-            self._recorder.event(pod, "Warning", "FailedBinding", message)
-            self.write_condition(decision.pod, "BindingError", message)
+            self._tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {lost}')
             return
+        try:
+            publisher.bind(decision)
+        except Exception as error:  # as in _publish
+            self._rejected(key, decision, error)
+            return
+        self._bound(key, decision)
+
+    def _bound(self, key: PodKey, decision: Decision) -> None:
+        """The decision is written."""
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
         self._told.pop(uid_of(pod), None)
         if self.options.publish == "bind-request":
             # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed

@@ -204,13 +204,17 @@ class BinariesControlPlane:
         safe = "".join(letter if letter.isalnum() else "-" for letter in user)
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 
-    def seat_command(self, program: str, seat: str) -> list[str]:
-        """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager."""
+    def seat_command(self, program: str, seat: str, gates: Mapping[str, bool] | None = None) -> list[str]:
+        """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager.
+
+        `gates` go beside those of the control plane, to this program alone.
+        """
+        chosen = {**self._overrides, **(gates or {})}
         kubeconfig = self.kubeconfig_for(_SYSTEM[program])
         if program == SCHEDULER:
-            words = flags.scheduler(kubeconfig, self._overrides)
+            words = flags.scheduler(kubeconfig, chosen)
         else:
-            words = flags.controllers(kubeconfig, self._overrides, run=[flags.SEAT_CONTROLLERS[seat]])
+            words = flags.controllers(kubeconfig, chosen, run=[flags.SEAT_CONTROLLERS[seat]])
         return [str(self.programs[program]), *words]
 
     # -- inside ----------------------------------------------------------------------------------------------------

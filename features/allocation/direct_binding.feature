@@ -1,0 +1,39 @@
+@profile:scheduler-core @seat:scheduler @needs:direct-binding
+Feature: Schedulers that bind pods themselves
+  A scheduler that writes claims and binds pods keeps what it has written consistent when something goes wrong.
+
+  @DRA-131
+  Scenario: An allocation that is of no use to the only pod is given up
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And claim "mine" holds the devices "dev-9" of "gone"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "dev-0"
+    And pod "train" is bound to "n1"
+
+  @DRA-132
+  Scenario: An allocation that another pod uses is not given up
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And claim "mine" holds the devices "dev-9" of "gone"
+    And a pod "other" without claims
+    And claim "mine" is reserved by hand for pod "other"
+    When a pod "train" using claim "mine" is created
+    Then pod "train" has condition PodScheduled False with reason "Unschedulable"
+    And claim "mine" keeps the devices "dev-9"
+
+  @DRA-139 @needs:own-control-plane
+  Scenario: A pod that cannot be bound gives its reservation back, not the allocation
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And the API server answers 403 to the next 1000 bindings of Pod
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "dev-0"
+    And claim "mine" comes to be reserved for nobody
+    And claim "mine" keeps the devices "dev-0"
