@@ -2,7 +2,10 @@ module dra-conformance/peers/drivers
 
 go 1.26.0
 
-tool sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
+tool (
+	sigs.k8s.io/dra-example-driver/cmd/dra-example-kubeletplugin
+	sigs.k8s.io/dra-example-driver/cmd/dra-example-webhook
+)
 
 require (
 	cyphar.com/go-pathrs v0.2.6 // indirect

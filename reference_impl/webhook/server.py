@@ -120,6 +120,7 @@ def _tls(options: WebhookOptions) -> ssl.SSLContext | None:
 def _handler(gates: EnabledSharing) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes; the second would wait 40 ms for the first's ACK
 
         def do_GET(self) -> None:
             if self.path.partition("?")[0] == "/readyz":
