@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
+CLIENTS_READY := $(VENV)/.ready-clients
 # No cache outside this folder: a clone that is deleted leaves nothing behind.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint unit suite mutants bench peers peers-check duel clean help
+.PHONY: run test lint unit nvml-sanitized suite mutants bench peers peers-check duel clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -16,7 +17,7 @@ help:       ## show these lines
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
 	@$(BIN)/dra-conformance run -n 2
 
-test: $(DEV_READY) lint unit suite mutants peers-check       ## everything that must hold before a change lands
+test: $(DEV_READY) lint unit nvml-sanitized suite mutants peers-check       ## everything that must hold before a change lands
 
 lint: $(DEV_READY)       ## style, types, layers
 	@echo "== lint"
@@ -25,9 +26,13 @@ lint: $(DEV_READY)       ## style, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > $(VENV)/imports.log 2>&1 || (cat $(VENV)/imports.log; exit 1)
 
-unit: $(DEV_READY)       ## the tests of the parts
+unit: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the parts
 	@echo "== unit"
 	@$(BIN)/python -m pytest -q -n auto tests
+
+nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVML on a build with ASan and UBSan (needs gcc)
+	@echo "== nvml-sanitized"
+	@$(BIN)/python -m tests.fake_nvml.sanitized
 
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
@@ -70,3 +75,10 @@ $(DEV_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/
 	@echo "== setting up $(VENV) with the tools of make test"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $(RUN_READY) $@
+
+$(CLIENTS_READY): $(BIN)/python tests/fake_nvml/clients.txt
+	@echo "== setting up $(VENV)/clients with NVML's users"
+	@rm -rf $(VENV)/clients
+	@while read -r name packages; do $(PIP) install --no-deps --target $(VENV)/clients/$$name $$packages || exit 1; \
+		done < tests/fake_nvml/clients.txt
+	@touch $@

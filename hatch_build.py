@@ -66,26 +66,33 @@ def find_compiler() -> list[str] | None:
 
 
 def build_library(
-    root: Path | None = None, *, compiler: list[str] | None = None, extra: tuple[str, ...] = ()
+    root: Path | None = None,
+    *,
+    source: Path | None = None,
+    out: Path | None = None,
+    compiler: list[str] | None = None,
+    extra: tuple[str, ...] = (),
 ) -> list[Path]:
-    """Compile both shared libraries in place.
+    """Compile both shared libraries.
 
     Args:
         root: the repository (or unpacked sdist); by default the folder of this file.
+        source: folder of the C sources, instead of `fake_nvml/src`.
+        out: folder that the libraries are written to, instead of `fake_nvml/lib`.
         compiler: command to use instead of `find_compiler()`.
         extra: more compiler arguments, for example a sanitizer.
 
-    Returns: the files written, under `fake_nvml/lib/`.
+    Returns: the files written.
     Raises: SystemExit with what to do, when there is no compiler or it fails.
     """
     root = root or Path(__file__).resolve().parent
-    source, out = root / "fake_nvml" / "src", root / "fake_nvml" / "lib"
+    source, out = source or root / "fake_nvml" / "src", out or root / "fake_nvml" / "lib"
     command = compiler or find_compiler()
     if command is None:
         raise SystemExit(
             "fake_nvml needs a C compiler to build: install gcc or clang, set CC, or `pip install ziglang`"
         )
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     targets = [
         (LIBRARY, sorted(source.glob("*.c")), [f"-Wl,-soname,{LIBRARY}", "-ldl"]),
         (CONTROL, [source / "state.c"], ["-DFNVML_CONTROL", f"-Wl,-soname,{CONTROL}"]),

@@ -248,13 +248,21 @@ def test_no_state_never_means_a_default_machine(tmp_path: Path) -> None:
         if content is not None:
             path.write_bytes(content)
         out = subprocess.run(
-            [sys.executable, "-c", code], env={"FAKE_NVML_STATE": str(path)}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={**os.environ, "FAKE_NVML_STATE": str(path)},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert int(out.stdout) == expected[name], name
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "valid")
     out = subprocess.run(
-        [sys.executable, "-c", code], env={"FAKE_NVML_STATE": str(link)}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "FAKE_NVML_STATE": str(link)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert int(out.stdout) == 9
 
