@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -92,6 +93,25 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The webhook serves plain HTTP."""
     patch.replace(f"{SERVER}:_tls", lambda options: None)
+
+
+@mutant("webhook-answers-without-tls-too", rule="NV-129a", scenario="webhook/protocol#it-reviews-nothing-without-tls")
+def _(patch: Patch) -> None:
+    """Whoever does not begin with a TLS handshake is served plain HTTP."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def finish_request(self: Any, request: Any, client_address: Any) -> None:
+            held = self._context
+            if request.recv(1, socket.MSG_PEEK) != b"\x16":
+                self._context = None
+            try:
+                original(self, request, client_address)
+            finally:
+                self._context = held
+
+        return finish_request
+
+    patch.wrap(f"{SERVER}:_Server.finish_request", make)
 
 
 @mutant("webhook-takes-every-kind-of-review", rule="NV-130")
