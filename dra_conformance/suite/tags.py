@@ -35,6 +35,7 @@ NEEDS: dict[str, str] = {
     "kai": "the BindRequest API and seats that speak it",
     "direct-binding": "a scheduler that binds pods itself",
     "scheduler-gates": "a scheduler whose feature gates the run can choose",
+    "refusable-seats": "seats whose requests the run can refuse",
     "own-control-plane": "a control plane that belongs to the run",
     "own-kubelet": "the harness's kubelet",
     "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",

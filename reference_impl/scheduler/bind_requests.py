@@ -50,11 +50,13 @@ def make(
     requests: Mapping[str, int],
     revision: Revision,
     random_source: random.Random,
+    *,
+    extended: Obj | None = None,
 ) -> Obj:
     """The BindRequest of a decision.
 
     `allocations` pairs the pod-local name of each claim with its allocation; `requests` is what the pod asks of its
-    node, in thousandths.
+    node, in thousandths; `extended` is the claim behind its extended resources, which the binder makes (KAI-064).
     """
     spec: Obj = {
         "podName": name_of(pod),
@@ -66,6 +68,8 @@ def make(
         spec["resourceClaimAllocations"] = [
             {"name": reference, "allocation": allocation} for reference, allocation in allocations
         ]
+    if extended is not None:
+        spec["extendedResourceClaimAllocation"] = extended
     pod_reference = owner_reference({"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]})
     return {
         "apiVersion": BIND_REQUESTS.api_version,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_api.informer import Change
-from dra_api.objects import Obj, key_of, meta, name_of, uid_of
-from reference_impl.scheduler import bind_requests, pod_resources
+from dra_api.objects import Obj, controller_of, key_of, meta, name_of, uid_of
+from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
 from reference_impl.scheduler.allocator import DeviceClass, NodeInventory, Slice, decode_slice, taint_rules
 from reference_impl.scheduler.allocator.model import Features, PoolId
 from reference_impl.scheduler.allocator.taint_rules import TaintRule
@@ -103,6 +103,8 @@ class ClusterView:
         self._promises: dict[str, Promise] = {}
         self._requests_of_pod: dict[PodKey, set[str]] = {}
         self._needs: dict[str, dict[str, int]] = {}
+        self._class_of: extended_resources.ClassOf | None = None
+        self._extended_claims: dict[str, set[ClaimKey]] = {}
 
     def _notify(self, what: Happening, key: tuple[str, str]) -> None:
         with self.lock:
@@ -141,6 +143,20 @@ class ClusterView:
         if known is None:
             known = self._needs[uid] = pod_resources.pod_requests(pod)
         return known
+
+    def class_of(self, resource: str) -> str | None:
+        """The class that an extended resource stands for, if any (DRA-240, DRA-243)."""
+        if self._class_of is None:
+            self._class_of = extended_resources.resolver([*self.classes.values()])
+        return self._class_of(resource)
+
+    def extended_claim_of(self, pod: Obj) -> Obj | None:
+        """The claim behind the pod's extended resources that an earlier attempt made, if it is there."""
+        for key in sorted(self._extended_claims.get(uid_of(pod), ())):
+            claim = self.claims.get(key)
+            if claim is not None and extended_resources.is_claim_of(claim, pod):
+                return claim
+        return None
 
     def find_claim(self, namespace: str, name: str) -> Obj | None:
         """A claim by its key."""
@@ -234,6 +250,7 @@ class ClusterView:
     def on_class(self, change: Change) -> None:
         """A DeviceClass changed."""
         with self.lock:
+            self._class_of = None
             if change.type == "DELETED":
                 self.classes.pop(name_of(change.object), None)
                 return
@@ -244,6 +261,7 @@ class ClusterView:
         """A ResourceClaim changed."""
         key = key_of(change.object)
         with self.lock:
+            self._note_extended(change)
             if change.type == "DELETED":
                 self.claims.pop(key, None)
                 freed = self.ledger.forget_claim(key)
@@ -292,6 +310,18 @@ class ClusterView:
             self._notify("room", pod)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _note_extended(self, change: Change) -> None:
+        """Keep the claims behind extended resources by the uid of their pod."""
+        owner = str((controller_of(change.object) or {}).get("uid") or "")
+        if (meta(change.object).get("annotations") or {}).get(extended_resources.ANNOTATION) != "true" or not owner:
+            return
+        if change.type == "DELETED":
+            self._extended_claims.get(owner, set()).discard(key_of(change.object))
+            if not self._extended_claims.get(owner):
+                self._extended_claims.pop(owner, None)
+        else:
+            self._extended_claims.setdefault(owner, set()).add(key_of(change.object))
 
     def _pool_slices(self, pool: PoolId) -> list[Slice]:
         slices = [*self._slices.get(pool, {}).values()]
@@ -380,6 +410,12 @@ class ClusterView:
         """The claims, by key, that a BindRequest's entries (by pod-local name) stand for."""
         namespace = str(meta(pod).get("namespace") or "")
         names = {str(entry["name"]): entry.get("resourceClaimName") for entry in references(pod)}
+        extended = (request.get("spec") or {}).get("extendedResourceClaimAllocation") or {}
+        recorded_claim = ((pod.get("status") or {}).get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+        if extended.get("allocation") is not None:
+            # Once the claim is made and recorded, the promise is about it.
+            key = (namespace, str(recorded_claim)) if recorded_claim else extended_resources.key_for(pod)
+            yield key, extended["allocation"]
         for entry in (request.get("spec") or {}).get("resourceClaimAllocations") or ():
             allocation = entry.get("allocation")
             reference = str(entry.get("name") or "")
@@ -398,6 +434,7 @@ def _matters(before: Obj, after: Obj) -> bool:
         or meta(before).get("uid") != meta(after).get("uid")
         or meta(before).get("deletionTimestamp") != meta(after).get("deletionTimestamp")
         or status_before.get("resourceClaimStatuses") != status_after.get("resourceClaimStatuses")
+        or status_before.get("extendedResourceClaimStatus") != status_after.get("extendedResourceClaimStatus")
         or status_before.get("phase") != status_after.get("phase")
     )
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dra_api.objects import Obj, key_of
-from reference_impl.scheduler import binding_conditions, node_filter, node_match, pod_claims
+from reference_impl.scheduler import binding_conditions, extended_resources, node_filter, node_match, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Allocator, Claim, decode_claim
 from reference_impl.scheduler.allocator.model import Allocation, Features
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
+from reference_impl.scheduler.extended_resources import Wanted
 from reference_impl.scheduler.pod_claims import PodClaim
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
@@ -28,6 +29,14 @@ ALTERNATIVES = 8
 _EXPLAINED_NODES = 3
 # Steps that one pod may take in all: what is left after some nodes is shared by the rest.
 _STEPS_PER_POD = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedDecision:
+    """What a pod gets for its extended resources: a claim that is still to be made, and its allocation."""
+
+    wanted: Wanted
+    allocation: Obj
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +51,29 @@ class Decision:
     node: str
     entries: tuple[tuple[PodClaim, Obj], ...] = ()
     fresh: frozenset[ClaimKey] = frozenset()
+    extended: ExtendedDecision | None = None
 
     @property
     def has_binding_conditions(self) -> bool:
         """Whether a device must be made ready before the pod is bound (DRA-250)."""
+        allocations = [allocation for _, allocation in self.entries]
+        if self.extended is not None:
+            allocations.append(self.extended.allocation)
         return any(
             result.get("bindingConditions")
-            for _, allocation in self.entries
+            for allocation in allocations
             for result in (allocation.get("devices") or {}).get("results") or ()
         )
 
     @property
     def allocations(self) -> dict[ClaimKey, Obj]:
-        """The new allocations by claim."""
-        return {
+        """The new allocations by claim; that of extended resources under a key of its own."""
+        found = {
             key_of(entry.claim): allocation for entry, allocation in self.entries if key_of(entry.claim) in self.fresh
         }
+        if self.extended is not None:
+            found[extended_resources.key_for(self.pod)] = self.extended.allocation
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,7 @@ class Refusal:
     """Why a pod goes nowhere now. `reason` is the PodScheduled condition's; `silent` ones are not worth a condition.
 
     `for_own_claims` says that only a change of the pod or its claims can help. `stranded` are allocated claims that no
-    node of the pod can use.
+    node of the pod can use; `leftover` is the claim that an earlier attempt made for the pod's extended resources.
     """
 
     message: str
@@ -73,6 +89,7 @@ class Refusal:
     silent: bool = False
     for_own_claims: bool = False
     stranded: tuple[ClaimKey, ...] = ()
+    leftover: Obj | None = None
 
 
 @dataclass(slots=True)
@@ -88,12 +105,15 @@ class _Attempt:
     stranded: set[ClaimKey] = field(default_factory=set)
     hopeless: set[ClaimKey] = field(default_factory=set)  # allocated, but its devices will not be ready
     steps: int = _STEPS_PER_POD
+    extended: dict[str, str] = field(default_factory=dict)  # resources that classes stand for
+    by_resources: dict[frozenset[str], tuple[Wanted | None, Allocator | None]] = field(default_factory=dict)
 
 
 class Cycle:
     """Decides about pods, one at a time.
 
-    `now` is what binding conditions are measured by; without it they are the business of whoever binds.
+    `now` is what binding conditions are measured by; without it they, and claims of extended resources, are the
+    business of whoever binds.
     """
 
     def __init__(
@@ -106,6 +126,7 @@ class Cycle:
         binding_timeout: float = 600.0,
     ) -> None:
         self._now = now
+        self._makes_claims = now is not None
         self._binding_timeout = binding_timeout
         self._view = view
         self._features = features
@@ -145,6 +166,11 @@ class Cycle:
                 held[key] = allocation
             elif key not in wanted:
                 wanted[key] = decode_claim(entry.claim)
+        extended: dict[str, str] = {}
+        if self._features.extended_resources:
+            extended = extended_resources.asked_for(self._view.pod_needs(pod), self._view.class_of)
+            if extended and self._makes_claims and (old := self._view.extended_claim_of(pod)) is not None:
+                return Refusal("cannot schedule extended resource claim", leftover=old)
         for claim in wanted.values():
             if (missing := self.missing_class(claim)) is not None:
                 return Refusal(missing)
@@ -156,7 +182,31 @@ class Cycle:
                 )
             except AllocationError as error:
                 return Refusal(str(error), reason="SchedulerError")
-        return _Attempt(pod, claims, held, [*wanted.values()], allocator, hopeless=self._hopeless(claims))
+        return _Attempt(
+            pod,
+            claims,
+            held,
+            [*wanted.values()],
+            allocator,
+            hopeless=self._hopeless(claims),
+            extended=extended,
+            by_resources={frozenset(): (None, allocator)},
+        )
+
+    def _for_node(self, attempt: _Attempt, state: NodeState) -> tuple[Wanted | None, Allocator | None]:
+        """What the pod wants in devices on a node: its claims, and what no device plugin there gives (DRA-241)."""
+        names = extended_resources.by_devices(attempt.extended, state.allocatable)
+        known = attempt.by_resources.get(names)
+        if known is None:
+            wanted = extended_resources.wanted(attempt.pod, attempt.extended, names)
+            namespace, name = extended_resources.key_for(attempt.pod)
+            draft = wanted.claim(attempt.pod)
+            special = decode_claim({**draft, "metadata": {"namespace": namespace, "name": name}})
+            allocator = Allocator(
+                [*attempt.wanted, special], self._view.classes, features=self._features, max_steps=self._max_steps
+            )
+            known = attempt.by_resources[names] = (wanted, allocator)
+        return known
 
     def _hopeless(self, claims: list[PodClaim]) -> set[ClaimKey]:
         """Claims whose devices have failed to get ready, or take too long (DRA-251, DRA-252)."""
@@ -178,7 +228,7 @@ class Cycle:
     def _try(self, attempt: _Attempt, state: NodeState) -> tuple[Allocation, ...] | None:
         """The allocations that the pod would get on a node; None, with the reason noted, when it does not fit."""
         name = state.facts.name
-        reason = self.node_refusal(attempt.pod, state)
+        reason = self.node_refusal(attempt.pod, state, attempt.extended)
         if not reason:
             away = [
                 key
@@ -190,11 +240,12 @@ class Cycle:
         if reason:
             attempt.refused[name] = reason
             return None
-        if attempt.allocator is None:
-            return ()
         try:
-            attempt.allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
-            outcome = attempt.allocator.on(self._view.inventory(name), self._view.ledger.taken, why=False)
+            _, allocator = self._for_node(attempt, state)
+            if allocator is None:
+                return ()
+            allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
+            outcome = allocator.on(self._view.inventory(name), self._view.ledger.taken, why=False)
         except AllocationError as error:
             attempt.steps -= error.steps
             if error.on_node_only:
@@ -208,22 +259,28 @@ class Cycle:
             attempt.unfitting.append(state)
         return outcome.allocations
 
-    def node_refusal(self, pod: Obj, state: NodeState) -> str:
-        """Why the node does not suit the pod, devices aside."""
+    def node_refusal(self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None) -> str:
+        """Why the node does not suit the pod, devices and what stands for them (`extended`) aside."""
+        needs = self._view.pod_needs(pod)
+        if extended:
+            instead = extended_resources.by_devices(extended, state.allocatable)
+            needs = {name: value for name, value in needs.items() if name not in instead}
         return node_filter.refusal(pod, state.node, state.facts) or node_filter.full(
-            self._view.pod_needs(pod), self._view.used(state.facts.name), state.allocatable
+            needs, self._view.used(state.facts.name), state.allocatable
         )
 
     # -- outcome ---------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _decision(attempt: _Attempt, state: NodeState, allocations: Sequence[Allocation]) -> Decision:
-        fresh = {(new.claim.namespace, new.claim.name): new.result for new in allocations}
+    def _decision(self, attempt: _Attempt, state: NodeState, allocations: Sequence[Allocation]) -> Decision:
+        wanted, _ = self._for_node(attempt, state)
+        extended = ExtendedDecision(wanted, allocations[-1].result) if wanted is not None else None
+        own = allocations[:-1] if extended else allocations
+        fresh = {(new.claim.namespace, new.claim.name): new.result for new in own}
         entries = []
         for entry in attempt.claims:
             key = key_of(entry.claim)
             entries.append((entry, attempt.held[key] if key in attempt.held else fresh[key]))
-        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh))
+        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended)
 
     def _refusal(self, attempt: _Attempt) -> Refusal:
         """All reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""
@@ -241,11 +298,12 @@ class Cycle:
 
     def _details(self, attempt: _Attempt) -> str:
         """What is in the way on the first few nodes; nodes with the same obstacle are named together."""
-        if attempt.allocator is None:
-            return ""
         by_reason: dict[str, list[str]] = {}
         for state in attempt.unfitting[:_EXPLAINED_NODES]:
-            why = attempt.allocator.why_not(self._view.inventory(state.facts.name), self._view.ledger.taken)
+            _, allocator = self._for_node(attempt, state)
+            if allocator is None:
+                continue
+            why = allocator.why_not(self._view.inventory(state.facts.name), self._view.ledger.taken)
             by_reason.setdefault(why, []).append(state.facts.name)
         return " ".join(f"{', '.join(names)}: {reason}." for reason, names in by_reason.items())
 

@@ -50,6 +50,7 @@ _GATES: Mapping[str, str] = {
     "DRAResourceClaimDeviceStatus": "binding_conditions",
     "DRAConsumableCapacity": "consumable_capacity",
     "DRAListTypeAttributes": "list_attributes",
+    "DRAExtendedResource": "extended_resources",
 }
 
 

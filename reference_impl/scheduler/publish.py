@@ -16,10 +16,10 @@ from typing import Protocol
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
-from dra_api.objects import BIND_REQUESTS, Obj, Resource, meta, name_of, namespace_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, meta, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from reference_impl.scheduler import bind_requests, pod_resources
-from reference_impl.scheduler.cycle import Decision
+from reference_impl.scheduler.cycle import Decision, ExtendedDecision
 from reference_impl.scheduler.options import Revision
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,20 @@ class BindRequestPublisher:
             pod_resources.pod_requests(decision.pod),
             self._revision,
             self._random,
+            extended=extended_entry(decision),
         )
         self._created(self._client.create(BIND_REQUESTS, request))
+
+
+def extended_entry(decision: Decision) -> Obj | None:
+    """What a BindRequest says of the claim behind extended resources (KAI-064); None where there is none (KAI-065)."""
+    if decision.extended is None:
+        return None
+    return {
+        "deviceRequests": [*decision.extended.wanted.requests],
+        "allocation": decision.extended.allocation,
+        "containerMappings": [*decision.extended.wanted.mappings],
+    }
 
 
 class DirectPublisher:
@@ -80,6 +92,8 @@ class DirectPublisher:
         self._claims = claims
         self._updated = updated
         self._clock = clock
+        # Claims of extended resources that were made and whose pods are not bound yet, by the pod's uid.
+        self._made: dict[str, Obj] = {}
 
     def publish(self, decision: Decision) -> None:
         """Write finalizer, allocation and reservation of every claim, then bind; take reservations back on failure."""
@@ -93,10 +107,52 @@ class DirectPublisher:
             for entry, allocation in decision.entries:
                 self._reserve(entry.claim, allocation, decision.pod)
                 reserved.append(entry.claim)
+            if decision.extended is not None:
+                self._make_extended(decision.pod, decision.extended)
         except (ApiError, TransportError, PublishError, OSError):
             for claim in reserved:
                 self.unreserve(claim, decision.pod)
             raise
+
+    def _make_extended(self, pod: Obj, extended: ExtendedDecision) -> None:
+        """Create, allocate and reserve the claim behind extended resources, and record it (DRA-239, DRA-242)."""
+        draft = extended.wanted.claim(pod)
+        claim = self._client.create(self._claims, {**draft, "apiVersion": self._claims.api_version})
+        try:
+            self._reserve(claim, extended.allocation, pod)
+            self._record(pod, {"resourceClaimName": name_of(claim), "requestMappings": [*extended.wanted.mappings]})
+        except (ApiError, TransportError, PublishError, OSError):
+            self.remove(claim)
+            raise
+        self._made[uid_of(pod)] = claim
+
+    def made_for(self, pod: Obj) -> Obj | None:
+        """The claim that was made for a pod's extended resources, while the pod is not bound."""
+        return self._made.get(uid_of(pod))
+
+    def _record(self, pod: Obj, status: Obj | None) -> None:
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
+
+    def remove(self, claim: Obj) -> None:
+        """Delete the claim behind extended resources, finalizer and all (DRA-247)."""
+        for _ in range(_CONFLICT_TRIES):
+            current = self._client.find(self._claims, name_of(claim), namespace_of(claim))
+            if current is None or uid_of(current) != uid_of(claim):
+                return
+            try:
+                if current.get("status"):
+                    current = self._client.update_status(self._claims, {**current, "status": {}})
+                if kept := meta(current).get("finalizers"):
+                    left = [one for one in kept if one != FINALIZER]
+                    metadata = {**current["metadata"], "finalizers": left}
+                    current = self._client.update(self._claims, {**current, "metadata": metadata})
+                self._client.delete(self._claims, name_of(claim), namespace_of(claim), uid=uid_of(claim))
+                return
+            except Conflict:
+                continue
+            except NotFound:
+                return
 
     def bind(self, decision: Decision) -> None:
         """Bind the pod whose claims are reserved; take the reservations back on failure."""
@@ -105,11 +161,14 @@ class DirectPublisher:
         except (ApiError, TransportError, OSError):
             self.give_back(decision)
             raise
+        self._made.pop(uid_of(decision.pod), None)
 
     def give_back(self, decision: Decision) -> None:
         """Take the pod's reservations back; the allocations stay (DRA-139)."""
         for entry, _ in decision.entries:
             self.unreserve(entry.claim, decision.pod)
+        if (made := self._made.pop(uid_of(decision.pod), None)) is not None:
+            self.remove(made)
 
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
         """Make `claim` allocated and reserved for `pod`, whatever else happens to it meanwhile."""

@@ -187,7 +187,7 @@ class Scheduler:
             if what == "claim":
                 wake = [*self._waiting_for_claim.get(key, ())]
                 for pod, decision in self._getting_ready.items():
-                    if any(key_of(entry.claim) == key for entry, _ in decision.entries):
+                    if decision.extended or any(key_of(entry.claim) == key for entry, _ in decision.entries):
                         self._writers.queue.add(pod)
             else:
                 wake = [pod for pod, wait in self._waiting.items() if not wait.for_own_claims]
@@ -321,6 +321,10 @@ class Scheduler:
         self._failures[key] = self._failures.get(key, 0) + 1
         if refusal.stranded and isinstance(self._publisher, DirectPublisher):
             self._free_stranded(self._publisher, pod, refusal)
+        if refusal.leftover is not None and isinstance(self._publisher, DirectPublisher):
+            self._publisher.remove(refusal.leftover)
+            # Its end concerns no claim that the pod names, so nothing else would wake the pod.
+            self._queue.queue.add_after(key, self.backoff(key))
         self._tell(pod, refusal.reason, refusal.message)
 
     def _free_stranded(self, publisher: DirectPublisher, pod: Obj, refusal: Refusal) -> None:
@@ -414,8 +418,11 @@ class Scheduler:
             decision = self._getting_ready.get(key)
         if decision is None or not isinstance(publisher, DirectPublisher):
             return
+        used = [entry.claim for entry, _ in decision.entries]
+        if (made := publisher.made_for(decision.pod)) is not None:
+            used.append(made)
         with self.view.lock:
-            claims = [self.view.claims.get(key_of(entry.claim), entry.claim) for entry, _ in decision.entries]
+            claims = [self.view.claims.get(key_of(claim), claim) for claim in used]
         now = self._clock.now()
         lost = next(filter(None, (binding_conditions.given_up(claim, now, timeout) for claim in claims)), "")
         if not all(map(binding_conditions.is_allocated, claims)):

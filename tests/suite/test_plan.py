@@ -166,7 +166,7 @@ def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
     hard = RunOptions(
         scheduler="reference:publish=direct", driver="socket:/x", driver_name="a.b", kubelet="cluster", fabric="none"
     )
-    harder = msgspec.structs.replace(hard, scheduler="exec:x", webhook="cluster")
+    harder = msgspec.structs.replace(hard, scheduler="exec:x", webhook="cluster", control_plane="binaries")
     words = 'revision "documented", manifest "a-v1beta2"'
     for need in NEEDS:
         found = [

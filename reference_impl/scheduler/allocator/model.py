@@ -215,17 +215,25 @@ def decode_slice(obj: Obj) -> Slice:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """One DeviceClass: its selectors' CEL expressions and its configs."""
+    """One DeviceClass: its selectors' CEL expressions, its configs, and the extended resource that it stands for."""
 
     name: str
     selectors: tuple[str | None, ...]
     configs: tuple[Obj, ...]
+    extended_resource: str = ""
+    created: str = ""
 
     @classmethod
     def decode(cls, obj: Obj) -> DeviceClass:
         """Read a DeviceClass."""
         spec = obj.get("spec") or {}
-        return cls(name_of(obj), expressions(spec.get("selectors")), tuple(spec.get("config") or ()))
+        return cls(
+            name_of(obj),
+            expressions(spec.get("selectors")),
+            tuple(spec.get("config") or ()),
+            str(spec.get("extendedResourceName") or ""),
+            str((obj.get("metadata") or {}).get("creationTimestamp") or ""),
+        )
 
 
 def expressions(selectors: Iterable[Obj] | None) -> tuple[str | None, ...]:
@@ -355,6 +363,7 @@ class Features:
     binding_conditions: bool = True
     consumable_capacity: bool = True
     list_attributes: bool = True
+    extended_resources: bool = True
 
 
 @dataclass(frozen=True, slots=True)

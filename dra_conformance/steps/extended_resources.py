@@ -1,0 +1,179 @@
+"""Extended resources that classes stand for: pods that ask for them, device plugins, and the claims behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dra_api.objects import (
+    DEVICE_CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    Obj,
+    controller_of,
+    meta,
+    name_of,
+    owner_reference,
+    uid_of,
+)
+from dra_conformance.steps.allocations import words
+from dra_conformance.steps.claims import claim_object, claim_spec, device_class, results_of
+from dra_conformance.steps.nodes import simulated_driver
+from dra_conformance.steps.pods import pod_object, scheduler_of
+from dra_conformance.steps.scheduling import expression_of
+from dra_conformance.suite import manifests
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import Seen, World
+
+ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+
+
+def amounts(world: World, text: str) -> dict[str, str]:
+    """`{a.test/gpu: 2}` as Kubernetes writes it."""
+    found: Mapping[str, Any] = manifests.parse_value(world.text(text))
+    return {name: str(value) for name, value in found.items()}
+
+
+def container(name: str, asked: Mapping[str, str]) -> Obj:
+    """A container that asks for resources, as requests and limits."""
+    resources = {"requests": dict(asked), "limits": dict(asked)}
+    return {"name": name, "image": "registry.k8s.io/pause:3.10", "resources": resources}
+
+
+def claims_behind(world: World, pod: str) -> list[Obj]:
+    """The claims that were made for the extended resources of a pod, as last seen."""
+    owner = uid_of(world.get(PODS, pod))
+    return [
+        claim
+        for claim in world.all_seen(RESOURCE_CLAIMS)
+        if (meta(claim).get("annotations") or {}).get(ANNOTATION) == "true"
+        and (controller_of(claim) or {}).get("uid") == owner
+    ]
+
+
+def make_class(world: World, name: str, expression: str, resource: str) -> None:
+    """A class that selects devices and stands for an extended resource."""
+    made = device_class(world, name, expression_of(world, expression))
+    made["spec"]["extendedResourceName"] = world.text(resource)
+    made.setdefault("apiVersion", "resource.k8s.io/v1")
+    world.client.update(DEVICE_CLASSES, made)
+
+
+@given('a DeviceClass "{name}" for those devices standing for "{resource}"')
+def _(world: World, name: str, resource: str) -> None:
+    """A class for every device of the driver on paper, with an extendedResourceName."""
+    make_class(world, name, f'device.driver == "{simulated_driver(world)}"', resource)
+
+
+@given('a DeviceClass "{name}" selecting \'{expression}\' standing for "{resource}"')
+@when('a DeviceClass "{name}" selecting \'{expression}\' standing for "{resource}" is created')
+def _(world: World, name: str, expression: str, resource: str) -> None:
+    """A class with one CEL selector and an extendedResourceName."""
+    make_class(world, name, expression, resource)
+
+
+@given('node "{node}" has {amount} of a device plugin')
+def _(world: World, node: str, amount: str) -> None:
+    """Write an extended resource into capacity and allocatable of a node, in the place of its kubelet."""
+    more = amounts(world, amount)
+
+    def change(obj: Obj) -> None:
+        for field in ("capacity", "allocatable"):
+            obj["status"][field] = {**(obj["status"].get(field) or {}), **more}
+
+    world.update(NODES, world.name(node), change, subresource="status")
+
+
+@given('a pod "{pod}" asking for {amount}')
+@when('a pod "{pod}" asking for {amount} is created')
+def _(world: World, pod: str, amount: str) -> None:
+    """A pod whose only container, `main`, asks for extended resources."""
+    made = pod_object(world, pod, [], scheduler=scheduler_of(world))
+    made["spec"]["containers"] = [container("main", amounts(world, amount))]
+    world.create(made)
+
+
+@when('an init container asking for {first} runs before pod "{pod}" asking for {amount}')
+def _(world: World, first: str, pod: str, amount: str) -> None:
+    """A pod with the init container `first` and the container `main`, both of which ask for extended resources."""
+    made = pod_object(world, pod, [], scheduler=scheduler_of(world))
+    made["spec"]["initContainers"] = [container("first", amounts(world, first))]
+    made["spec"]["containers"] = [container("main", amounts(world, amount))]
+    world.create(made)
+
+
+@given('a claim "{claim}" of an earlier attempt for the extended resources of pod "{pod}" on class "{name}"')
+def _(world: World, claim: str, pod: str, name: str) -> None:
+    """The claim that a scheduler would have left that ended between making it and binding the pod."""
+    owner = {**world.get(PODS, pod), "apiVersion": "v1", "kind": "Pod"}
+    made = claim_object(world, claim, claim_spec(world.name(name)))
+    made["metadata"]["annotations"] = {ANNOTATION: "true"}
+    made["metadata"]["ownerReferences"] = [owner_reference(owner, controller=True, block_owner_deletion=True)]
+    world.create(made)
+
+
+@then('one claim with the devices "{devices}" comes to stand behind pod "{pod}"')
+def _(world: World, devices: str, pod: str) -> None:
+    """One claim that the pod controls is marked as its extended resources, allocated so, and reserved for the pod."""
+    wanted = sorted(words(devices))
+
+    def look() -> Seen:
+        found = claims_behind(world, pod)
+        held = [sorted(str(result["device"]) for result in results_of(claim)) for claim in found]
+        users = [entry.get("name") for claim in found for entry in (claim.get("status") or {}).get("reservedFor") or ()]
+        return held == [wanted] and users == [pod], {"devices": held, "reserved for": users}
+
+    world.eventually(f"a claim stands behind {pod}", look, expected=wanted)
+
+
+@then('a claim with {count:d} devices comes to stand behind pod "{pod}"')
+def _(world: World, count: int, pod: str) -> None:
+    """One claim that the pod controls is marked as its extended resources and holds so many devices."""
+
+    def look() -> Seen:
+        held = [len(results_of(claim)) for claim in claims_behind(world, pod)]
+        return held == [count], held
+
+    world.eventually(f"a claim stands behind {pod}", look, expected=f"one claim of {count} devices")
+
+
+@then('no claim stands behind pod "{pod}"')
+def _(world: World, pod: str) -> None:
+    """No claim was made for the pod's extended resources, also after everything has come to rest."""
+
+    def look() -> Seen:
+        found = [name_of(claim) for claim in claims_behind(world, pod)]
+        recorded = ((world.seen(PODS, pod) or {}).get("status") or {}).get("extendedResourceClaimStatus")
+        return not found and not recorded, found or recorded or "none"
+
+    world.stays(f"no claim stands behind {pod}", look, expected="no claim")
+
+
+@then('the claim behind pod "{pod}" comes to be gone')
+def _(world: World, pod: str) -> None:
+    """The claim that was made for the pod's extended resources is deleted."""
+
+    def look() -> Seen:
+        found = [name_of(claim) for claim in claims_behind(world, pod)]
+        return not found, found
+
+    world.eventually(f"the claim behind {pod} is gone", look, expected="no claim")
+
+
+@then('the status of pod "{pod}" maps container "{name}" to {requests} of "{resource}"')
+def _(world: World, pod: str, name: str, requests: str, resource: str) -> None:
+    """extendedResourceClaimStatus names the claim, and which of its requests a container uses for a resource."""
+    wanted = sorted(manifests.parse_value(requests))
+
+    def look() -> Seen:
+        status = ((world.seen(PODS, pod) or {}).get("status") or {}).get("extendedResourceClaimStatus") or {}
+        mine = [
+            str(one["requestName"])
+            for one in status.get("requestMappings") or ()
+            if one.get("containerName") == name and one.get("resourceName") == world.text(resource)
+        ]
+        known = [name_of(claim) for claim in claims_behind(world, pod)]
+        return sorted(mine) == wanted and status.get("resourceClaimName") in known, status or "no status"
+
+    world.eventually(f"the status of {pod} tells of its devices", look, expected=wanted)
