@@ -13,12 +13,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
+
+from dra_api.clock import RealClock
 
 HERE = Path(__file__).resolve().parent
 BIN = HERE / "bin"
@@ -118,11 +122,46 @@ def _differences(
     return found
 
 
+@contextmanager
+def _running(peer: dict[str, Any], folder: Path) -> Iterator[None]:
+    """A served control plane in `folder` and the peer running on it, started by us and not by the suite."""
+    serve = [sys.executable, "-m", "dra_conformance", "control-plane", "serve", "--dir", str(folder)]
+    with subprocess.Popen([*serve, *peer["serve"]], stdout=subprocess.PIPE, text=True) as plane:
+        try:
+            if not any(line.startswith("Ctrl-C") for line in plane.stdout or ()):
+                raise RuntimeError(f"peers: {peer['name']}: the control plane is not served")
+            words = [word.replace("{bin}", str(BIN)).replace("{dir}", str(folder)) for word in peer["running"]]
+            with (folder / "driver.log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as driver:
+                try:
+                    _wait_for(folder / peer["socket"], driver)
+                    yield
+                    if driver.poll() is not None:
+                        raise RuntimeError(f"peers: {peer['name']} ended in the run; it was to be left alone")
+                finally:
+                    driver.terminate()
+        finally:
+            plane.terminate()
+
+
+def _wait_for(socket: Path, driver: subprocess.Popen[bytes]) -> None:
+    clock, never = RealClock(), threading.Event()
+    for _ in range(300):
+        if socket.exists():
+            return
+        if driver.poll() is not None:
+            break
+        clock.wait(never, 0.1)  # another program's socket: there is no event to wait for
+    raise RuntimeError(f"peers: the driver made no {socket.name} (exit code {driver.poll()})")
+
+
 def _verdicts(peer: dict[str, Any], *, only: Sequence[str] = ()) -> dict[str, Any] | None:
     """Run the suite against a peer, all of its rules or `only` some; the rules of the report by id."""
-    with tempfile.TemporaryDirectory(prefix="dra-peer-") as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dra-peer-"))
         out = Path(folder) / "report"
-        words = [word.replace("{bin}", str(BIN)) for word in peer["options"]]
+        if "running" in peer:
+            stack.enter_context(_running(peer, Path(folder)))
+        words = [word.replace("{bin}", str(BIN)).replace("{dir}", folder) for word in peer["options"]]
         words += [word for rule in only for word in ("--rule", rule)]
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
         result = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -28,7 +28,7 @@ _SUMMARIES = {
     "run": "Run scenarios against a target and write the report.",
     "list": "Show rules, scenarios, profiles or steps.",
     "explain": "Tell all about one rule.",
-    "control-plane": "Find, fetch or build the programs of a real control plane.",
+    "control-plane": "Serve the emulation; find, fetch or build the programs of a real control plane.",
     "mutants": "Prove the judge: run every mutant and show which scenario kills it.",
     "report": "Show or re-render a finished run.",
     "verify": "Compute a finished run's verdict again from its event log.",

@@ -1,4 +1,4 @@
-"""`dra-conformance control-plane`: the programs behind `--control-plane binaries`."""
+"""`dra-conformance control-plane`: the programs behind `--control-plane binaries`, and a served emulation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dra_conformance.errors import ExitCode
 
 @click.group()
 def command() -> None:
-    """Find, fetch or build the programs of a real control plane.
+    """Find, fetch or build the programs of a real control plane, or serve the emulation.
 
     \b
     `run --control-plane binaries` looks for etcd, kube-apiserver, kube-controller-manager and kube-scheduler in
@@ -61,4 +61,41 @@ def install(version: str, from_source: bool, index_url: str | None, release_url:
         sources = Sources(index=index_url or INDEX, releases=(release_url or RELEASES).rstrip("/"))
         folder = download(Wanted(version), sources=sources, tell=click.echo)
     click.echo(f"installed in {folder}")
+    return ExitCode.OK
+
+
+@command.command("serve")
+@click.option("--dir", "folder", default="", metavar="DIR", help="Where kubeconfig and sockets lie (default: new).")
+@click.option("--node-name", default="n1", metavar="NAME", help="Name of the Node object (default n1).")
+@click.option("--driver-name", default="", metavar="NAME", help="Your driver: its plugin folder is made.")
+@click.option("--kubernetes-version", default="1.36", metavar="X.Y", help="Release to emulate (default 1.36).")
+@click.option("--feature-gates", multiple=True, metavar="A=true,B=false", help="As of kube-apiserver.")
+@click.option("--runtime-config", multiple=True, metavar="A=true,B=false", help="Such as resource.k8s.io/v1=false.")
+def serve(
+    folder: str,
+    node_name: str,
+    driver_name: str,
+    kubernetes_version: str,
+    feature_gates: tuple[str, ...],
+    runtime_config: tuple[str, ...],
+) -> int:
+    """Serve the embedded control plane, a Node and a kubelet's folders until Ctrl-C, for a driver that you start.
+
+    \b
+    Example, in three terminals:
+      dra-conformance control-plane serve --dir /tmp/dra --driver-name gpu.example.com
+      my-driver --kubeconfig /tmp/dra/kubeconfig --node-name n1 …
+      dra-conformance run --control-plane kubeconfig:/tmp/dra/kubeconfig --driver-name gpu.example.com \\
+          --driver socket:/tmp/dra/plugins_registry/gpu.example.com-reg.sock --profile driver-core
+    """
+    from dra_conformance.seats.served import Served, wait_for_signal
+    from dra_conformance.suite.options import RunOptions
+
+    options = RunOptions(
+        kubernetes_version=kubernetes_version, feature_gates=feature_gates, runtime_config=runtime_config
+    ).validated()
+    with Served(options, folder=folder, node_name=node_name, driver_name=driver_name) as served:
+        for line in served.told():
+            click.echo(line)
+        wait_for_signal()
     return ExitCode.OK

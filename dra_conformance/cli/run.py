@@ -36,6 +36,8 @@ def _options(function: Any) -> Any:
         click.option("--webhook-path", metavar="PATH", default=None, help="Where the webhook takes reviews."),
         click.option("--driver-name", metavar="NAME", default=None, help="Name of the driver under test."),
         click.option("--device-class", metavar="NAME", default=None, help="Existing DeviceClass to use."),
+        click.option("--node-name", metavar="NAME", default=None, help="Node of a driver behind socket:."),
+        click.option("--cdi-root", metavar="DIR", default=None, help="CDI folder of a driver behind socket:."),
         click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
         click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
         click.option("--feature-gates", multiple=True, metavar="A=true,B=false", help="Of a control plane of our own."),
@@ -151,6 +153,8 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
     from dra_conformance.suite.plugin import SUITE
 
     preflight.check(options)
+    if options.seat("driver").kind == "socket" and workers and workers > 1:
+        raise UsageError("-n: one running driver cannot serve several workers at once", hint="Leave -n out.")
     folder = Path(options.out).absolute()
     temporary = folder / ".workers"
     spread = _spread(workers, temporary, fail_fast=options.fail_fast)

@@ -16,12 +16,17 @@ class KubeconfigControlPlane:
     """An existing cluster. `path` empty: KUBECONFIG, then ~/.kube/config."""
 
     own = False
-    evidence = "evidence"
 
     def __init__(self, path: str = "") -> None:
         self._path = path
         self._transport: HttpTransport | None = None
         self._version = ""
+        self._simulated = False
+
+    @property
+    def evidence(self) -> str:
+        """`rehearsal` behind `dra-conformance control-plane serve`, which says so of itself; else `evidence`."""
+        return "rehearsal" if self._simulated else "evidence"
 
     @property
     def name(self) -> str:
@@ -47,7 +52,9 @@ class KubeconfigControlPlane:
             raise TargetUnreachable(str(error), hint="`kubectl version` with the same kubeconfig must work.") from None
         if answer.status != 200:
             raise TargetUnreachable(f"the API server answered {answer.status} to /version")
-        self._version = str(orjson.loads(answer.body).get("gitVersion") or "")
+        told = orjson.loads(answer.body)
+        self._version = str(told.get("gitVersion") or "")
+        self._simulated = told.get("platform") == "embedded"
 
     def stop(self) -> None:
         """Close the connections."""

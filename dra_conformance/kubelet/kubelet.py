@@ -44,6 +44,7 @@ class Kubelet:
         host_root: where the node's file system lies, to tell which host paths of CDI edits are missing.
         node_labels: labels of a Node object that the kubelet makes.
         host_ip: the node's address in status.
+        wipe_at_start: whether starting deletes the node's slices (rule DRA-285); False takes over a node that lives.
         workers: pods handled at the same time.
 
     `start` raises CheckpointCorrupt when the checkpoint does not read back.
@@ -65,6 +66,7 @@ class Kubelet:
         host_root: Path | None = None,
         node_labels: Mapping[str, str] | None = None,
         host_ip: str = "127.0.0.1",
+        wipe_at_start: bool = True,
         workers: int = 4,
     ) -> None:
         self.name = f"kubelet {node_name}"
@@ -84,6 +86,7 @@ class Kubelet:
         self._host_root = host_root
         self._labels = dict(node_labels or {})
         self._host_ip = host_ip
+        self._wipe_at_start = wipe_at_start
         self._workers = workers
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
@@ -257,6 +260,7 @@ class _Life:
             record=record,
             faults=kubelet.faults,
             on_instance=self._on_instance,
+            wipe_at_start=kubelet._wipe_at_start,
         )
         self.claims = ClaimManager(
             client=client,

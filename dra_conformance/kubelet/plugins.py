@@ -72,6 +72,7 @@ class PluginManager:
         client: where ResourceSlices of the node are deleted.
         node: the node's name.
         folder: the registration folder; made with mode 0700 if absent.
+        wipe_at_start: whether the node's slices go first, as with every kubelet that starts (rule DRA-285).
         on_instance: called with every new instance and with every instance that goes (second argument False).
     """
 
@@ -87,6 +88,7 @@ class PluginManager:
         record: Record,
         faults: Faults,
         on_instance: Callable[[PluginInstance, bool], None],
+        wipe_at_start: bool = True,
     ) -> None:
         self._client = client
         self._slices = slices
@@ -97,6 +99,7 @@ class PluginManager:
         self._record = record
         self._faults = faults
         self._on_instance = on_instance
+        self._wipe_at_start = wipe_at_start
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
         self._sockets: dict[Path, _Socket] = {}
@@ -115,7 +118,8 @@ class PluginManager:
     def start(self) -> None:
         """Delete the node's slices (rule DRA-285), then begin to register what is in the folder."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._wipe("")
+        if self._wipe_at_start:
+            self._wipe("")
         self._watch.start()
         for name, work in (("plugins", self._register_all), ("wipes", self._wipe_all)):
             thread = threading.Thread(target=work, name=f"kubelet-{self._node}-{name}", daemon=True)

@@ -6,16 +6,15 @@ driver is what the run's `--driver` says.
 
 from __future__ import annotations
 
-import stat
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_api.client import KubeClient
-from dra_api.objects import RESOURCE_SLICES, Obj
+from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
 from dra_api.part import Part
-from dra_conformance.errors import TargetUnreachable, Untestable, UsageError
+from dra_api.rpc import ClaimRef, RpcError
+from dra_conformance.errors import TargetUnreachable, Untestable
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.seats.process import ManagedProcess
@@ -34,6 +33,10 @@ class NodeSeat:
     def __init__(self, world: World, alias: str, *, inventory: str | None = None) -> None:
         self.world = world
         self.alias = alias
+        # The first node of a scenario is the one that a driver of the user's own serves.
+        self.guest = world.guest_node(alias)
+        if self.guest is not None:
+            world.alias(alias, self.guest.node)
         self.name = world.name(alias)
         self.inventory = inventory or world.run.options.inventory
         world.run.seats.work.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -43,13 +46,16 @@ class NodeSeat:
         self._nvml: Any = None
         self._parts: dict[str, Part] = {}
         self._processes: dict[str, ManagedProcess] = {}
+        self._asked: dict[str, ClaimRef] = {}
         self.kubelet = Kubelet(
             KubeClient(world.run.part_transport(), user_agent="kubelet"),
             world.clock,
             self.name,
             self.root,
-            log=world.log.record,
-            registration_dir=self._registration_dir(),
+            log=self._record,
+            registration_dir=self.guest.registrar if self.guest else None,
+            cdi_roots=self.guest.cdi_roots if self.guest else None,
+            wipe_at_start=self.guest is None,
             host_root=None,
         )
 
@@ -105,6 +111,8 @@ class NodeSeat:
                 self._start_reference()
             case "exec":
                 self._start_process(self.driver_name, spec.command, {})
+            case "socket" if self.guest is None:
+                raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
                 return  # it runs already; nobody here may start or stop it
 
@@ -224,6 +232,8 @@ class NodeSeat:
         """Stop drivers and kubelet, give the GPUs back."""
         for name in [*self._parts, *self._processes]:
             self._end(name, kill=True)
+        if self.guest is not None:
+            self._take_leave()
         self.kubelet.stop()
         if self._nvml is not None:
             self.world.run.pynvml_pool.give_back(self._nvml)
@@ -231,24 +241,30 @@ class NodeSeat:
         if self._gpus is not None:
             self._gpus.close()
             self._gpus = None
-        for obj in self.slices():
+        for obj in self.slices() if self.guest is None else ():
             self.world.client.delete_if_there(RESOURCE_SLICES, obj["metadata"]["name"])
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _registration_dir(self) -> Path | None:
-        spec = self.world.run.seats.spec("driver")
-        if spec.kind != "socket":
-            return None
-        path = Path(spec.argument)
+    def _record(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Into the run's log; claims that a driver was asked to prepare are remembered for its leave."""
+        if kind == "kubelet-call" and data["method"] == "NodePrepareResources" and data["driver"] == self.driver_name:
+            for claim in data["request"]["claims"]:
+                self._asked[claim["uid"]] = ClaimRef(**claim)
+        self.world.log.record(kind, data)
+
+    def _take_leave(self) -> None:
+        """Unprepare what the scenario had prepared: the driver lives on, and has its devices back."""
+        for claim in self.world.all_seen(RESOURCE_CLAIMS):  # those that a step prepared past the kubelet, too
+            results = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
+            if any(result.get("driver") == self.driver_name for result in results):
+                self._asked[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
+        if not self._asked:
+            return
         try:
-            if not stat.S_ISSOCK(path.stat().st_mode):
-                raise UsageError(f"--driver socket:{path}: that is no socket")
-        except OSError as error:
-            raise TargetUnreachable(
-                f"--driver socket:{path}: {error.strerror}", hint="Is the driver running, and is the path right?"
-            ) from None
-        return path.parent
+            self.kubelet.plugin(self.driver_name).unprepare(list(self._asked.values()))
+        except (KubeletError, RpcError) as error:
+            self.world.log.emit("log", level="WARNING", message=f"claims stay prepared on {self.name}: {error}")
 
     def _start_reference(self) -> None:
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin

@@ -43,7 +43,7 @@ def wait_schedulable(world: World, alias: str) -> None:
         taints = ((world.observer.get(NODES, name) or {}).get("spec") or {}).get("taints") or []
         return not any(taint["key"] == NOT_READY for taint in taints), taints
 
-    if world.get(NODES, name)["spec"].get("taints"):
+    if (world.get(NODES, name).get("spec") or {}).get("taints"):
         world.require(f"node {alias} becomes ready for pods", look)
 
 

@@ -36,11 +36,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     """All that a user can choose about a run. Durations are in seconds.
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
-    embedded, 20 s on binaries, 60 s elsewhere). `bin_dir` is where `binaries` looks first. `revision` is the revision
-    of KAI's protocol that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are
-    NAME=true or NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats.
-    `runtime_config` is kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false; a
-    control plane of the run's own serves all of them without it.
+    embedded, 20 s on binaries, 60 s elsewhere). `node_name` and `cdi_root` say where a driver behind `socket:` is,
+    where that cannot be told. `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's protocol
+    that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are NAME=true or
+    NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats. `runtime_config` is
+    kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false; a control plane of the
+    run's own serves all of them without it.
     """
 
     control_plane: str = "embedded"
@@ -57,6 +58,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     device_class: str = ""
     kubernetes_version: str = "1.36"
     bin_dir: str = ""
+    node_name: str = ""
+    cdi_root: str = ""
     feature_gates: tuple[str, ...] = ()
     runtime_config: tuple[str, ...] = ()
     revision: str = "kai-0.17"
@@ -134,6 +137,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             raise UsageError("--feature-gates: a cluster that is not ours keeps its own", hint="Leave the option out.")
         if self.api_versions() and seats["control-plane"].kind == "kubeconfig":
             raise UsageError("--runtime-config: a cluster that is not ours keeps its own", hint="Leave the option out.")
+        if (self.node_name or self.cdi_root) and seats["driver"].kind != "socket":
+            raise UsageError("--node-name and --cdi-root are of a driver that runs already (--driver socket:PATH)")
         if self.bin_dir and seats["control-plane"].kind != "binaries":
             raise UsageError("--bin-dir: only --control-plane binaries starts programs from a folder")
         for name, spec in seats.items():
@@ -189,6 +194,8 @@ def from_mapping(values: Mapping[str, Any], *, where: str) -> RunOptions:
             raise UsageError(f"{where}: unknown key {key!r}", hint=hint)
     filled = dict(values)
     if str(filled.get("control-plane", "")).startswith("kubeconfig"):
+        if str(filled.get("driver", "")).startswith("socket:"):
+            filled.setdefault("kubelet", "reference")  # it calls the driver; the real one would not for us
         # A cluster has these parts already; a second one beside them would be judged together with the first.
         for seat in CHOICES:
             if "cluster" in CHOICES[seat]:

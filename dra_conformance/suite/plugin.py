@@ -31,6 +31,9 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("kubernetes-version", "release of a control plane of our own: 1.34, 1.35, 1.36 or 1.37"),
     ("bin-dir", "folder where binaries looks for its programs first"),
     ("feature-gates", "gates of a control plane of our own, comma-separated"),
+    ("runtime-config", "versions of resource.k8s.io that a control plane of our own serves, as kube-apiserver's flag"),
+    ("node-name", "node of a driver behind socket:"),
+    ("cdi-root", "CDI folder of a driver behind socket:"),
     ("revision", "revision of KAI's protocol: kai-0.17 or documented"),
     ("inventory", "inventory of the fake NVML"),
     ("profile", "profiles, comma-separated"),
@@ -50,7 +53,7 @@ def _split(text: str) -> list[str]:
 
 # How an option's text becomes its value; the others stay text.
 CONVERT: Mapping[str, Callable[[str], object]] = {
-    **dict.fromkeys(("profile", "rule", "features"), _split),
+    **dict.fromkeys(("profile", "rule", "features", "feature-gates", "runtime-config"), _split),
     "seed": int,
     "patience": float,
 }

@@ -45,6 +45,11 @@ def check(options: RunOptions) -> None:
                 f"--{name} socket:{spec.argument}: that is no socket",
                 hint="Name the driver's socket in the kubelet's registration folder.",
             )
+        elif spec.kind == "socket" and options.seat("control-plane").kind != "kubeconfig":
+            raise UsageError(
+                f"--{name} socket: a driver that runs already talks to an API server that runs already",
+                hint="Name it with --control-plane kubeconfig:FILE; `dra-conformance control-plane serve` offers one.",
+            )
 
 
 def _inventory(name: str) -> None:

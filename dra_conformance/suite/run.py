@@ -6,6 +6,7 @@ owns the run's two folders: the report folder, which stays, and a short-lived on
 
 from __future__ import annotations
 
+import os
 import platform
 import random
 import secrets
@@ -51,6 +52,7 @@ from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
 from dra_conformance.events.recorder import RecordingTransport
 from dra_conformance.rules import Catalogue, Version
+from dra_conformance.seats import guest
 from dra_conformance.seats.manager import Seats
 from dra_conformance.seats.registration import registered_for_claims
 from dra_conformance.seats.work_folder import WorkFolder
@@ -98,6 +100,7 @@ class Run:
         self._work: WorkFolder | None = None
         self._log_handler: LogRecords | None = None
         self._resource_versions = options.resource_versions()
+        self.guest: guest.Guest | None = None
         self._number = 0
         self._inventories: dict[str, Any] = {}
         self._pynvml_pool: Any = None
@@ -130,6 +133,11 @@ class Run:
         if self.options.patience is not None:
             return self.options.patience
         return {"embedded": 5.0, "binaries": 20.0}.get(self.options.seat("control-plane").kind, 60.0)
+
+    @property
+    def has_controllers(self) -> bool:
+        """Whether kube-controller-manager is at work, which makes service accounts and judges nodes."""
+        return self.options.control_plane != "embedded" and _there(self.control_plane).evidence == "evidence"
 
     @property
     def quiet(self) -> float:
@@ -274,6 +282,16 @@ class Run:
             )
             self._observer.start()
             self._seats = Seats(self, work=self.work)
+            if self.options.seat("driver").kind == "socket":
+                if self.worker and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1:
+                    raise TargetUnreachable("one running driver cannot serve several workers", hint="Leave -n out.")
+                self.guest = guest.find(
+                    self.options.seat("driver").argument,
+                    self._observer.list(RESOURCE_SLICES),
+                    driver=self.options.driver_name,
+                    node_name=self.options.node_name,
+                    cdi_root=self.options.cdi_root,
+                )
         except TargetUnreachable as error:
             self._failed_start = error
             raise
@@ -412,6 +430,7 @@ class Run:
         """What the report says of the target."""
         seats = {name: redact(str(spec)) for name, spec in self.options.seats().items()}
         embedded = self.options.control_plane == "embedded"
+        rehearsal = embedded or (self.control_plane is not None and self.control_plane.evidence == "rehearsal")
         own = self.control_plane is not None and self.control_plane.own and not embedded
         return {
             "seats": seats,
@@ -421,6 +440,8 @@ class Run:
             if embedded
             else f"{_there(self.control_plane).name}, started by the run"
             if own
+            else "embedded emulation (simulated), served outside the run"
+            if rehearsal
             else "cluster",
             "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
             "nvml": f"fake NVML, inventory {self.options.inventory} (simulated)"
@@ -428,7 +449,7 @@ class Run:
             else "as the driver finds it",
             "resourceApi": ", ".join(self._resource_versions[:1]),
             "revision": self.options.revision,
-            "evidence": "rehearsal" if embedded else "evidence",
+            "evidence": "rehearsal" if rehearsal else "evidence",
         }
 
 

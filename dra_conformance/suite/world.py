@@ -34,6 +34,7 @@ from dra_conformance.suite import manifests
 from dra_conformance.suite.features import Scenario
 
 if TYPE_CHECKING:
+    from dra_conformance.seats.guest import Guest
     from dra_conformance.seats.node import NodeSeat
     from dra_conformance.suite.run import Run
 
@@ -106,9 +107,14 @@ class World:
         found = self._nodes.get(alias)
         if found is None:
             found = self._nodes[alias] = NodeSeat(self, alias, inventory=inventory)
-            self.track(NODES, found.name)
+            if found.guest is None:
+                self.track(NODES, found.name)
             self.cleanup.callback(found.end)
         return found
+
+    def guest_node(self, alias: str) -> Guest | None:
+        """Where the user's running driver is, if it has one and `alias` is the scenario's first node."""
+        return self.run.guest if not self._nodes or next(iter(self._nodes)) == alias else None
 
     # -- objects ---------------------------------------------------------------------------------------------------
 
@@ -261,7 +267,7 @@ class World:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
         )
         self.cleanup.callback(self._delete_namespace)
-        if self.run.options.control_plane != "embedded":
+        if self.run.has_controllers:
             self._wait_service_account()
         self.cleanup.callback(self._delete_created)
         self.seats.fill(self)
@@ -285,7 +291,8 @@ class World:
         (folder / "objects.json").write_bytes(orjson.dumps(objects, option=orjson.OPT_INDENT_2))
 
     def _refers(self, obj: Obj) -> bool:
-        return str((obj.get("spec") or {}).get("nodeName") or "").endswith(self.suffix)
+        node = str((obj.get("spec") or {}).get("nodeName") or "")
+        return node.endswith(self.suffix) or node in {seat.name for seat in self._nodes.values()}
 
     def _wait_service_account(self) -> None:
         """Wait for the namespace's default service account: until it is there, a cluster refuses every pod."""

@@ -6,7 +6,7 @@ import re
 
 import orjson
 import pytest
-from front_door import Door
+from front_door import SUITE, Door
 
 from dra_conformance.errors import ExitCode
 
@@ -55,3 +55,13 @@ def test_a_cluster_keeps_its_own_versions(door: Door) -> None:
     code, _, err = door.run("run", "--control-plane", "kubeconfig:x", "--runtime-config", "resource.k8s.io/v1=false")
     assert code == ExitCode.USAGE
     assert "a cluster that is not ours keeps its own" in err
+
+
+def test_pytest_takes_the_same_option(door: Door) -> None:
+    only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
+    options = ["-p", "no:cacheprovider", "--dra-runtime-config", only, "--dra-feature-gates", "DRAAdminAccess=true"]
+    door.run("--pyargs", SUITE, *options, "--dra-rule", "DRA-051,DRA-050", module="pytest")
+    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    assert report["target"]["resourceApi"] == "v1beta1"
+    statuses = {row["id"]: row["status"] for row in report["rules"]}
+    assert (statuses["DRA-050"], statuses["DRA-051"]) == ("passed", "not-applicable")
