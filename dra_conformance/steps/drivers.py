@@ -394,6 +394,12 @@ def _(world: World, claim: str, node: str) -> None:
     unprepare(world, node, [reference_to(world, claim)])
 
 
+@when('claims "{claims}" are unprepared on "{node}" in one call')
+def _(world: World, claims: str, node: str) -> None:
+    """Call NodeUnprepareResources once with several claims; a name may stand there twice."""
+    unprepare(world, node, [reference_to(world, claim) for claim in split(claims)])
+
+
 @when('a claim that was never prepared is unprepared on "{node}"')
 def _(world: World, node: str) -> None:
     """Call NodeUnprepareResources for a claim that nobody ever heard of."""
@@ -589,6 +595,18 @@ def _(world: World, claim: str, node: str) -> None:
         raise Untestable(f"the driver publishes no slice for {node}")
     result = {"request": "gpu", "driver": spec["driver"], "pool": spec["pool"]["name"], "device": "no-such-device"}
     allocate_by_hand(world, claim, world.name(node), [result])
+
+
+@given(
+    'a ResourceClaim "{claim}" allocated the device of claim "{other}" '
+    'and one that the driver on "{node}" does not have'
+)
+def _(world: World, claim: str, other: str, node: str) -> None:
+    """A claim that cannot be prepared for one of its devices, and has the other in common with another claim."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world), 2)))
+    shared = own_results(world, other)
+    results = [*shared, {**shared[0], "device": "no-such-device"}]
+    allocate_by_hand(world, claim, world.name(node), results)
 
 
 @given('a ResourceClaim "{claim}" that is not allocated')

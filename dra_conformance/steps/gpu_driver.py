@@ -62,6 +62,39 @@ def _(world: World, claim: str, node: str, parameters: str, request: str) -> Non
     allocate_by_hand(world, claim, world.name(node), free_results(world, node, 1), config=[config])
 
 
+@given('a ResourceClaim "{claim}" for the driver on "{node}" with the configurations:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """An allocated claim with the configurations of the table: source, request (or all), parameters (YAML)."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world))))
+    results = free_results(world, node, 1)
+    allocate_by_hand(world, claim, world.name(node), results, config=configurations(world, datatable))
+
+
+@given(
+    'a ResourceClaim "{claim}" for subrequest "{subrequest}" of request "{request}" of the driver on "{node}" '
+    "with the configurations:"
+)
+def _(world: World, claim: str, subrequest: str, request: str, node: str, datatable: list[list[str]]) -> None:
+    """The same for a claim with a prioritized list, allocated its only alternative."""
+    alternative = {"name": subrequest, "deviceClassName": driver_class(world)}
+    spec = {"devices": {"requests": [{"name": request, "firstAvailable": [alternative]}]}}
+    world.create(claim_object(world, claim, spec))
+    results = free_results(world, node, 1, request=f"{request}/{subrequest}")
+    allocate_by_hand(world, claim, world.name(node), results, config=configurations(world, datatable))
+
+
+def configurations(world: World, table: list[list[str]]) -> list[Obj]:
+    """The configurations of a table with the columns source, request and parameters, for the driver under test."""
+    return [
+        {
+            "source": source,
+            "requests": [] if request == "all" else [request],
+            "opaque": {"driver": world.run.options.driver_name, "parameters": manifests.parse_value(parameters)},
+        }
+        for source, request, parameters in table[1:]
+    ]
+
+
 @given('a ResourceClaim "{claim}" allocated a device of the driver "{other}" on "{node}"')
 def _(world: World, claim: str, other: str, node: str) -> None:
     """A claim that has nothing of the driver under test."""

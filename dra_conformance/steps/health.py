@@ -387,6 +387,30 @@ def _(world: World, node: str) -> None:
     world.eventually(f"no taint on {node}", look, expected="devices without taints")
 
 
+def times_added(world: World, node: str, device: str) -> list[str]:
+    """When each taint of a published device was added."""
+    return [
+        str(taint.get("timeAdded"))
+        for found in world.node(node).devices()
+        if found["name"] == device
+        for taint in found.get("taints") or ()
+    ]
+
+
+@when('the time of the taint on device "{device}" of "{node}" is remembered')
+def _(world: World, device: str, node: str) -> None:
+    """Keep timeAdded of the device's taints, to compare with later."""
+    world.memory["taint-times"] = times_added(world, node, device)
+
+
+@then('the taint on device "{device}" of "{node}" has the time of before')
+def _(world: World, device: str, node: str) -> None:
+    """timeAdded of the device's taints is what it was."""
+    wanted = world.memory["taint-times"]
+    found = times_added(world, node, device)
+    world.check(bool(wanted) and found == wanted, f"timeAdded on {device}", expected=wanted, observed=found)
+
+
 @given('NVML on "{node}" cannot report events')
 def _(world: World, node: str) -> None:
     """Registering for events fails on every GPU of the node, from before the driver starts."""

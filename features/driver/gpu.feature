@@ -72,3 +72,43 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is damaged
     Then the driver on "n1" does not start, because "checkpoint is corrupted"
+
+  @NV-024 @NV-025 @NV-027 @NV-028 @needs:fake-nvml
+  Scenario: What NVML and sysfs do not know is left out, and the GPU stays
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And sysfs on "n1" has no entry for GPU 0
+    And sysfs on "n1" puts GPU 1 on NUMA node -1
+    And sysfs on "n1" puts GPU 2 on NUMA node 1
+    And NVML on "n1" does not know "memory_total" of GPU 3
+    And NVML on "n1" does not know "addressing_mode" of GPU 4
+    And node "n1" running the driver
+    Then GPU 0 on "n1" is published without "resource.kubernetes.io/pcieRoot, resource.kubernetes.io/numaNode" [NV-024]
+    And GPU 1 on "n1" is published without "resource.kubernetes.io/numaNode" [NV-025]
+    And GPU 1 on "n1" is published with "resource.kubernetes.io/pcieRoot" [NV-025]
+    And GPU 2 on "n1" is published on NUMA node 1 [NV-025]
+    And GPU 3 on "n1" is published without any capacity [NV-027]
+    And GPU 4 on "n1" is published without "addressingMode" [NV-028]
+    And GPU 5 on "n1" is published with "addressingMode" [NV-028]
+
+  @NV-098 @needs:fake-nvml
+  Scenario: A driver library of another version than the kernel's is not handed out
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And the driver libraries of "n1" are gone
+    When claim "train" is prepared on "n1"
+    Then claim "train" is refused because "failed to locate"
+    And the checkpoint of the driver on "n1" has claim "train" as PrepareStarted
+    When the driver libraries of "n1" are there again
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+
+  @NV-069 @NV-069b @needs:fake-nvml @needs:virtual-clock
+  Scenario: A plugin waits ten seconds for another plugin of its node, and says so
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And the node lock of the driver on "n1" is held by another process
+    When claim "train" is prepared on "n1" while 11 seconds pass
+    Then claim "train" is refused because "timeout acquiring lock" [NV-069]
+    When the node lock of the driver on "n1" is let go
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-069b]

@@ -71,3 +71,23 @@ Feature: A driver refuses what it must not prepare
     And claim "train" is prepared on "n1"
     When claim "monitor" is prepared on "n1"
     Then claim "monitor" is prepared
+
+  @NV-062
+  Scenario: A claim with admin access does not take the device
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
+    And claim "monitor" is prepared on "n1"
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And the answer for claim "train" names every device that the claim was allocated
+
+  @NV-063
+  Scenario: A claim whose preparation failed does not keep the devices
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "broken" allocated the device of claim "train" and one that the driver on "n1" does not have
+    When claim "broken" is prepared on "n1"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And the answer for claim "train" names every device that the claim was allocated

@@ -3,11 +3,13 @@ Feature: A driver takes its devices back
   Unprepare comes when the last pod of a claim has ended; the kubelet repeats it until it succeeds, and the pod stays
   in Terminating until then.
 
-  @DRA-279
+  @DRA-279 @NV-107
   Scenario: Unprepare of a claim that the driver does not know succeeds
     Given node "n1" running the driver
     When a claim that was never prepared is unprepared on "n1"
-    Then claim "unknown" is unprepared
+    Then claim "unknown" is unprepared [DRA-279]
+    When claims "unknown, unknown" are unprepared on "n1" in one call
+    Then claim "unknown" is unprepared [NV-107]
 
   @NV-108 @NV-108b
   Scenario: Unprepare may be repeated, and the claim prepared again

@@ -101,3 +101,14 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then pod "rest" stays unbound [DRA-213]
     When a pod "six" using claim "six" is created
     Then pod "six" is bound to "n1" [DRA-213]
+
+  @DRA-294 @needs:virtual-clock
+  Scenario: A taint keeps the time of its beginning when something else changes
+    Given node "n1" running the driver
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When the time of the taint on device "gpu-2" of "n1" is remembered
+    And 30 seconds pass
+    And XID 48 happens on GPU 3 of "n1"
+    Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And the taint on device "gpu-2" of "n1" has the time of before

@@ -1,0 +1,104 @@
+@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:process-driver
+Feature: The driver gpu.nvidia.com starts over what its predecessor left
+  The checkpoint is all that a driver knows of its former life. What it says of claims that vanished meanwhile, of a node
+  that rebooted and of a disk that lost half of it decides whether a GPU is free.
+
+  @NV-104 @NV-105 @NV-106
+  Scenario: Claims that were never finished are forgotten once they are gone from the API
+    Given node "n1" running the driver
+    And a ResourceClaim "gone" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "replaced" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "there" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "done" allocated 1 devices of the driver on "n1"
+    When claims "gone, replaced, there, done" are prepared on "n1" in one call
+    And the claim "gone" is deleted behind the driver's back
+    And the claim "replaced" is replaced by another of its name
+    And the claim "done" is deleted behind the driver's back
+    And the driver on "n1" restarts
+    Then the checkpoint of the driver on "n1" comes to be without claim "gone" [NV-104]
+    And the checkpoint of the driver on "n1" comes to be without claim "replaced" [NV-104]
+    And the checkpoint of the driver on "n1" has claim "there" as PrepareStarted [NV-105]
+    And the checkpoint of the driver on "n1" has claim "done" as PrepareCompleted [NV-106]
+
+  @NV-102 @needs:fake-nvml
+  Scenario: What was prepared before a reboot is forgotten
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
+    And claim "first" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" is of another boot
+    And the driver on "n1" is started again
+    Then the driver on "n1" comes to be registered
+    And the checkpoint of the driver on "n1" comes to be without claim "first"
+    When claim "second" is prepared on "n1"
+    Then claim "second" is prepared
+
+  @NV-103 @NV-103b @needs:fake-nvml
+  Scenario: A checkpoint of an older driver is taken over
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "other" allocated the same device as claim "train" on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" has no boot id
+    And the driver on "n1" is started again
+    Then the driver on "n1" comes to be registered [NV-103]
+    And the checkpoint of the driver on "n1" has the boot id of the kernel [NV-103]
+    When claims "other, train" are prepared on "n1" in one call
+    Then all answers for claim "train" are the same [NV-103]
+    And claim "other" is refused [NV-103]
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" has only its v1 part
+    And the driver on "n1" is started again
+    Then the driver on "n1" comes to be registered [NV-103b]
+    When claims "other, train" are prepared on "n1" in one call
+    Then claim "other" is refused [NV-103b]
+    And all answers for claim "train" are the same [NV-103b]
+
+  @NV-101b @needs:fake-nvml
+  Scenario Outline: A checkpoint that is <damage> stops the driver before it can hand out a GPU that is in use
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" is <damage>
+    Then the driver on "n1" does not start, because "checkpoint is corrupted"
+
+    Examples:
+      | damage          |
+      | cut in half     |
+      | from the future |
+      | empty           |
+
+  @NV-099b @needs:fake-nvml
+  Scenario: Nothing is promised while CDI specifications cannot be written, and all is well once they can
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
+    And claim "held" is prepared on "n1"
+    When the CDI folder of "n1" cannot be written
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused
+    When the CDI folder of "n1" can be written again
+    And claims "train, held" are prepared on "n1" in one call
+    Then claim "train" is prepared
+    And every CDI id of the answer for claim "train" resolves on "n1"
+    And all answers for claim "held" are the same
+
+  @NV-099c @needs:fake-nvml
+  Scenario: Nothing is promised while the disk is full, and all is well once it is not
+    Given node "n1" running the driver as a process
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
+    And claim "held" is prepared on "n1"
+    When the disk of the driver on "n1" is full
+    And claims "train, held" are prepared on "n1" in one call
+    Then claim "train" is refused
+    And all answers for claim "held" are the same
+    When the disk of the driver on "n1" has room again
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And every CDI id of the answer for claim "train" resolves on "n1"
+    When claim "held" is prepared on "n1"
+    Then all answers for claim "held" are the same

@@ -1,0 +1,61 @@
+@profile:driver-gpu @seat:driver @needs:gpu-driver
+Feature: Of several configurations one wins, whole
+  Classes and claims may both carry configuration for a device. Nothing is merged: the driver takes one and leaves the
+  rest. Here one of two configurations names a sharing strategy that does not exist, so that it shows which one was taken.
+
+  Background:
+    Given node "n1" running the driver
+
+  @NV-078 @NV-079
+  Scenario: The claim's configuration beats the class's, and the later one the earlier
+    Given a ResourceClaim "claim-good" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+      | FromClass | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    And a ResourceClaim "claim-bad" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClass | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    And a ResourceClaim "later-good" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+    And a ResourceClaim "later-bad" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    When claims "claim-good, claim-bad, later-good, later-bad" are prepared on "n1" in one call
+    Then claim "claim-good" is prepared [NV-078]
+    And claim "claim-bad" is refused because "Magic" [NV-078]
+    And claim "later-good" is prepared [NV-079]
+    And claim "later-bad" is refused because "Magic" [NV-079]
+
+  @NV-080 @NV-081
+  Scenario: Naming a request gives no precedence, and does not reach its subrequests
+    Given a ResourceClaim "general-last" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    And a ResourceClaim "named-last" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
+    And a ResourceClaim "parent" for subrequest "big" of request "gpu" of the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                             |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    When claims "general-last, named-last, parent" are prepared on "n1" in one call
+    Then claim "general-last" is refused because "Magic" [NV-080]
+    And claim "named-last" is prepared [NV-080]
+    And claim "parent" is prepared [NV-081]
+
+  @NV-077
+  Scenario: Configuration of another driver of the family is refused where it names the request
+    Given a ResourceClaim "named" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                                                    |
+      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: d0, allocationMode: All} |
+    And a ResourceClaim "general" for the driver on "n1" with the configurations:
+      | source    | request | parameters                                                                                                    |
+      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: d0, allocationMode: All} |
+    When claims "named, general" are prepared on "n1" in one call
+    Then claim "named" is refused because "not a recognized configuration"
+    And claim "general" is prepared
