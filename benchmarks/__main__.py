@@ -1,4 +1,4 @@
-"""`python -m benchmarks [whole] [scheduling] [prepare] [allocator]`: measure and print; all groups by default."""
+"""`python -m benchmarks [GROUP…]`: measure and print; all groups by default."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import platform
 import sys
 
-from benchmarks import allocator, prepare, scheduling, whole
+from benchmarks import allocator, prepare, real, scheduling, whole
 from benchmarks.figures import show
 
 GROUPS = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
+    "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),
 }
 

@@ -1,5 +1,6 @@
-"""`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them;
-`python -m peers fidelity [--write]` compares the embedded control plane with the real one, request by request.
+"""`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them,
+compares the embedded control plane with the real one and lets upstream's allocator duel with ours;
+`python -m peers fidelity [--write]` is the comparison alone, request by request.
 
 What a peer is known to break stands in `peers/expected/*.yaml`, rule by rule, with the reason. `check` fails on any
 difference from that, better or worse: neither the peer nor the suite may change its verdict unseen.
@@ -26,6 +27,7 @@ from dra_api.clock import RealClock
 
 HERE = Path(__file__).resolve().parent
 BIN = HERE / "bin"
+DUEL_CASES = 2000
 
 
 def required() -> bool:
@@ -70,7 +72,9 @@ def build() -> int:
 
 
 def check() -> int:
-    """Run the suite against every peer and compare with what is known of it."""
+    """Run the suite against every peer and compare with what is known of it; then the duel and the probes."""
+    from peers.fidelity import command  # imports both control planes; nobody else pays for that
+
     worst = 0
     for peer in expectations():
         if peer.get("judged_by") in ("duel", "tests"):
@@ -79,7 +83,10 @@ def check() -> int:
             worst = max(worst, absent(f"{peer['name']} is not built (make peers)"))
             continue
         worst = max(worst, _check(peer))
-    return worst
+    if (BIN / "dra-allocator").exists():
+        duel = [sys.executable, "-m", "peers.duel", "--cases", str(DUEL_CASES)]  # with a fresh seed, which it prints
+        worst = max(worst, int(subprocess.run(duel, check=False).returncode != 0))
+    return max(worst, command.main([], bin_dir=BIN, absent=absent))
 
 
 def _check(peer: dict[str, Any]) -> int:

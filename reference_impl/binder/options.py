@@ -22,7 +22,7 @@ class BinderOptions:
     `rollback`: give back, after the last attempt, what the attempts had reserved (KAI keeps it: KAI-159, KAI-160).
     """
 
-    workers: int = 4
+    workers: int = 10  # as KAI's max-concurrent-reconciles
     dynamic_resource_allocation: bool | None = None
     conflict_tries: int = 5
     conflict_delay: float = 0.01

@@ -172,6 +172,10 @@ class BinariesControlPlane:
                 return _obituary(name, process)
         return ""
 
+    def pids(self) -> dict[str, int]:
+        """The process ids of its programs, by name."""
+        return {name: process.pid for name, process in self._processes.items() if process.pid is not None}
+
     def kill(self, program: str) -> None:
         """End one program at once, as a crash would."""
         self._processes[program].kill()
