@@ -8,6 +8,13 @@ from typing import Protocol
 
 from dra_api.transport import Transport
 
+API_SERVER = "kube-apiserver"
+ETCD = "etcd"
+
+
+class NotOurs(Exception):
+    """A program of the control plane that the run can neither kill nor start."""
+
 
 class ControlPlane(Protocol):
     """An API server that the run can talk to.
@@ -47,6 +54,14 @@ class ControlPlane(Protocol):
 
     def stop(self) -> None:
         """End what `start` began. Idempotent."""
+        ...
+
+    def kill(self, program: str) -> None:
+        """End `kube-apiserver` or `etcd` at once, as a crash would. Raises NotOurs."""
+        ...
+
+    def restart(self, program: str) -> None:
+        """Start a program again after `kill`, on its old address and data; returns once the API server serves."""
         ...
 
     def transport(self) -> Transport:

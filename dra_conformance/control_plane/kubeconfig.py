@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
+from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.errors import TargetUnreachable
 
 
@@ -61,6 +62,14 @@ class KubeconfigControlPlane:
         if self._transport is not None:
             self._transport.close()
             self._transport = None
+
+    def kill(self, program: str) -> None:
+        """Raises NotOurs."""
+        raise NotOurs(f"the cluster's {program} is not ours to kill")
+
+    def restart(self, program: str) -> None:
+        """Raises NotOurs."""
+        raise NotOurs(f"the cluster's {program} is not ours to start")
 
     def transport(self) -> Transport:
         """The connection."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dra_api.clock import Clock
 from dra_api.transport import Transport
+from dra_conformance.control_plane.base import API_SERVER, NotOurs
 from dra_conformance.control_plane.embedded.certificates import CertificateError
 from dra_conformance.control_plane.embedded.control_plane import SERVE_ALL, EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError
@@ -63,6 +64,21 @@ class RehearsalControlPlane:
     def stop(self) -> None:
         """Close the doors."""
         self.embedded.stop()
+
+    def kill(self, program: str) -> None:
+        """End the API server as a crash would. Raises NotOurs for a program that the emulation has not."""
+        self._only_api_server(program)
+        self.embedded.kill()
+
+    def restart(self, program: str) -> None:
+        """Start it again on its old address and data."""
+        self._only_api_server(program)
+        self.embedded.restart()
+
+    @staticmethod
+    def _only_api_server(program: str) -> None:
+        if program != API_SERVER:
+            raise NotOurs(f"the embedded control plane has no {program} that could be killed")
 
     def transport(self) -> Transport:
         """The in-process door, as the admin."""

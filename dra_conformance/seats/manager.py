@@ -69,7 +69,7 @@ class Seats:
         if spec.kind == "reference":
             part = reference.build(
                 seat,
-                KubeClient(self._run.part_transport(), user_agent=f"reference-{seat}"),
+                KubeClient(self._run.part_transport(seat), user_agent=f"reference-{seat}"),
                 self._run.clock,
                 revision=self._run.options.revision,
                 settings={**spec.settings, **(settings or {})},
@@ -131,6 +131,7 @@ class Seats:
         if spec.is_kubernetes:
             command = self._run.seat_command(spec.kind, seat, gates)
         else:
+            kubeconfig = self._run.seat_kubeconfig(seat)
             command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
         process = ManagedProcess(
             seat, command, log_path=self._run.folder / "logs" / f"{seat}.log", env={"KUBECONFIG": str(kubeconfig)}

@@ -48,7 +48,7 @@ class NodeSeat:
         self._processes: dict[str, ManagedProcess] = {}
         self._asked: dict[str, ClaimRef] = {}
         self.kubelet = Kubelet(
-            KubeClient(world.run.part_transport(), user_agent="kubelet"),
+            KubeClient(world.run.part_transport("kubelet"), user_agent="kubelet"),
             world.clock,
             self.name,
             self.root,
@@ -214,7 +214,7 @@ class NodeSeat:
         from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 
         plugin = ComputeDomainPlugin(
-            KubeClient(self.world.run.part_transport()),
+            KubeClient(self.world.run.part_transport("fabric")),
             clock=self.world.clock,
             nvml=self.nvml,
             options=ComputeDomainPluginOptions(node=self._plugin_options(DOMAIN_DRIVER)),
@@ -270,7 +270,7 @@ class NodeSeat:
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 
         plugin = KubeletPlugin(
-            KubeClient(self.world.run.part_transport()),
+            KubeClient(self.world.run.part_transport("driver")),
             clock=self.world.clock,
             nvml=self.nvml,
             options=self._plugin_options(self.driver_name),
@@ -303,7 +303,7 @@ class NodeSeat:
 
     def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
         values = {
-            "kubeconfig": str(self.world.run.kubeconfig),
+            "kubeconfig": str(self.world.run.seat_kubeconfig("driver")),
             "node": self.name,
             "plugins": str(self.kubelet.plugins_dir),
             "registrar": str(self.kubelet.registration_dir),

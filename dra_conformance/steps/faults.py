@@ -1,6 +1,7 @@
-"""Faults of the control plane: refusals that a run with a control plane of its own can arrange.
+"""Requests that fail, answers that get lost, watches that break: what a scenario arranges between seats and API server.
 
-The harness's own requests are never refused. A hook ends with the scenario or when its count is used up.
+Only requests of the seats that the scenario names meet a fault; the harness's own never do. A fault ends with the
+scenario or when its count is used up.
 """
 
 from __future__ import annotations
@@ -9,97 +10,152 @@ import threading
 from collections.abc import Callable
 
 from dra_api.objects import RESOURCE_CLAIMS
-from dra_conformance.control_plane.embedded.faults import Fault, FaultPoints
-from dra_conformance.control_plane.embedded.request import Request, RequestInfo
-from dra_conformance.control_plane.embedded.status import StatusError
 from dra_conformance.errors import SpecificationError, Untestable
-from dra_conformance.seats.spec import CHOICES
+from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.suite.vocabulary import given, when
 from dra_conformance.suite.world import World
 
-HARNESS = "dra-conformance"
-
-# What a sentence calls a request: verbs and subresource.
-REQUESTS: dict[str, tuple[frozenset[str], str]] = {
-    "creations": (frozenset({"create"}), ""),
-    "updates": (frozenset({"update", "patch"}), ""),
-    "deletions": (frozenset({"delete"}), ""),
-    "status updates": (frozenset({"update", "patch"}), "status"),
-    "bindings": (frozenset({"create"}), "binding"),
-}
-
-_REASONS = {403: "Forbidden", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+_VOLLEYS = "faults/volleys"
+_OUTAGE = "faults/outage"
+_CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
 
-class Refusals:
-    """Refuses the next `count` requests of one sort; counts those that it has refused."""
-
-    def __init__(self, *, code: int, count: int, what: str, kind: str, namespace: str) -> None:
-        if what not in REQUESTS:
-            raise SpecificationError(f"{what!r} are no requests that can be refused; known: {', '.join(REQUESTS)}")
-        self.refused = 0
-        self._code = code
-        self._left = count
-        self._verbs, self._subresource = REQUESTS[what]
-        self._resource = resource_named(kind)
-        self._namespace = namespace
-        self._lock = threading.Lock()
-
-    def __call__(self, info: RequestInfo, request: Request) -> Fault | None:
-        """The hook: an answer for a request that is to be refused, None for all others."""
-        if (
-            (info.group, info.resource, info.subresource)
-            != (self._resource.group, self._resource.plural, self._subresource)
-            or info.verb not in self._verbs
-            or info.namespace != self._namespace
-            or request.user_agent.startswith(HARNESS)
-        ):
-            return None
-        with self._lock:
-            if not self._left:
-                return None
-            self._left -= 1
-            self.refused += 1
-        reason = _REASONS.get(self._code, "InternalError")
-        return Fault(error=StatusError(self._code, reason, f"the scenario refuses {info.verb} of {info.path}"))
+def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
+    """Let a fault strike the next requests of one sort; the end of the scenario ends it."""
+    aim = Aim.at(what, resource_named(kind), seats=world.scenario.tags.seats, namespace=world.namespace)
+    volley = Volley(aim, fault, count=count)
+    world.cleanup.callback(world.run.fault_points.add(volley))
+    world.memory.setdefault(_VOLLEYS, []).append(volley)
+    return volley
 
 
-def _points(world: World) -> FaultPoints:
-    """Where hooks go. Raises Untestable when a seat's requests pass neither through us nor through our server."""
-    if world.run.options.control_plane != "embedded":
-        for seat in world.scenario.tags.seats:
-            spec = world.run.seats.spec(seat) if seat in CHOICES and seat != "control-plane" else None
-            if spec is not None and not spec.in_process and spec.kind != "none":
-                raise Untestable(f"the requests of the {seat} ({spec.kind}) do not pass through the harness")
-    return world.run.fault_points
+def require_met(world: World) -> None:
+    """Every fault of the scenario has struck somebody. Raises Untestable where one has not: nothing is judged then."""
+    for volley in world.memory.get(_VOLLEYS, ()):
+        world.require(
+            "a request meets the fault that the scenario arranges",
+            lambda volley=volley: (volley.struck > 0, f"no {volley}"),  # type: ignore[misc]
+        )
 
 
-def refuse(world: World, *, code: int, count: int, what: str, kind: str) -> None:
-    """Arrange refusals for the rest of the scenario. Raises Untestable on a control plane that is not ours."""
-    points = _points(world)
-    hook = Refusals(code=code, count=count, what=what, kind=kind, namespace=world.namespace)
-    world.cleanup.callback(points.add(hook))
-    world.memory["refusals"] = hook
+def of_seats(world: World) -> Callable[[Call], bool]:
+    """Whether a call is one of the scenario's seats."""
+    seats = frozenset(world.scenario.tags.seats)
+    return lambda call: call.seat in seats
+
+
+def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
+    """End open watches and refuse new ones, and lists. Raises Untestable where there is none to end."""
+    if how not in _CUTS:
+        raise SpecificationError(f"watches cannot {how!r}; they can {' or '.join(_CUTS)}")
+    points = world.run.fault_points
+    world.settle()
+
+    def refuse(call: Call) -> Fault | None:
+        return Fault(code=503) if wanted(call) and call.info.verb in ("list", "watch") else None
+
+    remove = points.add(refuse)
+    world.memory[_OUTAGE] = remove
+    world.cleanup.callback(remove)
+    if not points.cut_watches(wanted, _CUTS[how]):
+        raise Untestable("the seats have no open watch that could break")
 
 
 def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -> None:
     """Call `act` just before the next status update of a claim by a seat is served; once."""
-    points = _points(world)
     once = threading.Lock()
 
-    def hook(info: RequestInfo, request: Request) -> Fault | None:
+    def hook(call: Call) -> Fault | None:
+        info = call.info
         wanted = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
-        ours = request.user_agent.startswith(HARNESS) or info.namespace != world.namespace
-        if wanted and not ours and once.acquire(blocking=False):
+        if wanted and info.verb != "get" and info.namespace == world.namespace and once.acquire(blocking=False):
             act()
         return None
 
-    world.cleanup.callback(points.add(hook))
+    world.cleanup.callback(world.run.fault_points.add(hook))
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 @given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
 @when("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
     """Refuse what the seats ask: creations, updates, deletions, status updates or bindings."""
-    refuse(world, code=code, count=count, what=what, kind=kind)
+    arrange(world, Fault(code=code), count=count, what=what, kind=kind)
+
+
+@given("the API server asks for {seconds:d} seconds of rest at the next {count:d} {what} of {kind:word}")
+def _(world: World, seconds: int, count: int, what: str, kind: str) -> None:
+    """Answer 429 with Retry-After, as an API server that has too much to do."""
+    arrange(world, Fault(code=429, retry_after_s=seconds), count=count, what=what, kind=kind)
+
+
+@given("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
+@when("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
+def _(world: World, count: int, what: str, kind: str) -> None:
+    """Hang up on requests of the seats; nothing of them is carried out."""
+    arrange(world, Fault(lost="request"), count=count, what=what, kind=kind)
+
+
+@given("the API server loses its answers to the next {count:d} {what} of {kind:word}")
+@when("the API server loses its answers to the next {count:d} {what} of {kind:word}")
+def _(world: World, count: int, what: str, kind: str) -> None:
+    """Carry requests of the seats out, and break the connection instead of answering."""
+    arrange(world, Fault(lost="answer"), count=count, what=what, kind=kind)
+
+
+@given("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
+@when("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
+def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
+    """Carry requests of the seats out at once and hold the answers back: watches tell first."""
+    arrange(world, Fault(delay_s=seconds), count=count, what=what, kind=kind)
+
+
+# -- watches -----------------------------------------------------------------------------------------------------------
+
+
+@given("watches break every {seconds:f} seconds")
+def _(world: World, seconds: float) -> None:
+    """Break all watches of the seats again and again, until the scenario ends."""
+    points, wanted, over = world.run.fault_points, of_seats(world), threading.Event()
+
+    def work() -> None:
+        while not world.log.clock.wait(over, seconds):
+            points.cut_watches(wanted)
+
+    thread = threading.Thread(target=work, name="watches-break", daemon=True)
+    thread.start()
+    world.cleanup.callback(thread.join)
+    world.cleanup.callback(over.set)
+
+
+@when("all watches {how:word} and stay away")
+def _(world: World, how: str) -> None:
+    """Watches of the seats `break` or `expire` (410), and the server lists and watches nothing for them any more."""
+    go_away(world, how, of_seats(world))
+
+
+@when("the watches of {kind:word} {how:word} and stay away")
+def _(world: World, kind: str, how: str) -> None:
+    """The same for the watches of one resource."""
+    resource, ours = resource_named(kind), of_seats(world)
+
+    def wanted(call: Call) -> bool:
+        return ours(call) and (call.info.group, call.info.resource) == (resource.group, resource.plural)
+
+    go_away(world, how, wanted)
+
+
+@when("watches are served again")
+def _(world: World) -> None:
+    """End the outage once everything else has come to rest; clients come back when their back-off says so."""
+    world.settle()
+    world.memory.pop(_OUTAGE)()
+
+
+@when("the fault has struck")
+def _(world: World) -> None:
+    """Wait until every fault of the scenario has met a request; without that nothing would be judged."""
+    require_met(world)

@@ -36,7 +36,7 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
     node.start_kubelet()
     devices = plain_devices(count)
     driver = HealthDriver(
-        KubeClient(world.run.part_transport(), user_agent="health-driver"),
+        KubeClient(world.run.part_transport("health-driver"), user_agent="health-driver"),
         name=simulated_driver(world),
         pool=node.name,
         devices=[device["name"] for device in devices],

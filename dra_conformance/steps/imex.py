@@ -196,7 +196,7 @@ def start_daemons(world: World) -> None:
 
     ensure_driver_namespace(world)
     daemons = SimulatedImexDaemons(
-        KubeClient(world.run.part_transport(), user_agent="imex-daemons"),
+        KubeClient(world.run.part_transport("fabric"), user_agent="imex-daemons"),
         clock=world.clock,
         namespace=DRIVER_NAMESPACE,
     )

@@ -106,6 +106,14 @@ def _(world: World, pod: str, template: str) -> None:
     world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
 
 
+@when('pods "{prefix}" 1 to {count:d} each using template "{template}" are created')
+def _(world: World, prefix: str, count: int, template: str) -> None:
+    """Pods prefix-1 …, each with a claim of its own from the template, under the name `gpu`."""
+    for number in range(1, count + 1):
+        pod = pod_object(world, f"{prefix}-{number}", [by_template("gpu", template)], scheduler=scheduler_of(world))
+        world.create(pod)
+
+
 @given('a pod "{pod}" without claims')
 def _(world: World, pod: str) -> None:
     """A pod that needs no devices."""

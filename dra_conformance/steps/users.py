@@ -78,7 +78,7 @@ def client_of(world: World, user: str) -> KubeClient:
     headers = {"Impersonate-User": user_name(world, user)}
     if node := world.memory.get(f"node of {user}"):
         headers[f"Impersonate-Extra-{NODE_NAME.replace('/', '%2f')}"] = str(node)
-    return KubeClient(Impersonating(world.run.part_transport(), headers), user_agent="dra-conformance-user")
+    return KubeClient(Impersonating(world.run.part_transport("user"), headers), user_agent="dra-conformance-user")
 
 
 @given('user "{user}" is a service account of a pod on node "{node}"')

@@ -18,6 +18,7 @@ from dra_conformance.seats.spec import SeatSpec
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.status import Status
+from dra_conformance.suite.tags import ON_REQUEST
 
 # Steps that choose the revision of the BindRequest protocol name it in quotes.
 _REVISION = re.compile(r'revision "([^"]+)"')
@@ -105,6 +106,8 @@ def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOption
     for scenario in scenarios:
         if options.profile and not set(options.profile) & set(scenario.tags.profiles):
             continue
+        if not options.profile and set(scenario.tags.profiles) <= ON_REQUEST:
+            continue
         decisions.append(_decide(scenario, catalogue, options, target, wanted_rules, focus, skip))
     return Plan(decisions)
 
@@ -165,6 +168,13 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
             return f"the requests of the {outside[0]} do not pass through the harness"
     if need == "own-control-plane" and not target.own_control_plane:
         return "needs a control plane that belongs to the run"
+    if need == "own-etcd" and target.seats["control-plane"].kind != "binaries":
+        return f"needs an etcd of the run's own; the control plane is {target.seats['control-plane'].kind}"
+    if need == "faults":
+        for seat in scenario.tags.seats:
+            spec = target.seats.get(seat)
+            if seat != "control-plane" and spec is not None and spec.kind in ("cluster", "socket"):
+                return f"the requests of the {seat} ({spec.kind}) do not pass through the harness"
     if need == "own-kubelet" and target.seats["kubelet"].kind != "reference":
         return "needs the harness's kubelet"
     if need == "compute-domain" and target.seats["fabric"].kind == "none":

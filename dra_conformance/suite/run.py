@@ -44,17 +44,17 @@ from dra_api.transport import Transport
 from dra_api.versions import VERSIONS
 from dra_conformance import assets, documents
 from dra_conformance.control_plane.base import ControlPlane
-from dra_conformance.control_plane.embedded.faults import FaultPoints
-from dra_conformance.control_plane.faulty import FaultyTransport
 from dra_conformance.errors import TargetUnreachable, UsageError
 from dra_conformance.events.log import EventLog
 from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
 from dra_conformance.events.recorder import RecordingTransport
+from dra_conformance.faults.model import FaultPoints
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats import guest
 from dra_conformance.seats.manager import Seats
 from dra_conformance.seats.registration import registered_for_claims
+from dra_conformance.seats.ways import Ways
 from dra_conformance.seats.work_folder import WorkFolder
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions, plain, redact
@@ -92,8 +92,8 @@ class Run:
         self._started = False
         self._failed_start: TargetUnreachable | None = None
         self._transport: Transport | None = None
-        self._part_transport: Transport | None = None
-        self._faults = FaultPoints()
+        self._ways: Ways | None = None
+        self._faulted: frozenset[str] = frozenset()
         self._observer: Observer | None = None
         self._client: KubeClient | None = None
         self._seats: Seats | None = None
@@ -168,20 +168,21 @@ class Run:
 
         if not isinstance(self.control_plane, BinariesControlPlane):
             raise UsageError(f"--{seat} {program} needs --control-plane binaries")
-        return self.control_plane.seat_command(program, seat, gates)
+        way = self.seat_kubeconfig(seat, self.control_plane.seat_kubeconfig(program))
+        return self.control_plane.seat_command(program, seat, gates, kubeconfig=way)
 
-    def part_transport(self) -> Transport:
-        """A transport for a reference part in process, recorded like the harness's own."""
-        return _there(self._part_transport)
+    def seat_kubeconfig(self, seat: str, own: Path | None = None) -> Path:
+        """The kubeconfig for a program in a seat: `own` or the run's identity, through the faults of the run."""
+        return _there(self._ways).kubeconfig(seat, own)
+
+    def part_transport(self, seat: str) -> Transport:
+        """A transport for the reference part in a seat, recorded like the harness's own."""
+        return _there(self._ways).transport(seat)
 
     @property
     def fault_points(self) -> FaultPoints:
-        """Where scenarios hook into the requests of the seats: in the embedded server, else before they are sent."""
-        from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
-
-        if isinstance(self.control_plane, RehearsalControlPlane):
-            return self.control_plane.embedded.server.faults
-        return self._faults
+        """Where scenarios hook into the requests of the seats."""
+        return _there(self._ways).points
 
     def inventory(self, name: str) -> Any:
         """A fake NVML inventory, read once a run."""
@@ -247,6 +248,12 @@ class Run:
             resource_versions=self._resource_versions,
         )
 
+    def expect(self, plan: Plan) -> None:
+        """Learn, before `start`, what the plan will ask for: the seats whose requests meet faults."""
+        self._faulted = frozenset(
+            seat for scenario in plan.to_run if "faults" in scenario.tags.needs for seat in scenario.tags.seats
+        )
+
     def start(self) -> None:
         """Bring up the control plane and the harness's eyes. Raises TargetUnreachable; a second call repeats it."""
         if self._failed_start is not None:
@@ -263,10 +270,8 @@ class Run:
             if control_plane.own:
                 control_plane.start()
             transport = RecordingTransport(control_plane.transport(), self.log)
-            self._transport = self._part_transport = transport
-            if self.fault_points is self._faults:
-                faulty = FaultyTransport(control_plane.transport(), self._faults, self.log.clock)
-                self._part_transport = RecordingTransport(faulty, self.log)
+            self._transport = transport
+            self._ways = Ways(control_plane, log=self.log, folder=self.work / "proxy", by_proxy=self._faulted)
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
                 self._install_crds()
@@ -306,12 +311,11 @@ class Run:
             if self._log_handler is not None:
                 ending.callback(self._log_handler.detach)
                 self._log_handler = None
-            for part in (self.control_plane, self._observer, self._seats):
+            for part in (self.control_plane, self._observer, self._ways, self._seats):
                 if part is not None:
                     ending.callback(part.stop)
-            for transport in (self._transport, self._part_transport):
-                if transport is not None:
-                    ending.callback(transport.close)
+            if self._transport is not None:
+                ending.callback(self._transport.close)
 
     def leftovers(self) -> list[str]:
         """Objects of this run that are still there. Only asked of clusters that stay behind."""

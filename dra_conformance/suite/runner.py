@@ -139,6 +139,7 @@ def _prepare(state: Session, command: str) -> None:
         state.scenarios = features.read_all(folders)
         vocabulary.check(state.scenarios, vocabulary.catalogue())
         state.plan = plan.make(state.scenarios, run.catalogue, run.options, run.target())
+        run.expect(state.plan)
     except SuiteError as error:
         problem = error
     if not state.is_worker:

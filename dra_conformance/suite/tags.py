@@ -23,7 +23,11 @@ PROFILES: dict[str, str] = {
     "api": "storage and validation of resource.k8s.io by the control plane",
     "kubelet": "the kubelet's side of the plugin contract",
     "webhook": "the admission webhook that validates opaque device configurations",
+    "faults": "requests that fail, answers that get lost, watches that break, API servers that die",
+    "fault-sweep": "every write of every seat, failed in every way; runs only when it is named",
 }
+# What takes minutes is judged only on request: a run without --profile leaves these out.
+ON_REQUEST = frozenset({"fault-sweep"})
 
 # What a scenario may need beside its seats; `plan` knows how each is decided.
 NEEDS: dict[str, str] = {
@@ -37,6 +41,8 @@ NEEDS: dict[str, str] = {
     "scheduler-gates": "a scheduler whose feature gates the run can choose",
     "refusable-seats": "seats whose requests the run can refuse",
     "own-control-plane": "a control plane that belongs to the run",
+    "own-etcd": "a control plane of the run with an etcd that can be killed",
+    "faults": "seats whose requests pass through the harness",
     "own-kubelet": "the harness's kubelet",
     "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",
     "served-version": "the older version of resource.k8s.io that its manifest is written in",

@@ -130,7 +130,7 @@ Feature: The binder writes claims
       | is not reserved yet |
       | is reserved by hand |
 
-  @KAI-109 @needs:own-control-plane
+  @KAI-109 @needs:faults
   Scenario: No pod is bound before its claims are written
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -140,7 +140,7 @@ Feature: The binder writes claims
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
     Then pod "train" stays unbound
 
-  @KAI-157 @needs:own-control-plane
+  @KAI-157 @needs:faults
   Scenario: A claim that may not be written makes the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -150,7 +150,7 @@ Feature: The binder writes claims
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
     Then BindRequest "train" fails with a reason
 
-  @KAI-154 @needs:own-control-plane
+  @KAI-154 @needs:faults
   Scenario: Other writers of a claim are borne with
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -162,7 +162,7 @@ Feature: The binder writes claims
     And claim "claim" is reserved for pod "train"
     And BindRequest "train" comes to phase Succeeded
 
-  @KAI-155 @needs:own-control-plane
+  @KAI-155 @needs:faults
   Scenario: A claim that is never free ends in a failure, not in waiting
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -173,7 +173,7 @@ Feature: The binder writes claims
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
 
-  @KAI-156 @needs:own-control-plane
+  @KAI-156 @needs:faults
   Scenario: Nobody's reservation is lost to a conflict
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices

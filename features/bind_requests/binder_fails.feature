@@ -53,7 +53,7 @@ Feature: The binder fails in the open
     Then BindRequest "going" fails with a reason
     And pod "going" stays unbound
 
-  @KAI-139 @needs:own-control-plane
+  @KAI-139 @needs:faults
   Scenario: A pod that takes the place of its namesake is not bound in its stead
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -109,7 +109,7 @@ Feature: The binder fails in the open
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
 
-  @KAI-160 @KAI-161 @needs:own-control-plane
+  @KAI-160 @KAI-161 @needs:faults
   Scenario: A binding that is refused can be asked for again
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -168,7 +168,7 @@ Feature: The binder fails in the open
     When BindRequest "plain" is touched
     Then pod "plain" is not said to be bound
 
-  @KAI-182 @needs:own-control-plane
+  @KAI-182 @needs:faults
   Scenario: A phase that could not be written is written later
     Given node "n1"
     And a pod "plain" without claims
@@ -177,7 +177,7 @@ Feature: The binder fails in the open
     Then pod "plain" is bound to "n1"
     And BindRequest "plain" comes to phase Succeeded
 
-  @KAI-183 @needs:own-control-plane
+  @KAI-183 @needs:faults
   Scenario: A pod that cannot be annotated is not bound
     Given node "n1"
     And a pod "plain" without claims

@@ -56,7 +56,7 @@ Feature: From a claim to a running container and back
     And pods "train" 1 to 7 each using a claim of their own for 1 of "accelerator"
     Then 4 claims come to be allocated, and no device is in two of them
 
-  @KAI-232 @needs:own-control-plane
+  @KAI-232 @needs:faults
   Scenario: A binding that is refused once is made good by itself
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices

@@ -95,7 +95,7 @@ Feature: The scheduler hands its decision over
     And a pod "plain" without claims
     Then pod "plain" gets a Normal event "Scheduled"
 
-  @KAI-027 @needs:own-control-plane
+  @KAI-027 @needs:faults
   Scenario: A BindRequest that cannot be written is tried again
     Given node "n1"
     And the API server answers 500 to the next 1 creations of BindRequest

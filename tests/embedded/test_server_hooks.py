@@ -1,7 +1,8 @@
-"""What tests and seats hook into: faults, write observers, counters."""
+"""What tests and seats hook into: write observers, counters, the death of the server."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from typing import Any
@@ -9,54 +10,13 @@ from typing import Any
 import pytest
 
 from dra_api.client import ApiError, KubeClient
-from dra_api.clock import AdvanceableClock
-from dra_api.objects import CONFIG_MAPS, PODS
+from dra_api.objects import CONFIG_MAPS
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.control_plane.embedded.faults import Fault
-from dra_conformance.control_plane.embedded.request import Request, RequestInfo
-from dra_conformance.control_plane.embedded.status import StatusError
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy
 
 Obj = dict[str, Any]
 BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
-
-
-def test_a_fault_answers_instead(plane: EmbeddedControlPlane, client: KubeClient) -> None:
-    def hook(info: RequestInfo, request: Request) -> Fault | None:
-        if (info.verb, info.resource) == ("create", "configmaps"):
-            return Fault(error=StatusError(503, "ServiceUnavailable", "out of order"))
-        return None
-
-    remove = plane.server.faults.add(hook)
-    with pytest.raises(ApiError, match="out of order"):
-        client.create(CONFIG_MAPS, BODY)
-    assert client.list(CONFIG_MAPS).items == []
-    remove()
-    client.create(CONFIG_MAPS, BODY)
-
-
-def test_a_fault_hangs_up(plane: EmbeddedControlPlane, client: KubeClient) -> None:
-    plane.server.faults.add(lambda info, request: Fault(drop=True))
-    with pytest.raises(TransportError):
-        client.list(PODS)
-
-
-def test_a_fault_hangs_up_over_https(https_plane: EmbeddedControlPlane) -> None:
-    transport = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
-    https_plane.server.faults.add(lambda info, request: Fault(drop=True))
-    with pytest.raises(TransportError):
-        transport.request("GET", "/api/v1/pods")
-    transport.close()
-
-
-def test_a_fault_delays_in_the_clocks_time(
-    plane: EmbeddedControlPlane, client: KubeClient, clock: AdvanceableClock
-) -> None:
-    before = clock.monotonic()
-    plane.server.faults.add(lambda info, request: Fault(delay_s=0.05))
-    client.list(PODS)
-    assert clock.monotonic() - before >= 0.05
 
 
 def test_writes_are_observed_in_order(plane: EmbeddedControlPlane, client: KubeClient) -> None:
@@ -123,3 +83,28 @@ def test_a_bug_in_a_strategy_is_a_panic_that_is_kept(plane: EmbeddedControlPlane
     with pytest.raises(ApiError, match="this request caused apiserver to panic"):
         client.create(CONFIG_MAPS, BODY)
     assert "KeyError: 'lost'" in plane.server.panics[0]
+
+
+@pytest.mark.parametrize("door", ["in-process", "https"])
+def test_a_killed_server_refuses_connections_and_comes_back_as_it_was(
+    https_plane: EmbeddedControlPlane, door: str
+) -> None:
+    over_https = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
+    client = KubeClient(https_plane.transport() if door == "in-process" else over_https)
+    made = client.create(CONFIG_MAPS, BODY)
+    url = https_plane.url
+    watch = client.watch(CONFIG_MAPS, resource_version=made["metadata"]["resourceVersion"])
+    https_plane.kill()
+    with contextlib.suppress(TransportError):  # a connection may also break before its end is read
+        assert list(watch) == []
+    with pytest.raises(TransportError):
+        client.get(CONFIG_MAPS, "a", "default")
+    https_plane.kill()
+    https_plane.restart()
+    assert https_plane.url == url
+    assert client.get(CONFIG_MAPS, "a", "default") == made
+    again = client.watch(CONFIG_MAPS, resource_version=made["metadata"]["resourceVersion"])
+    client.patch(CONFIG_MAPS, "a", {"data": {"x": "1"}}, "default")
+    assert next(iter(again)).object["data"] == {"x": "1"}
+    again.close()
+    over_https.close()

@@ -208,13 +208,20 @@ class BinariesControlPlane:
         safe = "".join(letter if letter.isalnum() else "-" for letter in user)
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 
-    def seat_command(self, program: str, seat: str, gates: Mapping[str, bool] | None = None) -> list[str]:
+    def seat_kubeconfig(self, program: str) -> Path:
+        """A kubeconfig with the identity that a program has in a cluster."""
+        return self.kubeconfig_for(_SYSTEM[program])
+
+    def seat_command(
+        self, program: str, seat: str, gates: Mapping[str, bool] | None = None, *, kubeconfig: Path | None = None
+    ) -> list[str]:
         """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager.
 
-        `gates` go beside those of the control plane, to this program alone.
+        `gates` go beside those of the control plane, to this program alone. `kubeconfig` is the way to the API server;
+        None: straight, as itself.
         """
         chosen = {**self._overrides, **(gates or {})}
-        kubeconfig = self.kubeconfig_for(_SYSTEM[program])
+        kubeconfig = kubeconfig or self.seat_kubeconfig(program)
         if program == SCHEDULER:
             words = flags.scheduler(kubeconfig, chosen)
         else:

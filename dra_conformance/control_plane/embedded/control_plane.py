@@ -63,6 +63,8 @@ class EmbeddedControlPlane:
             node_restriction=node_restriction,
         )
         self._door: HttpDoor | None = None
+        self._certificates: certificates.Certificates | None = None
+        self._port = 0
         self._transports: list[InProcessTransport] = []
         self._running = False
 
@@ -83,10 +85,8 @@ class EmbeddedControlPlane:
         self.server.start()
         if self._https:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made = certificates.make(self._directory)
-            door = HttpDoor(self.server, certificate=made.certificate, key=made.key)
-            door.start()
-            self._door = door
+            self._certificates = certificates.make(self._directory)
+            self._door = door = self._opened()
             self.server.address = door.url.removeprefix("https://")
             self.write_kubeconfig(self.kubeconfig, ADMIN)
         self._running = True
@@ -101,6 +101,26 @@ class EmbeddedControlPlane:
         if self._door is not None:
             self._door.stop()
             self._door = None
+
+    def kill(self) -> None:
+        """End the API server as a crash would: connections break, new ones are refused. What it stored stays.
+
+        The controllers of this package go on: in a cluster they live in another process. Idempotent.
+        """
+        self.server.down = True
+        for watcher in self.server.store.watchers():
+            watcher.close()
+        if self._door is not None:
+            self._port = int(self._door.url.rpartition(":")[2])
+            self._door.stop()
+            self._door = None
+
+    def restart(self) -> None:
+        """Start the API server again after `kill`: the same address, the same objects, the same tokens."""
+        if self._running and self.server.down:
+            if self._https:
+                self._door = self._opened(port=self._port)
+            self.server.down = False
 
     def __enter__(self) -> EmbeddedControlPlane:
         self.start()
@@ -125,6 +145,14 @@ class EmbeddedControlPlane:
         if "system:authenticated" not in found:
             found = (*found, "system:authenticated")
         return self._as(User(user, groups=found, extra=extra or {}))
+
+    def _opened(self, *, port: int = 0) -> HttpDoor:
+        made = self._certificates
+        if made is None:
+            raise certificates.CertificateError("the control plane has not been started")
+        door = HttpDoor(self.server, certificate=made.certificate, key=made.key, port=port)
+        door.start()
+        return door
 
     def _as(self, user: User) -> InProcessTransport:
         made = InProcessTransport(self.server, user)

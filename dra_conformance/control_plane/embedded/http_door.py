@@ -1,6 +1,6 @@
 """The HTTPS door: a pure ASGI application on uvicorn, in a thread of its own.
 
-Requests that cannot block are served on the event loop; those that may (faults, webhooks) get a worker thread. A watch
+Requests that cannot block are served on the event loop; those that may (webhooks) get a worker thread. A watch
 is a coroutine that sleeps until the store wakes it. `HttpDoor.stop` ends the loop, all connections and the thread.
 """
 
@@ -19,7 +19,6 @@ from urllib.parse import parse_qsl, unquote
 import uvicorn
 
 from dra_api.transport import Response
-from dra_conformance.control_plane.embedded.faults import ConnectionDroppedError
 from dra_conformance.control_plane.embedded.request import Request
 from dra_conformance.control_plane.embedded.server import MAX_BODY, Answer, ApiServer
 from dra_conformance.control_plane.embedded.watching import ErrorStream, WatchStream
@@ -57,15 +56,7 @@ class Application:
             headers,
             body,
         )
-        try:
-            answer = await self._serve(request)
-        except ConnectionDroppedError:
-            # ASGI has no way to hang up; uvicorn's `send` is a method of the cycle that holds the transport.
-            transport = getattr(getattr(send, "__self__", None), "transport", None)
-            if transport is None:
-                raise
-            transport.abort()
-            return
+        answer = await self._serve(request)
         if isinstance(answer, Response):
             await _respond(send, answer)
         else:
@@ -149,12 +140,15 @@ async def _respond(send: Send, answer: Response) -> None:
 class HttpDoor:
     """The listening socket, the loop and its thread."""
 
-    def __init__(self, server: ApiServer, *, certificate: Path, key: Path, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, server: ApiServer, *, certificate: Path, key: Path, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self._application = Application(server)
         self._server = server
         self._certificate = certificate
         self._key = key
         self._host = host
+        self._port = port
         self._uvicorn: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._socket: socket.socket | None = None
@@ -163,11 +157,11 @@ class HttpDoor:
         self.url = ""
 
     def start(self) -> None:
-        """Listen on a free port. Returns when connections are accepted."""
+        """Listen on the port that was given, or a free one. Returns when connections are accepted."""
         # The protocol must be named: asyncio turns Nagle's algorithm off only for sockets that say TCP.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((self._host, 0))
+        sock.bind((self._host, self._port))
         sock.listen(512)
         self._socket = sock
         self.url = f"https://{self._host}:{sock.getsockname()[1]}"

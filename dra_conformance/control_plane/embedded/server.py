@@ -29,7 +29,6 @@ from dra_conformance.control_plane.embedded.auth import (
 )
 from dra_conformance.control_plane.embedded.core import Core, WriteObserver
 from dra_conformance.control_plane.embedded.crds import CrdController, crd_resource
-from dra_conformance.control_plane.embedded.faults import ConnectionDroppedError, FaultPoints
 from dra_conformance.control_plane.embedded.housekeeping import Housekeeper
 from dra_conformance.control_plane.embedded.pod_doors import PodDoors
 from dra_conformance.control_plane.embedded.reader import Reader
@@ -79,8 +78,9 @@ class ApiServer:
         self.schemas = schemas.load(self.kubernetes_version)
         self.rbac = RbacAuthorizer(self.store)
         self.authenticator = Authenticator(self._now)
-        self.faults = FaultPoints()
         self.address = ""
+        self.down = False
+        """Whether the process that this server stands for is dead: every door then refuses connections."""
         self.panics: list[str] = []
         """Tracebacks of requests that failed by a fault of this server; empty in a healthy run."""
         self.core = Core(
@@ -138,7 +138,7 @@ class ApiServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # --- hooks for tests, seats and faults ---------------------------------------------------------------------
+    # --- hooks for tests and seats ---------------------------------------------------------------------------
 
     def on_write(self, observer: WriteObserver) -> None:
         """Call `observer(verb, resource, object, user, user agent)` for each commit, in order, under the store lock.
@@ -171,13 +171,13 @@ class ApiServer:
             self._counts.clear()
 
     def may_block(self, request: Request) -> bool:
-        """Whether serving this request may wait (faults, webhooks): a door then gives it a thread of its own."""
-        return bool(self.faults) or (request.method != "GET" and self.webhooks.any())
+        """Whether serving this request may wait (webhooks): a door then gives it a thread of its own."""
+        return request.method != "GET" and self.webhooks.any()
 
     # --- requests ----------------------------------------------------------------------------------------------
 
     def handle(self, request: Request) -> Answer:
-        """Serve one request. Raises ConnectionDroppedError when a fault hangs up."""
+        """Serve one request."""
         try:
             if len(request.body) > MAX_BODY:
                 raise StatusError(
@@ -189,16 +189,12 @@ class ApiServer:
                 request.user = impersonated(request.user, request.headers, self.rbac)
             info = request_info(request)
             self._count(info)
-            if self.faults:
-                self._fault(info, request)
             allowed, why_not = self.rbac.decide(request.user, info)
             if not allowed:
                 raise denied(request.user, info, why_not)
             return self._warned(self._serve(request, info), info)
         except StatusError as error:
             return self._refusal(error)
-        except ConnectionDroppedError:
-            raise
         except Exception as error:
             # A bug here must reach the client as the API server's own panics do, and the run's report as what it is.
             self.panics.append("".join(traceback.format_exception(error)))
@@ -229,17 +225,6 @@ class ApiServer:
         name = "/".join(part for part in (info.group, info.resource, info.subresource) if part) or info.path
         with self._counts_lock:
             self._counts[(info.verb, name)] += 1
-
-    def _fault(self, info: RequestInfo, request: Request) -> None:
-        fault = self.faults.decide(info, request)
-        if fault is None:
-            return
-        if fault.delay_s:
-            self.clock.wait(threading.Event(), fault.delay_s)
-        if fault.drop:
-            raise ConnectionDroppedError(info.path)
-        if fault.error is not None:
-            raise fault.error
 
     def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
         if not info.is_resource:

@@ -1,0 +1,93 @@
+"""Which requests a fault is meant for, and how many of them it strikes.
+
+An `Aim` is a value; a `Volley` is a hook that a scenario puts into the run's fault points and that remembers whom it
+met.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from dra_api.objects import Resource
+from dra_conformance.errors import SpecificationError
+from dra_conformance.faults.model import Call, Fault
+
+# What a sentence calls a request: verbs and subresource.
+REQUESTS: dict[str, tuple[frozenset[str], str]] = {
+    "readings": (frozenset({"get"}), ""),
+    "creations": (frozenset({"create"}), ""),
+    "updates": (frozenset({"update", "patch"}), ""),
+    "deletions": (frozenset({"delete"}), ""),
+    "status updates": (frozenset({"update", "patch"}), "status"),
+    "bindings": (frozenset({"create"}), "binding"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """Requests of some seats for one resource in one namespace (empty: of cluster scope)."""
+
+    seats: Collection[str]
+    resource: Resource
+    verbs: frozenset[str]
+    subresource: str = ""
+    namespace: str = ""
+
+    @classmethod
+    def at(cls, what: str, resource: Resource, *, seats: Collection[str], namespace: str) -> Aim:
+        """The requests that a sentence calls `what`. Raises SpecificationError for a word that is none."""
+        if what not in REQUESTS:
+            raise SpecificationError(f"{what!r} are no requests that can fail; known: {', '.join(REQUESTS)}")
+        verbs, subresource = REQUESTS[what]
+        return cls(
+            seats=frozenset(seats),
+            resource=resource,
+            verbs=verbs,
+            subresource=subresource,
+            namespace=namespace if resource.namespaced else "",
+        )
+
+    def meets(self, call: Call) -> bool:
+        """Whether this request is meant."""
+        info = call.info
+        return (
+            call.seat in self.seats
+            and info.verb in self.verbs
+            and (info.group, info.resource, info.subresource)
+            == (self.resource.group, self.resource.plural, self.subresource)
+            and info.namespace == self.namespace
+        )
+
+
+class Volley:
+    """A hook that strikes the next `count` requests that its aim meets, and then no more."""
+
+    def __init__(self, aim: Aim, fault: Fault, *, count: int) -> None:
+        self.aim = aim
+        self.fault = fault
+        self._left = count
+        self._struck: list[Call] = []
+        self._lock = threading.Lock()
+
+    @property
+    def struck(self) -> int:
+        """How many requests it has met so far."""
+        return len(self._struck)
+
+    def __call__(self, call: Call) -> Fault | None:
+        """The hook."""
+        if not self.aim.meets(call):
+            return None
+        with self._lock:
+            if not self._left:
+                return None
+            self._left -= 1
+            self._struck.append(call)
+        return self.fault
+
+    def __str__(self) -> str:
+        aim = self.aim
+        what = f"{aim.resource.plural}/{aim.subresource}" if aim.subresource else aim.resource.plural
+        return f"{'/'.join(sorted(aim.verbs))} of {what} by {', '.join(sorted(aim.seats))}: {self.fault}"

@@ -1,0 +1,169 @@
+"""What can befall a request, who decides it, and which watches are open.
+
+Hooks belong to whoever added them, until they are removed; they run on the request's thread, before the request is
+sent on, and may act on the cluster themselves. Open watches are registered by the door that they go through, and leave
+when they end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import orjson
+
+from dra_api.transport import JSON, Response
+from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
+from dra_conformance.control_plane.embedded.status import StatusError
+
+_REASONS: Mapping[int, str] = {
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+Cut = Literal["break", "gone"]
+"""How a watch ends: the connection breaks, or the server says that the version is too old (410)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of a seat, as far as faults look at it."""
+
+    seat: str
+    info: RequestInfo
+
+    @classmethod
+    def of(cls, seat: str, method: str, path: str, query: Sequence[tuple[str, str]]) -> Call:
+        """Read method, decoded path and query."""
+        return cls(seat, request_info(Request(method, path, query)))
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether the request opens a watch."""
+        return self.info.verb == "watch"
+
+    def __str__(self) -> str:
+        info = self.info
+        what = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        return " ".join(part for part in (self.seat, info.verb, what or info.path, info.name) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What befalls one request.
+
+    `code` answers it with that HTTP status, unserved; `retry_after_s` adds a Retry-After header (whole seconds).
+    `lost` breaks the connection: `request` before it was carried out, `answer` after. `delay_s` holds the answer back
+    for so many seconds once the request is carried out. `then` is called when the fault has struck.
+    """
+
+    code: int = 0
+    retry_after_s: int = 0
+    lost: Literal["", "request", "answer"] = ""
+    delay_s: float = 0.0
+    then: Callable[[], None] | None = None
+
+    def __str__(self) -> str:
+        if self.lost:
+            return f"the {self.lost} is lost"
+        return f"answered {self.code}" if self.code else f"answered {self.delay_s:g} s late"
+
+    def answer(self, call: Call) -> Response:
+        """The refusal, as an API server writes it."""
+        details: dict[str, object] = {"retryAfterSeconds": self.retry_after_s} if self.retry_after_s else {}
+        headers = {"Retry-After": str(self.retry_after_s)} if self.retry_after_s else {}
+        error = StatusError(
+            self.code,
+            _REASONS.get(self.code, "InternalError"),
+            f"the scenario refuses this request ({call})",
+            details=details,
+            headers=headers,
+        )
+        lower = {name.lower(): value for name, value in headers.items()}
+        return Response(self.code, {"content-type": JSON, **lower}, orjson.dumps(error.body()))
+
+
+Hook = Callable[[Call], Fault | None]
+
+
+@dataclass(slots=True, eq=False)
+class OpenWatch:
+    """A watch that goes through a door. `cut` ends it from any thread."""
+
+    call: Call
+    cut: Callable[[Cut], None]
+
+
+def expired() -> bytes:
+    """The event with which an API server ends a watch whose version it has forgotten (410 Expired), as one line."""
+    error = StatusError(410, "Expired", "The resourceVersion for the provided watch is too old.")
+    return orjson.dumps({"type": "ERROR", "object": error.body()})
+
+
+@dataclass(slots=True, eq=False)
+class FaultPoints:
+    """The hooks of one run and the watches of its seats. `tell` hears of every fault that strikes."""
+
+    tell: Callable[[Call, str], None] = lambda call, what: None
+    _hooks: tuple[Hook, ...] = ()
+    _watches: list[OpenWatch] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __bool__(self) -> bool:
+        return bool(self._hooks)
+
+    def add(self, hook: Hook) -> Callable[[], None]:
+        """Add a hook and return what removes it."""
+        with self._lock:
+            self._hooks = (*self._hooks, hook)
+        return lambda: self.remove(hook)
+
+    def remove(self, hook: Hook) -> None:
+        """Remove a hook; unknown ones are ignored."""
+        with self._lock:
+            self._hooks = tuple(h for h in self._hooks if h is not hook)
+
+    def decide(self, call: Call) -> Fault | None:
+        """The first fault that a hook wants; it is told."""
+        for hook in self._hooks:
+            fault = hook(call)
+            if fault is not None:
+                self.tell(call, str(fault))
+                return fault
+        return None
+
+    # -- watches ---------------------------------------------------------------------------------------------------
+
+    def opened(self, watch: OpenWatch) -> Callable[[], None]:
+        """A watch is open; returns what says that it is over."""
+        with self._lock:
+            self._watches.append(watch)
+
+        def ended() -> None:
+            with self._lock:
+                if watch in self._watches:
+                    self._watches.remove(watch)
+
+        return ended
+
+    def watches(self, wanted: Callable[[Call], bool]) -> list[OpenWatch]:
+        """The open watches whose calls are wanted."""
+        with self._lock:
+            return [watch for watch in self._watches if wanted(watch.call)]
+
+    def cut_watches(self, wanted: Callable[[Call], bool], how: Cut = "break") -> int:
+        """End open watches; how many."""
+        found = self.watches(wanted)
+        for watch in found:
+            self.tell(watch.call, "the watch breaks" if how == "break" else "the watch ends with 410")
+            watch.cut(how)
+        return len(found)

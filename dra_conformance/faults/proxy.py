@@ -1,0 +1,303 @@
+"""The door for programs outside this process: an HTTPS proxy in front of an API server, with faults.
+
+Each seat has a door: a port, a kubeconfig (0600) and a token of its own. The door takes its own token for the identity
+of the kubeconfig that lies behind it, so that a program reaches the API server as who it is, by token or by client
+certificate; any other token is handed on as it came. `start` makes a thread with one event loop; `stop` ends it and
+all connections. The files lie in a folder that belongs to whoever made the proxy.
+
+What does not pass: HTTP/2, and connections that are upgraded (exec, attach, port-forward).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import secrets
+import ssl
+import threading
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+import aiohttp
+import yaml
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from dra_api.transport import Response
+from dra_conformance.control_plane.embedded import certificates
+from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
+from dra_conformance.faults.upstream import Upstream
+
+T = TypeVar("T")
+
+_LOOPBACK = "127.0.0.1"
+_MAX_BODY = 16 << 20  # more than any API server takes: it is for the server to refuse
+_CALL_TIMEOUT_S = 10.0
+# RFC 9110 7.6.1: these speak of one connection; Host and the length are set anew.
+_HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "content-length",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """One seat's way in."""
+
+    seat: str
+    upstream: Upstream
+    token: str
+    session: aiohttp.ClientSession
+    runner: web.AppRunner
+
+
+class FaultProxy:
+    """A proxy whose requests meet the faults of `points`. `folder` (0700) gets certificates and kubeconfigs."""
+
+    def __init__(self, points: FaultPoints, *, folder: Path) -> None:
+        self._points = points
+        self._folder = folder
+        self._doors: list[_Door] = []
+        self._gone: set[tuple[str, str, str]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tls: ssl.SSLContext | None = None
+        self._authority = b""
+
+    def start(self) -> None:
+        """Make certificates and the thread; a second call does nothing. Raises CertificateError."""
+        if self._loop is not None:
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = certificates.make(self._folder)
+        self._authority = made.authority.read_bytes()
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.load_cert_chain(made.certificate, made.key)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close all doors and end the thread. Idempotent."""
+        if self._loop is None or self._thread is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            self._call(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CALL_TIMEOUT_S)
+        self._loop.close()
+        self._loop = self._thread = None
+
+    def open(self, seat: str, behind: Path) -> Path:
+        """Open a door for a seat in front of the API server of a kubeconfig; the seat's own kubeconfig.
+
+        Raises KubeconfigError where the one behind cannot be used.
+        """
+        upstream = Upstream(behind)
+        token = secrets.token_urlsafe(24)
+        port = self._call(self._open(seat, upstream, token))
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "faults",
+                    "cluster": {
+                        "server": f"https://{_LOOPBACK}:{port}",
+                        "certificate-authority-data": base64.b64encode(self._authority).decode(),
+                    },
+                }
+            ],
+            "users": [{"name": seat, "user": {"token": token}}],
+            "contexts": [{"name": "faults", "context": {"cluster": "faults", "user": seat}}],
+            "current-context": "faults",
+        }
+        path = self._folder / f"{seat}-{len(self._doors)}.kubeconfig"
+        certificates.write_private(path, yaml.safe_dump(config).encode())
+        return path
+
+    # -- in the loop -----------------------------------------------------------------------------------------------
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("the proxy is not started")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
+
+    async def _open(self, seat: str, upstream: Upstream, token: str) -> int:
+        connector = aiohttp.TCPConnector(limit=0, ssl=upstream.tls if upstream.tls is not None else True)
+        session = aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CALL_TIMEOUT_S),
+            skip_auto_headers=_NOT_ADDED,
+        )
+        application = web.Application(client_max_size=_MAX_BODY)
+        runner = web.AppRunner(
+            application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
+        )
+        door = _Door(seat, upstream, token, session, runner)
+
+        async def serve(request: web.Request) -> web.StreamResponse:
+            return await self._serve(door, request)
+
+        application.router.add_route("*", "/{path:.*}", serve)
+        await runner.setup()
+        site = web.TCPSite(runner, _LOOPBACK, 0, ssl_context=self._tls)
+        await site.start()
+        self._doors.append(door)
+        return int(runner.addresses[0][1])
+
+    async def _close(self) -> None:
+        for door in self._doors:
+            for connection in list(door.runner.server.connections) if door.runner.server is not None else ():
+                if connection.transport is not None:
+                    connection.transport.abort()
+            await door.runner.cleanup()
+            await door.session.close()
+        self._doors.clear()
+
+    async def _serve(self, door: _Door, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        path, _, query = request.raw_path.partition("?")
+        call = Call.of(door.seat, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
+        fault = await self._decide(call)
+        if fault is not None and (fault.code or fault.lost == "request"):
+            await _struck(fault)
+            return _hang_up(request) if fault.lost else _refuse(fault.answer(call))
+        if call.is_watch and (key := _key(call)) in self._gone:
+            self._gone.discard(key)
+            return _refuse(Fault(code=410).answer(call))
+        try:
+            async with door.session.request(
+                request.method,
+                URL(door.upstream.url + request.raw_path, encoded=True),
+                data=body or None,
+                headers=_forwarded(request, door),
+                allow_redirects=False,
+            ) as answer:
+                if call.is_watch and answer.status == 200:
+                    if fault is not None and fault.delay_s:
+                        await asyncio.sleep(fault.delay_s)
+                    return await self._stream(call, request, answer)
+                if call.info.subresource == "log":
+                    return await _pass_on(request, answer)
+                content = await answer.read()
+        except (aiohttp.ClientError, OSError):
+            return _hang_up(request)  # the server is gone: so is this connection
+        if fault is not None:
+            await asyncio.sleep(fault.delay_s)
+            await _struck(fault)
+            if fault.lost:
+                return _hang_up(request)
+        return web.Response(status=answer.status, headers=_returned(answer), body=content)
+
+    async def _decide(self, call: Call) -> Fault | None:
+        if not self._points:
+            return None
+        # Hooks may act on the cluster themselves: not in the loop.
+        return await asyncio.get_running_loop().run_in_executor(None, self._points.decide, call)
+
+    async def _stream(self, call: Call, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+        """Hand a watch on until either side ends it or a fault cuts it."""
+        loop = asyncio.get_running_loop()
+        cuts: list[Cut] = []
+
+        def end(how: Cut) -> None:
+            cuts.append(how)
+            answer.close()
+
+        def cut(how: Cut) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended: so have its watches
+                loop.call_soon_threadsafe(end, how)
+
+        sent = web.StreamResponse(status=answer.status, headers=_returned(answer))
+        ended = self._points.opened(OpenWatch(call, cut))
+        at_line_start = True
+        try:
+            await sent.prepare(request)
+            with contextlib.suppress(aiohttp.ClientError, OSError):
+                async for chunk in answer.content.iter_any():
+                    if cuts:
+                        break
+                    await sent.write(chunk)
+                    at_line_start = chunk.endswith(b"\n")
+                else:
+                    if not cuts:
+                        await sent.write_eof()
+                        return sent
+            ended()
+            if "gone" in cuts and at_line_start and "json" in answer.headers.get("Content-Type", ""):
+                await sent.write(expired() + b"\n")
+                await sent.write_eof()
+                return sent
+            if "gone" in cuts:  # no word that this client understands fits here: the next watch is told
+                self._gone.add(_key(call))
+        finally:
+            ended()
+        return _hang_up(request, sent)
+
+
+async def _struck(fault: Fault) -> None:
+    if fault.then is not None:
+        await asyncio.get_running_loop().run_in_executor(None, fault.then)
+
+
+def _key(call: Call) -> tuple[str, str, str]:
+    return (call.seat, call.info.group, call.info.resource)
+
+
+def _forwarded(request: web.Request, door: _Door) -> list[tuple[str, str]]:
+    """The request's headers for the server; the door's own token becomes the identity behind it."""
+    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
+    if secrets.compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {door.token}".encode()):
+        headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
+        if (authorization := door.upstream.authorization) is not None:
+            headers.append(("Authorization", authorization))
+    return headers
+
+
+def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:
+    """The answer's headers for the seat."""
+    found = answer.headers.copy()
+    for name in _HOP_BY_HOP:
+        found.popall(name, None)
+    return found
+
+
+def _refuse(answer: Response) -> web.Response:
+    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+
+
+def _hang_up(request: web.Request, sent: web.StreamResponse | None = None) -> web.StreamResponse:
+    """Break the seat's connection without another byte."""
+    if request.transport is not None:
+        request.transport.abort()
+    return sent if sent is not None else web.Response(status=502)
+
+
+async def _pass_on(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+    """Hand a body on as it comes: one that is followed does not end."""
+    sent = web.StreamResponse(status=answer.status, headers=_returned(answer))
+    await sent.prepare(request)
+    async for chunk in answer.content.iter_any():
+        await sent.write(chunk)
+    await sent.write_eof()
+    return sent

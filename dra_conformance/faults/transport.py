@@ -1,0 +1,133 @@
+"""The door for reference parts in this process: a transport whose requests meet the faults of a run first.
+
+It saves the sockets of the proxy: a request through the proxy costs a few milliseconds more than one in process, which
+would double the time of a whole run. A transport speaks for one seat. It owns the watches opened through it; the inner
+transport stays its maker's.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+
+from dra_api.clock import Clock
+from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportError
+from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
+
+
+class FaultyTransport:
+    """`inner` as the seat `seat` sees it through the faults of `points`. `clock` is what late answers wait on."""
+
+    def __init__(self, inner: Transport, points: FaultPoints, *, seat: str, clock: Clock) -> None:
+        self._inner = inner
+        self._points = points
+        self._seat = seat
+        self._clock = clock
+        self._closed = threading.Event()
+        self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Send one request; what a fault makes of it is what the seat sees."""
+        fault: Fault | None = None
+        if self._points:
+            call = Call.of(self._seat, method, path, query)
+            fault = self._points.decide(call)
+            if fault is not None and (refused := _instead(call, fault)) is not None:
+                return refused
+        answer = self._inner.request(
+            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
+        )
+        if fault is not None:
+            if fault.delay_s:
+                self._clock.wait(self._closed, fault.delay_s)
+            if fault.then is not None:
+                fault.then()
+            if fault.lost:
+                raise TransportError(f"{method} {path}: the connection broke before an answer came")
+        return answer
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Open a watch, unless a fault forbids it."""
+        call = Call.of(self._seat, "GET", path, query)
+        fault = self._points.decide(call) if self._points else None
+        if fault is not None:
+            if (refused := _instead(call, fault)) is not None:
+                return refused
+            if fault.delay_s:
+                self._clock.wait(self._closed, fault.delay_s)
+        found = self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+        if isinstance(found, Response):
+            return found
+        stream = _FaultyStream(found, call, self._points)
+        self._streams.add(stream)
+        return stream
+
+    def close(self) -> None:
+        """End what was opened through this transport."""
+        self._closed.set()
+        for stream in list(self._streams):
+            stream.close()
+
+
+def _instead(call: Call, fault: Fault) -> Response | None:
+    """What comes instead of serving the request; None where it is served. Raises TransportError."""
+    if fault.lost != "request" and not fault.code:
+        return None
+    if fault.then is not None:
+        fault.then()
+    if fault.lost:
+        raise TransportError(f"{call}: the server closed the connection")
+    return fault.answer(call)
+
+
+class _FaultyStream:
+    """A watch that can be cut."""
+
+    def __init__(self, inner: Stream, call: Call, points: FaultPoints) -> None:
+        self._inner = inner
+        self._cut: Cut | None = None
+        self._ended = points.opened(OpenWatch(call, self.cut))
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for line in self._inner:
+                if self._cut is not None:  # what comes after the cut was never received
+                    break
+                yield line
+        except TransportError:
+            if self._cut is None:
+                raise
+        finally:
+            self._ended()
+        if self._cut == "gone":
+            yield expired()
+        elif self._cut == "break":
+            raise TransportError("watch broke: the connection was closed by the server")
+
+    def cut(self, how: Cut) -> None:
+        """End the watch as a fault."""
+        self._cut = how
+        self._inner.close()
+
+    def close(self) -> None:
+        """End the watch in good order."""
+        self._ended()
+        self._inner.close()

@@ -1,0 +1,51 @@
+"""The API server behind a door of the fault proxy, and who the door speaks as.
+
+Read from a kubeconfig, by the `kubernetes` package: address, authority, and the identity with which requests go on, be
+it a token, a program that makes one, or a client certificate. Nothing of it is shown to the seat.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from pathlib import Path
+from typing import Any
+
+from dra_api.transport import KubeconfigError
+
+
+class Upstream:
+    """One API server as one user. Raises KubeconfigError for a kubeconfig that cannot be used."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        from kubernetes import client, config  # 0.3 s to import; only runs with a proxy pay for it
+
+        self._configuration: Any = client.Configuration()
+        try:
+            config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=str(kubeconfig), client_configuration=self._configuration
+            )
+        except Exception as error:  # the package raises its own, yaml's and OS errors alike
+            raise KubeconfigError(f"cannot use the kubeconfig ({kubeconfig}): {error}") from error
+        self.url = str(self._configuration.host).rstrip("/")
+        self.tls = self._tls() if self.url.startswith("https") else None
+
+    @property
+    def authorization(self) -> str | None:
+        """The Authorization header of this user now; None where a client certificate speaks for it."""
+        found = self._configuration.get_api_key_with_prefix("authorization") or (
+            self._configuration.get_api_key_with_prefix("BearerToken")
+        )
+        if not found and self._configuration.username:
+            pair = f"{self._configuration.username}:{self._configuration.password}".encode()
+            found = f"Basic {base64.b64encode(pair).decode()}"
+        return str(found) if found else None
+
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._configuration.ssl_ca_cert)
+        if not self._configuration.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self._configuration.cert_file:
+            context.load_cert_chain(self._configuration.cert_file, self._configuration.key_file)
+        return context

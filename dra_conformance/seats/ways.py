@@ -1,0 +1,89 @@
+"""How each seat reaches the API server: through the faults of the run, in process or by way of the fault proxy.
+
+The harness itself goes straight. A program goes by way of the proxy where a scenario of the plan has faults for its
+seat, and straight otherwise. Owned by the run, which stops it after the seats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_api.transport import KubeconfigError, Transport
+from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.control_plane.embedded.certificates import CertificateError
+from dra_conformance.errors import TargetUnreachable
+from dra_conformance.events.log import EventLog
+from dra_conformance.events.recorder import RecordingTransport
+from dra_conformance.faults.model import Call, FaultPoints
+from dra_conformance.faults.transport import FaultyTransport
+
+if TYPE_CHECKING:
+    from dra_conformance.faults.proxy import FaultProxy
+
+
+class Ways:
+    """The ways of one run. `by_proxy`: seats whose programs are to meet faults; `folder` gets the proxy's files."""
+
+    def __init__(self, control_plane: ControlPlane, *, log: EventLog, folder: Path, by_proxy: Collection[str]) -> None:
+        self.points = FaultPoints(self._tell)
+        self._control_plane = control_plane
+        self._log = log
+        self._folder = folder
+        self._by_proxy = frozenset(by_proxy)
+        self._inner: Transport | None = None
+        self._transports: dict[str, Transport] = {}
+        self._proxy: FaultProxy | None = None
+        self._doors: dict[tuple[str, Path], Path] = {}
+
+    def transport(self, seat: str) -> Transport:
+        """The way of a reference part in process, recorded like the harness's own."""
+        found = self._transports.get(seat)
+        if found is None:
+            if self._inner is None:
+                self._inner = self._control_plane.transport()
+            faulty = FaultyTransport(self._inner, self.points, seat=seat, clock=self._log.clock)
+            found = self._transports[seat] = RecordingTransport(faulty, self._log)
+        return found
+
+    def kubeconfig(self, seat: str, own: Path | None = None) -> Path:
+        """The kubeconfig for a program in a seat; `own` is the identity that it is to have (None: the run's).
+
+        Raises TargetUnreachable where the proxy cannot be put in front.
+        """
+        behind = own or self._control_plane.kubeconfig
+        if seat not in self._by_proxy:
+            return behind
+        door = self._doors.get((seat, behind))
+        if door is None:
+            from dra_conformance.faults.proxy import FaultProxy
+
+            try:
+                self._proxy = self._proxy or FaultProxy(self.points, folder=self._folder)
+                self._proxy.start()
+                door = self._doors[seat, behind] = self._proxy.open(seat, behind)
+            except (CertificateError, KubeconfigError, OSError) as error:
+                raise TargetUnreachable(f"the fault proxy for the {seat} does not start: {error}") from error
+            self._log.emit("seat", seat=seat, holds="fault proxy", action="start")
+        return door
+
+    def stop(self) -> None:
+        """Close the proxy and all transports."""
+        if self._proxy is not None:
+            self._proxy.stop()
+        for transport in self._transports.values():
+            transport.close()
+        if self._inner is not None:
+            self._inner.close()
+
+    def _tell(self, call: Call, what: str) -> None:
+        info = call.info
+        self._log.emit(
+            "fault",
+            seat=call.seat,
+            verb=info.verb,
+            resource=f"{info.resource}/{info.subresource}" if info.subresource else info.resource,
+            name="/".join(part for part in (info.namespace, info.name) if part),
+            what=what,
+        )

@@ -1,0 +1,164 @@
+"""What must be true once everything has come to rest, whatever went wrong on the way.
+
+These sentences speak of all pods, claims and BindRequests of the scenario. Where the scenario arranges faults, they
+first make sure that every one has struck: an outcome without the fault would judge nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
+from dra_conformance.oracle.live import judge_claim
+from dra_conformance.steps.claims import results_of
+from dra_conformance.steps.faults import require_met
+from dra_conformance.steps.pods import condition, events_about, look_bound
+from dra_conformance.suite.vocabulary import then
+from dra_conformance.suite.world import Seen, World
+
+_ENTRY = "resource.kubernetes.io/pod-claim-name"
+
+
+def _pods(world: World) -> list[Obj]:
+    return [pod for pod in world.all_seen(PODS) if "deletionTimestamp" not in pod["metadata"]]
+
+
+def look_all_bound(world: World) -> Seen:
+    """Whether every pod is bound, and who is not."""
+    waiting = [name_of(pod) for pod in _pods(world) if not look_bound(world, name_of(pod))[0]]
+    return not waiting, f"not bound: {', '.join(waiting)}" if waiting else "all bound"
+
+
+def told_why(world: World, pod: Obj) -> str:
+    """What an unbound pod has been told: a condition or a Warning event; empty where nobody said anything."""
+    for kind in ("PodScheduled", "PodBound"):
+        found = condition(pod, kind)
+        if found.get("status") == "False" and found.get("message"):
+            return f"{kind}: {found['message']}"
+    warnings = [event for event in events_about(world, "Pod", name_of(pod)) if event.get("type") == "Warning"]
+    return str(warnings[-1].get("message") or warnings[-1].get("note") or "") if warnings else ""
+
+
+def look_pods_settled(world: World) -> Seen:
+    """Whether every pod is bound or has been told why it is not."""
+    silent = [
+        name_of(pod) for pod in _pods(world) if not look_bound(world, name_of(pod))[0] and not told_why(world, pod)
+    ]
+    return not silent, f"neither bound nor told why: {', '.join(silent)}" if silent else "bound or told"
+
+
+def look_claims_once(world: World) -> Seen:
+    """Whether every template entry of every pod has exactly one claim, which the pod's status names."""
+    claims = world.all_seen(RESOURCE_CLAIMS)
+    wrong: list[str] = []
+    for pod in _pods(world):
+        recorded = {
+            entry.get("name"): entry.get("resourceClaimName")
+            for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+        }
+        for entry in pod["spec"].get("resourceClaims") or ():
+            if not entry.get("resourceClaimTemplateName"):
+                continue
+            made = [
+                name_of(claim)
+                for claim in claims
+                if (controller_of(claim) or {}).get("uid") == uid_of(pod)
+                and (claim["metadata"].get("annotations") or {}).get(_ENTRY) == entry["name"]
+            ]
+            if len(made) != 1 or recorded.get(entry["name"]) != made[0]:
+                wrong.append(f"{name_of(pod)}/{entry['name']}: made {made}, recorded {recorded.get(entry['name'])}")
+    return not wrong, wrong or "each once"
+
+
+def look_devices_once(world: World) -> Seen:
+    """Whether no device of a plain request is in two claims; devices by driver, pool and name."""
+    held = Counter(
+        (str(result["driver"]), str(result["pool"]), str(result["device"]))
+        for claim in world.all_seen(RESOURCE_CLAIMS)
+        for result in results_of(claim)
+        if not result.get("adminAccess") and not result.get("shareID")
+    )
+    twice = ["/".join(device) for device, count in held.items() if count > 1]
+    return not twice, f"in two claims: {', '.join(twice)}" if twice else f"{len(held)} devices, each in one claim"
+
+
+def look_requests_ended(world: World) -> Seen:
+    """Whether every BindRequest has come to Succeeded with its pod bound, or to Failed with a reason."""
+    open_ones: list[str] = []
+    for request in world.all_seen(BIND_REQUESTS):
+        status = request.get("status") or {}
+        bound = look_bound(world, str(request["spec"].get("podName")))[0]
+        ended = (status.get("phase") == "Succeeded" and bound) or (
+            status.get("phase") == "Failed" and bool(status.get("reason")) and not bound
+        )
+        if not ended:
+            open_ones.append(f"{name_of(request)}: {status or 'no status'}, pod {'bound' if bound else 'not bound'}")
+    return not open_ones, open_ones or "all ended"
+
+
+def invalid_allocations(world: World) -> list[str]:
+    """What the judge finds wrong with any allocation of the scenario, read from the API server as it is now."""
+    told: list[str] = []
+    for claim in world.all_seen(RESOURCE_CLAIMS):
+        if results_of(claim):
+            told += [
+                f"{name_of(claim)}: {found.rule} {found.path}: {found.message}"
+                for found in judge_claim(world, name_of(claim)).violations
+            ]
+    return told
+
+
+@then("every pod is bound")
+def _(world: World) -> None:
+    """All pods of the scenario come to be bound."""
+    require_met(world)
+    world.eventually("every pod is bound", lambda: look_all_bound(world), expected="all bound")
+
+
+@then("every pod is bound or told why not")
+def _(world: World) -> None:
+    """No pod waits in silence: an unbound one has a condition or a Warning event that says why."""
+    require_met(world)
+    world.eventually("every pod is bound or told why not", lambda: look_pods_settled(world), expected="bound or told")
+
+
+@then('claim "{claim}" comes to be free')
+def _(world: World, claim: str) -> None:
+    """The claim comes to be reserved for nobody, without devices, and without the finalizer that protected them."""
+
+    def look() -> Seen:
+        seen = world.seen(RESOURCE_CLAIMS, claim) or {}
+        status = seen.get("status") or {}
+        held = {
+            "reservedFor": status.get("reservedFor") or [],
+            "devices": len(results_of(seen)),
+            "finalizers": (seen.get("metadata") or {}).get("finalizers") or [],
+        }
+        return bool(seen) and not any(held.values()), held if seen else "no such claim"
+
+    require_met(world)
+    world.eventually(f"claim {claim} is free", look, expected="no pods, no devices, no finalizer")
+
+
+@then("every pod has its claims, each once")
+def _(world: World) -> None:
+    """Each template entry comes to have one claim that the pod's status names, and no second one is made."""
+    require_met(world)
+    world.wait(lambda: look_claims_once(world))
+    world.stays("every pod has its claims, each once", lambda: look_claims_once(world), expected="each once")
+
+
+@then("every allocation is valid, and no device is in two")
+def _(world: World) -> None:
+    """The judge finds no rule broken by any allocation, and no device is held by two claims."""
+    require_met(world)
+    world.stays("no device is in two claims", lambda: look_devices_once(world), expected="each device in one claim")
+    wrong = invalid_allocations(world)
+    world.check(not wrong, "every allocation is valid", expected="no rule broken", observed=wrong or "no rule broken")
+
+
+@then("every BindRequest has come to an end")
+def _(world: World) -> None:
+    """Each is Succeeded and its pod bound, or Failed with a reason and its pod not bound."""
+    require_met(world)
+    world.eventually("every BindRequest ends", lambda: look_requests_ended(world), expected="Succeeded or Failed")

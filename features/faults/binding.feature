@@ -1,0 +1,78 @@
+@profile:faults @profile:bind-requests @seat:binder @needs:kai @needs:faults
+Feature: A binder whose requests fail
+  A BindRequest is carried out in half a dozen writes, and any of them can fail. The BindRequest is never left hanging:
+  it comes to Succeeded with its pod bound, or to Failed with a reason and its pod not bound.
+
+  @KAI-260 @KAI-261
+  Scenario Outline: No BindRequest is left hanging although the API server <does> <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the API server <does> the next 1 <what>
+    When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
+    Then every BindRequest has come to an end [KAI-260]
+    And every allocation is valid, and no device is in two [KAI-261]
+
+    Examples:
+      | does                                    | what                            |
+      | answers 409 to                          | updates of ResourceClaim        |
+      | answers 500 to                          | updates of ResourceClaim        |
+      | loses its answers to                    | updates of ResourceClaim        |
+      | answers 503 to                          | status updates of ResourceClaim |
+      | breaks the connection before            | status updates of ResourceClaim |
+      | loses its answers to                    | status updates of ResourceClaim |
+      | answers 409 to                          | bindings of Pod                 |
+      | answers 503 to                          | bindings of Pod                 |
+      | breaks the connection before            | bindings of Pod                 |
+      | loses its answers to                    | bindings of Pod                 |
+      | is 0.2 seconds late with its answers to | bindings of Pod                 |
+      | answers 409 to                          | status updates of BindRequest   |
+      | answers 429 to                          | status updates of BindRequest   |
+      | breaks the connection before            | status updates of BindRequest   |
+      | loses its answers to                    | status updates of BindRequest   |
+
+  @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
+  Scenario Outline: No BindRequest is left hanging although the API server dies over <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the API server dies once it has carried out the next <what>
+    When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
+    And the dead API server is started again
+    Then every BindRequest has come to an end [KAI-260]
+    And every allocation is valid, and no device is in two [KAI-261]
+
+    Examples:
+      | what                            |
+      | status updates of ResourceClaim |
+      | bindings of Pod                 |
+      | status updates of BindRequest   |
+
+  @KAI-262
+  Scenario Outline: A BindRequest that comes while all watches are away is carried out (<how>)
+    Given node "n1"
+    And a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    Then pod "plain" is bound to "n1"
+    When all watches <how> and stay away
+    And a BindRequest "other" of pod "other" to "n1" is created
+    And watches are served again
+    Then pod "other" is bound to "n1"
+    And every BindRequest has come to an end
+
+    Examples:
+      | how    |
+      | break  |
+      | expire |
+
+  @KAI-262 @needs:own-control-plane @disruptive
+  Scenario: A BindRequest that comes after the API server was away is carried out
+    Given node "n1"
+    And a pod "plain" without claims
+    When the API server is killed and started again
+    And a BindRequest "plain" of pod "plain" to "n1" is created
+    Then pod "plain" is bound to "n1"
+    And every BindRequest has come to an end

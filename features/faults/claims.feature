@@ -1,0 +1,98 @@
+@profile:faults @seat:claim-controller @needs:faults
+Feature: A claim controller whose requests fail
+  Between making a claim and recording it, and between the last consumer's end and the free device, the state is half
+  written. Whatever request fails there, each pod gets its claims once, and each device comes back.
+
+  @DRA-340
+  Scenario Outline: A claim is made once although the API server <does> <what>
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server <does> the next 1 <what>
+    When a pod "train" using template "labelled" is created
+    And a pod "serve" using template "labelled" is created
+    Then every pod has its claims, each once
+
+    Examples:
+      | does                                    | what                       |
+      | answers 409 to                          | creations of ResourceClaim |
+      | answers 503 to                          | creations of ResourceClaim |
+      | asks for 1 seconds of rest at           | creations of ResourceClaim |
+      | breaks the connection before            | creations of ResourceClaim |
+      | loses its answers to                    | creations of ResourceClaim |
+      | is 0.2 seconds late with its answers to | creations of ResourceClaim |
+      | answers 409 to                          | status updates of Pod      |
+      | answers 500 to                          | status updates of Pod      |
+      | loses its answers to                    | status updates of Pod      |
+
+  @DRA-341
+  Scenario: A claim is made once although its answer is lost and no watch tells of it
+    Given the objects of the manifest "claims/labelled-template"
+    When the watches of ResourceClaim break and stay away
+    And the API server loses its answers to the next 1 creations of ResourceClaim
+    And a pod "train" using template "labelled" is created
+    And watches are served again
+    Then every pod has its claims, each once
+
+  @DRA-340 @needs:own-control-plane @disruptive
+  Scenario Outline: A claim is made once although the API server dies over <what>
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server dies once it has carried out the next <what>
+    When a pod "train" using template "labelled" is created
+    And the dead API server is started again
+    Then every pod has its claims, each once
+
+    Examples:
+      | what                       |
+      | creations of ResourceClaim |
+      | status updates of Pod      |
+
+  @DRA-342
+  Scenario Outline: Devices come back although the API server <does> <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And claim "mine" is allocated by hand on "n1" for pods "train"
+    And the API server <does> the next 1 <what>
+    When pod "train" is force-deleted
+    Then claim "mine" comes to be free
+
+    Examples:
+      | does                         | what                            |
+      | answers 409 to               | status updates of ResourceClaim |
+      | answers 503 to               | status updates of ResourceClaim |
+      | breaks the connection before | status updates of ResourceClaim |
+      | loses its answers to         | status updates of ResourceClaim |
+      | answers 409 to               | updates of ResourceClaim        |
+      | answers 500 to               | updates of ResourceClaim        |
+      | loses its answers to         | updates of ResourceClaim        |
+
+  @DRA-343
+  Scenario Outline: Pods that come while all watches are away get their claims (<how>)
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    When all watches <how> and stay away
+    And a pod "serve" using template "labelled" is created
+    And watches are served again
+    Then every pod has its claims, each once
+
+    Examples:
+      | how         |
+      | break       |
+      | expire      |
+
+  @DRA-343
+  Scenario: Watches that break all the time lose no pod
+    Given the objects of the manifest "claims/labelled-template"
+    And watches break every 0.1 seconds
+    When pods "train" 1 to 5 each using template "labelled" are created
+    Then every pod has its claims, each once
+
+  @DRA-343 @needs:own-control-plane @disruptive
+  Scenario: Pods that come after the API server was away get their claims
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    When the API server is killed and started again
+    And a pod "serve" using template "labelled" is created
+    Then every pod has its claims, each once

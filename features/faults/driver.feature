@@ -1,0 +1,66 @@
+@profile:faults @seat:driver @needs:faults
+Feature: A driver whose requests fail
+  Devices that are not published cannot be used, and devices that are published twice could be used twice. Whatever
+  request fails, the driver's pools come to be complete, and hold each device once.
+
+  @DRA-347
+  Scenario Outline: Devices are published again although the API server <does> the creation of a slice
+    Given node "n1" running the driver
+    And the devices of "n1" are remembered
+    And the API server <does> the next 1 creations of ResourceSlice
+    When somebody deletes the slices of the driver on "n1"
+    And the fault has struck
+    Then the devices of "n1" are published again within 75 seconds
+    And every pool of the driver on "n1" comes to be complete
+    And no two devices of one pool of the driver on "n1" share a name
+
+    Examples:
+      | does                                    |
+      | answers 409 to                          |
+      | answers 500 to                          |
+      | asks for 1 seconds of rest at           |
+      | breaks the connection before            |
+      | loses its answers to                    |
+      | is 0.2 seconds late with its answers to |
+
+  @DRA-347 @needs:own-control-plane @disruptive
+  Scenario: Devices are published once although the API server dies over a slice
+    Given node "n1" running the driver
+    And the devices of "n1" are remembered
+    And the API server dies once it has carried out the next creations of ResourceSlice
+    When somebody deletes the slices of the driver on "n1"
+    And the dead API server is started again
+    And the fault has struck
+    Then the devices of "n1" are published again within 75 seconds
+    And every pool of the driver on "n1" comes to be complete
+    And no two devices of one pool of the driver on "n1" share a name
+
+  @DRA-348
+  Scenario Outline: Slices that go while all watches are away are published again (<how>)
+    Given node "n1" running the driver
+    And the devices of "n1" are remembered
+    When all watches <how> and stay away
+    And somebody deletes the slices of the driver on "n1"
+    And watches are served again
+    Then the devices of "n1" are published again within 75 seconds
+
+    Examples:
+      | how    |
+      | break  |
+      | expire |
+
+  @DRA-349
+  Scenario Outline: A claim is prepared, or refused until it can be, although the API server <does> the driver's question
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And the API server <does> the next 1 readings of ResourceClaim
+    When claim "train" is prepared on "n1"
+    And claim "train" is prepared on "n1"
+    And the fault has struck
+    Then claim "train" is prepared
+
+    Examples:
+      | does                                    |
+      | answers 503 to                          |
+      | breaks the connection before            |
+      | is 0.2 seconds late with its answers to |

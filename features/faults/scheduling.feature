@@ -1,0 +1,133 @@
+@profile:faults @seat:claim-controller @seat:scheduler @seat:binder @needs:faults
+Feature: Scheduling while requests fail
+  From the decision to the binding, devices are held by memory, by a BindRequest, by a claim's status. Whatever request
+  fails in between, the pod comes to its node without anybody's help, and no device is given twice.
+
+  @DRA-344 @DRA-345
+  Scenario Outline: Pods come to their nodes although the API server <does> <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And the API server <does> the next 1 <what>
+    When pods "train" 1 to 2 each using template "one" are created
+    Then every pod is bound [DRA-344]
+    And every allocation is valid, and no device is in two [DRA-345]
+
+    Examples: Whoever writes claims and binds, the scheduler or a binder
+      | does                                    | what                            |
+      | answers 409 to                          | updates of ResourceClaim        |
+      | loses its answers to                    | updates of ResourceClaim        |
+      | answers 409 to                          | status updates of ResourceClaim |
+      | answers 503 to                          | status updates of ResourceClaim |
+      | breaks the connection before            | status updates of ResourceClaim |
+      | loses its answers to                    | status updates of ResourceClaim |
+      | is 0.2 seconds late with its answers to | status updates of ResourceClaim |
+      | answers 409 to                          | bindings of Pod                 |
+      | answers 500 to                          | bindings of Pod                 |
+      | asks for 1 seconds of rest at           | bindings of Pod                 |
+      | breaks the connection before            | bindings of Pod                 |
+      | loses its answers to                    | bindings of Pod                 |
+      | is 0.2 seconds late with its answers to | bindings of Pod                 |
+
+  @DRA-344 @DRA-345 @needs:kai
+  Scenario Outline: A decision is not forgotten although the API server <does> its BindRequest
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And the API server <does> the next 1 creations of BindRequest
+    When pods "train" 1 to 2 each using template "one" are created
+    Then every pod is bound [DRA-344]
+    And every allocation is valid, and no device is in two [DRA-345]
+
+    Examples:
+      | does                                    |
+      | answers 409 to                          |
+      | answers 503 to                          |
+      | breaks the connection before            |
+      | loses its answers to                    |
+      | is 0.2 seconds late with its answers to |
+
+  @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
+  Scenario Outline: Pods come to their nodes although the API server dies over <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And the API server dies once it has carried out the next <what>
+    When a pod "train" using template "one" is created
+    And the dead API server is started again
+    And a pod "serve" using template "one" is created
+    Then every pod is bound [DRA-344]
+    And every allocation is valid, and no device is in two [DRA-345]
+
+    Examples:
+      | what                            |
+      | updates of ResourceClaim        |
+      | status updates of ResourceClaim |
+      | bindings of Pod                 |
+
+  @DRA-345
+  Scenario Outline: The one device goes to one pod although the API server <does> <what>
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And the API server <does> the next 1 <what>
+    When pods "train" 1 to 3 each using template "one" are created
+    Then every pod is bound or told why not
+    And every allocation is valid, and no device is in two
+
+    Examples:
+      | does                 | what                            |
+      | loses its answers to | status updates of ResourceClaim |
+      | loses its answers to | bindings of Pod                 |
+      | answers 500 to       | bindings of Pod                 |
+
+  @DRA-346
+  Scenario Outline: Pods that come while all watches are away are scheduled (<how>)
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a pod "train" using template "one"
+    Then every pod is bound
+    When all watches <how> and stay away
+    And a pod "serve" using template "one" is created
+    And watches are served again
+    Then every pod is bound
+
+    Examples:
+      | how         |
+      | break       |
+      | expire      |
+
+  @DRA-346
+  Scenario: Watches that break all the time hold no pod up
+    Given node "n1" with 5 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And watches break every 0.1 seconds
+    When pods "train" 1 to 5 each using template "one" are created
+    Then every pod is bound
+    And every allocation is valid, and no device is in two
+
+  @DRA-346 @needs:own-control-plane @disruptive
+  Scenario: Pods that come after the API server was away are scheduled
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a pod "train" using template "one"
+    Then every pod is bound
+    When the API server is killed and started again
+    And a pod "serve" using template "one" is created
+    Then every pod is bound
+    And every allocation is valid, and no device is in two
+
+  @DRA-346 @needs:own-etcd @disruptive
+  Scenario: Pods that come after etcd was away are scheduled
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a pod "train" using template "one"
+    Then every pod is bound
+    When etcd is killed and started again
+    And a pod "serve" using template "one" is created
+    Then every pod is bound
+    And every allocation is valid, and no device is in two
