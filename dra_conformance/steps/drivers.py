@@ -27,6 +27,7 @@ from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.seats.node import NodeSeat
+from dra_conformance.steps import faults
 from dra_conformance.steps.claims import (
     allocate_by_hand,
     claim_object,
@@ -722,6 +723,7 @@ def _(world: World, node: str, seconds: int) -> None:
     if in_process:
         world.settle()
         world.clock.advance(seconds)
+    faults.require_met(world)
 
     def look() -> Seen:
         complete, seen = look_complete(seat)

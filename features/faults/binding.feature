@@ -15,22 +15,13 @@ Feature: A binder whose requests fail
     And every allocation is valid, and no device is in two [KAI-261]
 
     Examples:
-      | does                                    | what                            |
-      | answers 409 to                          | updates of ResourceClaim        |
-      | answers 500 to                          | updates of ResourceClaim        |
-      | loses its answers to                    | updates of ResourceClaim        |
-      | answers 503 to                          | status updates of ResourceClaim |
-      | breaks the connection before            | status updates of ResourceClaim |
-      | loses its answers to                    | status updates of ResourceClaim |
-      | answers 409 to                          | bindings of Pod                 |
-      | answers 503 to                          | bindings of Pod                 |
-      | breaks the connection before            | bindings of Pod                 |
-      | loses its answers to                    | bindings of Pod                 |
-      | is 0.2 seconds late with its answers to | bindings of Pod                 |
-      | answers 409 to                          | status updates of BindRequest   |
-      | answers 429 to                          | status updates of BindRequest   |
-      | breaks the connection before            | status updates of BindRequest   |
-      | loses its answers to                    | status updates of BindRequest   |
+      | does                 | what                            |
+      | answers 409 to       | updates of ResourceClaim        |
+      | loses its answers to | status updates of ResourceClaim |
+      | answers 503 to       | bindings of Pod                 |
+      | loses its answers to | bindings of Pod                 |
+      | answers 429 to       | status updates of BindRequest   |
+      | loses its answers to | status updates of BindRequest   |
 
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
   Scenario Outline: No BindRequest is left hanging although the API server dies over <what>

@@ -14,20 +14,13 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is in two [DRA-345]
 
     Examples: Whoever writes claims and binds, the scheduler or a binder
-      | does                                    | what                            |
-      | answers 409 to                          | updates of ResourceClaim        |
-      | loses its answers to                    | updates of ResourceClaim        |
-      | answers 409 to                          | status updates of ResourceClaim |
-      | answers 503 to                          | status updates of ResourceClaim |
-      | breaks the connection before            | status updates of ResourceClaim |
-      | loses its answers to                    | status updates of ResourceClaim |
-      | is 0.2 seconds late with its answers to | status updates of ResourceClaim |
-      | answers 409 to                          | bindings of Pod                 |
-      | answers 500 to                          | bindings of Pod                 |
-      | asks for 1 seconds of rest at           | bindings of Pod                 |
-      | breaks the connection before            | bindings of Pod                 |
-      | loses its answers to                    | bindings of Pod                 |
-      | is 0.2 seconds late with its answers to | bindings of Pod                 |
+      | does                          | what                            |
+      | loses its answers to          | updates of ResourceClaim        |
+      | answers 503 to                | status updates of ResourceClaim |
+      | loses its answers to          | status updates of ResourceClaim |
+      | answers 500 to                | bindings of Pod                 |
+      | asks for 1 seconds of rest at | bindings of Pod                 |
+      | loses its answers to          | bindings of Pod                 |
 
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: A decision is not forgotten although the API server <does> its BindRequest
@@ -40,12 +33,9 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is in two [DRA-345]
 
     Examples:
-      | does                                    |
-      | answers 409 to                          |
-      | answers 503 to                          |
-      | breaks the connection before            |
-      | loses its answers to                    |
-      | is 0.2 seconds late with its answers to |
+      | does                 |
+      | answers 409 to       |
+      | loses its answers to |
 
   @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
   Scenario Outline: Pods come to their nodes although the API server dies over <what>
@@ -61,9 +51,7 @@ Feature: Scheduling while requests fail
 
     Examples:
       | what                            |
-      | updates of ResourceClaim        |
       | status updates of ResourceClaim |
-      | bindings of Pod                 |
 
   @DRA-345
   Scenario Outline: The one device goes to one pod although the API server <does> <what>
@@ -76,10 +64,9 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is in two
 
     Examples:
-      | does                 | what                            |
-      | loses its answers to | status updates of ResourceClaim |
-      | loses its answers to | bindings of Pod                 |
-      | answers 500 to       | bindings of Pod                 |
+      | does                 | what            |
+      | loses its answers to | bindings of Pod |
+      | answers 500 to       | bindings of Pod |
 
   @DRA-346
   Scenario Outline: Pods that come while all watches are away are scheduled (<how>)
@@ -94,9 +81,9 @@ Feature: Scheduling while requests fail
     Then every pod is bound
 
     Examples:
-      | how         |
-      | break       |
-      | expire      |
+      | how    |
+      | break  |
+      | expire |
 
   @DRA-346
   Scenario: Watches that break all the time hold no pod up

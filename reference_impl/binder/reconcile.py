@@ -209,7 +209,10 @@ class Binder:
     # -- one attempt -------------------------------------------------------------------------------------------------
 
     def attempt(self, request: Obj) -> Outcome | None:
-        """Try to bind once; None when the request was deleted as invalid. Never raises."""
+        """Try to bind once; None when the request was deleted as invalid.
+
+        Raises ApiError or TransportError only where it cannot be told what came of it.
+        """
         pod: Obj | None = None
         try:
             pod = self.find_pod(request)
@@ -397,12 +400,16 @@ class Binder:
         return Outcome(reason=reason, attempts=count, final=final)
 
     def roll_back(self, request: Obj, pod: Obj) -> str:
-        """Give back what the request reserved for the pod; returns the node if the pod is bound after all."""
+        """Give back what the request reserved for the pod; returns the node if the pod is bound after all.
+
+        Raises ApiError or TransportError where the API server does not tell whether it is: then nothing may be
+        written, neither Failed nor a deallocation, and the request is taken up again (KAI-260).
+        """
         spec = _spec(request)
+        current = self._client.find(PODS, name_of(pod), namespace_of(pod))
+        if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
+            return pods.node_of(current)
         try:
-            current = self._client.find(PODS, name_of(pod), namespace_of(pod))
-            if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
-                return pods.node_of(current)
             if not self.dra_enabled:
                 return ""
             for entry in spec.get("resourceClaimAllocations") or ():

@@ -13,6 +13,8 @@ Decisions, where kube-controller-manager v1.36 has a known defect (observed on 1
   live pod shares the claim.)
 - A pod entry whose uid differs from the pod in the informer is checked with a live read, as an unknown pod is: the
   informer may be the one that is behind.
+- A creation whose answer never came may have been carried out: before the next one the API server itself is asked for
+  the pod's claims. (1.36 asks its cache, which may not have been told yet, and makes a second claim.)
 - A missing template is looked for again as soon as a template of that name appears, not only after a back-off.
 
 Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go; rules DRA-100 to DRA-121.
@@ -21,6 +23,7 @@ Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -38,6 +41,7 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
+from dra_api.transport import TransportError
 from reference_impl.claim_controller import generate, pod_state
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
@@ -102,6 +106,8 @@ class ClaimController:
             workers=self.options.workers,
         )
         self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self._unanswered: set[tuple[str, str]] = set()
+        """Creations that may have been carried out: uid of the pod and name of its entry."""
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.templates.on_change(self._on_template)
@@ -123,6 +129,8 @@ class ClaimController:
     def _on_pod(self, change: Change) -> None:
         pod = change.object
         if change.type == "DELETED" or pod_state.is_done(pod):
+            for entry in pod_state.pod_claims(pod):
+                self._unanswered.discard((uid_of(pod), str(entry["name"])))
             self.loop.queue.add(Key("consumer", namespace_of(pod), uid_of(pod)))
             return
         if change.old is not None and uid_of(change.old) != uid_of(pod):
@@ -204,7 +212,11 @@ class ClaimController:
             recorded = held[claim_name]
             if recorded is None or self.is_still_there(pod, recorded):
                 return recorded
-        claim = self.find_owned(pod, claim_name) or self.create_claim(pod, entry)
+        claim = self.find_owned(pod, claim_name)
+        if claim is None and (uid_of(pod), claim_name) in self._unanswered:
+            claim = self.find_stored(pod, claim_name)
+        claim = claim or self.create_claim(pod, entry)
+        self._unanswered.discard((uid_of(pod), claim_name))
         return name_of(claim)
 
     def is_still_there(self, pod: Obj, claim_name: str) -> bool:
@@ -215,10 +227,16 @@ class ClaimController:
 
     def find_owned(self, pod: Obj, claim_name: str) -> Obj | None:
         """The claim that an earlier run made for this reference, if there is one (DRA-105)."""
-        found = [
+        return _oldest(
             claim for claim in self.claims.by_index("owner", uid_of(pod)) if generate.is_claim_for(claim, claim_name)
-        ]
-        return min(found, key=lambda claim: (meta(claim).get("creationTimestamp", ""), name_of(claim)), default=None)
+        )
+
+    def find_stored(self, pod: Obj, claim_name: str) -> Obj | None:
+        """The same, asked of the API server, which knows what the watch has not told yet."""
+        stored = self._client.list(RESOURCE_CLAIMS, namespace_of(pod)).items
+        return _oldest(
+            claim for claim in stored if pod_state.is_owned_by(claim, pod) and generate.is_claim_for(claim, claim_name)
+        )
 
     def create_claim(self, pod: Obj, entry: Obj) -> Obj:
         """Make a claim from its template (DRA-100). Raises ClaimCreationFailed."""
@@ -233,6 +251,9 @@ class ClaimController:
                 ) from error
         try:
             claim = self._client.create(RESOURCE_CLAIMS, generate.claim_from(template, pod, claim_name))
+        except TransportError:
+            self._unanswered.add((uid_of(pod), claim_name))
+            raise
         except ApiError as error:
             raise ClaimCreationFailed(
                 f"PodResourceClaim {claim_name}: create ResourceClaim : {error.message}"
@@ -385,6 +406,10 @@ class ClaimController:
 
 class TransientFailure(OSError):
     """Reconciling did not reach its end; try again with back-off."""
+
+
+def _oldest(claims: Iterable[Obj]) -> Obj | None:
+    return min(claims, key=lambda claim: (meta(claim).get("creationTimestamp", ""), name_of(claim)), default=None)
 
 
 def _key(obj: Obj) -> tuple[str, str]:

@@ -84,6 +84,22 @@ def make(
     }
 
 
+def same_decision(one: Obj, other: Obj) -> bool:
+    """Whether two BindRequests give the same pod, by uid, the same node and the same devices."""
+    return _decision(one) == _decision(other)
+
+
+def _decision(request: Obj) -> object:
+    allocations = (request.get("spec") or {}).get("resourceClaimAllocations") or ()
+    devices = [
+        (str(entry.get("name")), result.get("driver"), result.get("pool"), result.get("device"))
+        for entry in allocations
+        for result in ((entry.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    ]
+    owners = [reference.get("uid") for reference in meta(request).get("ownerReferences") or ()]
+    return owners, selected_node(request), devices
+
+
 def pod_key(request: Obj) -> tuple[str, str]:
     """The pod that a BindRequest is about: spec.podName in its own namespace (KAI-077)."""
     return namespace_of(request), str((request.get("spec") or {}).get("podName") or "")

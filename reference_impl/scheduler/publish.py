@@ -1,6 +1,7 @@
 """How a decision reaches the API server: in a BindRequest for a binder, or by binding as kube-scheduler does.
 
-A publisher keeps nothing between decisions; whoever made it calls it from as many threads as it likes.
+Whoever made a publisher calls it from as many threads as it likes. A decision can be published again, after an answer
+that never came: what was carried out already is found and left as it is.
 
 Source: KAI-Scheduler 0.17 pkg/scheduler/cache/cache.go Bind; kube-scheduler dynamicresources PreBind, Unreserve,
 PostFilter (v1.36); rules DRA-128, DRA-129, DRA-131, DRA-139, KAI-010 to KAI-027.
@@ -14,12 +15,13 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
-from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, meta, name_of, namespace_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from reference_impl.scheduler import bind_requests, pod_resources
 from reference_impl.scheduler.cycle import Decision, ExtendedDecision
+from reference_impl.scheduler.extended_resources import ANNOTATION
 from reference_impl.scheduler.options import Revision
 
 log = logging.getLogger(__name__)
@@ -32,11 +34,26 @@ class PublishError(Exception):
     """The decision could not be written; the pod must be scheduled anew."""
 
 
+def may_be_carried_out(error: Exception) -> bool:
+    """Whether a write that ended so may be stored all the same: no answer came, or the server failed over it.
+
+    What it gave away is then not free until somebody has looked.
+    """
+    return isinstance(error, (TransportError, OSError)) or (isinstance(error, ApiError) and error.status >= 500)
+
+
 class Publisher(Protocol):
     """Writes decisions."""
 
     def publish(self, decision: Decision) -> None:
-        """Write one decision. Raises ApiError, TransportError or PublishError when it came to nothing."""
+        """Write one decision. Raises ApiError, TransportError or PublishError when it came to nothing.
+
+        After an error that `may_be_carried_out` the same decision can be published again.
+        """
+        ...
+
+    def forget(self, pod: Obj) -> None:
+        """The decision on this pod will not be published again."""
         ...
 
 
@@ -55,10 +72,29 @@ class BindRequestPublisher:
         self._revision = revision
         self._created = created
         self._random = random.Random(seed)  # noqa: S311 - names, not secrets
+        self._unanswered: dict[str, Obj] = {}
+        """BindRequests that may have been created, by the uid of their pod: they are tried again under their name."""
 
     def publish(self, decision: Decision) -> None:
-        """Create the BindRequest of `decision`."""
-        request = bind_requests.make(
+        """Create the BindRequest of `decision`, or find that an earlier try has created it."""
+        uid = uid_of(decision.pod)
+        earlier = self._unanswered.pop(uid, None)
+        request = earlier or self._made(decision)
+        try:
+            stored = self._client.create(BIND_REQUESTS, request)
+        except AlreadyExists:
+            found = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request)) if earlier else None
+            if found is None or not bind_requests.same_decision(found, request):
+                raise
+            stored = found
+        except (ApiError, TransportError, OSError) as error:
+            if may_be_carried_out(error):
+                self._unanswered[uid] = request
+            raise
+        self._created(stored)
+
+    def _made(self, decision: Decision) -> Obj:
+        return bind_requests.make(
             decision.pod,
             decision.node,
             [(entry.reference, allocation) for entry, allocation in decision.entries],
@@ -67,7 +103,17 @@ class BindRequestPublisher:
             self._random,
             extended=extended_entry(decision),
         )
-        self._created(self._client.create(BIND_REQUESTS, request))
+
+    def forget(self, pod: Obj) -> None:
+        """The decision on this pod will not be published again."""
+        self._unanswered.pop(uid_of(pod), None)
+
+
+def is_for_extended_resources_of(claim: Obj, pod: Obj) -> bool:
+    """Whether a claim was made for the extended resources of this very pod."""
+    owner = controller_of(claim)
+    annotations = meta(claim).get("annotations") or {}
+    return owner is not None and owner.get("uid") == uid_of(pod) and annotations.get(ANNOTATION) == "true"
 
 
 def extended_entry(decision: Decision) -> Obj | None:
@@ -94,6 +140,8 @@ class DirectPublisher:
         self._clock = clock
         # Claims of extended resources that were made and whose pods are not bound yet, by the pod's uid.
         self._made: dict[str, Obj] = {}
+        # Pods whose claim of extended resources may have been made, by uid: no answer came.
+        self._unanswered: set[str] = set()
 
     def publish(self, decision: Decision) -> None:
         """Write finalizer, allocation and reservation of every claim, then bind; take reservations back on failure."""
@@ -109,22 +157,44 @@ class DirectPublisher:
                 reserved.append(entry.claim)
             if decision.extended is not None:
                 self._make_extended(decision.pod, decision.extended)
-        except (ApiError, TransportError, PublishError, OSError):
-            for claim in reserved:
-                self.unreserve(claim, decision.pod)
+        except (ApiError, TransportError, PublishError, OSError) as error:
+            if not may_be_carried_out(error):
+                for claim in reserved:
+                    self.unreserve(claim, decision.pod)
+                if (made := self._made.pop(uid_of(decision.pod), None)) is not None:
+                    self.remove(made)
             raise
 
     def _make_extended(self, pod: Obj, extended: ExtendedDecision) -> None:
         """Create, allocate and reserve the claim behind extended resources, and record it (DRA-239, DRA-242)."""
-        draft = extended.wanted.claim(pod)
-        claim = self._client.create(self._claims, {**draft, "apiVersion": self._claims.api_version})
+        uid = uid_of(pod)
+        claim = self._made.get(uid) or self._stored_extended(pod) or self._create_extended(pod, extended)
+        self._made[uid] = claim
         try:
             self._reserve(claim, extended.allocation, pod)
             self._record(pod, {"resourceClaimName": name_of(claim), "requestMappings": [*extended.wanted.mappings]})
-        except (ApiError, TransportError, PublishError, OSError):
-            self.remove(claim)
+        except (ApiError, TransportError, PublishError, OSError) as error:
+            if not may_be_carried_out(error):
+                self._made.pop(uid, None)
+                self.remove(claim)
             raise
-        self._made[uid_of(pod)] = claim
+
+    def _create_extended(self, pod: Obj, extended: ExtendedDecision) -> Obj:
+        draft = {**extended.wanted.claim(pod), "apiVersion": self._claims.api_version}
+        try:
+            return self._client.create(self._claims, draft)
+        except (ApiError, TransportError, OSError) as error:
+            if may_be_carried_out(error):
+                self._unanswered.add(uid_of(pod))
+            raise
+
+    def _stored_extended(self, pod: Obj) -> Obj | None:
+        """The claim that an unanswered try has created: its name is the server's, so it is known by its owner."""
+        if uid_of(pod) not in self._unanswered:
+            return None
+        stored = self._client.list(self._claims, namespace_of(pod)).items
+        self._unanswered.discard(uid_of(pod))
+        return next((claim for claim in stored if is_for_extended_resources_of(claim, pod)), None)
 
     def made_for(self, pod: Obj) -> Obj | None:
         """The claim that was made for a pod's extended resources, while the pod is not bound."""
@@ -155,13 +225,31 @@ class DirectPublisher:
                 return
 
     def bind(self, decision: Decision) -> None:
-        """Bind the pod whose claims are reserved; take the reservations back on failure."""
+        """Bind the pod whose claims are reserved; take the reservations back on failure.
+
+        A pod that an earlier try has bound to its node is bound.
+        """
+        pod = decision.pod
         try:
-            self._client.bind(decision.pod, decision.node)
-        except (ApiError, TransportError, OSError):
-            self.give_back(decision)
+            self._client.bind(pod, decision.node)
+        except (ApiError, TransportError, OSError) as error:
+            if isinstance(error, Conflict) and self._is_bound(pod, decision.node):
+                self.forget(pod)
+                return
+            if not may_be_carried_out(error):
+                self.give_back(decision)
             raise
-        self._made.pop(uid_of(decision.pod), None)
+        self.forget(pod)
+
+    def _is_bound(self, pod: Obj, node: str) -> bool:
+        current = self._client.find(PODS, name_of(pod), namespace_of(pod))
+        bound = ((current or {}).get("spec") or {}).get("nodeName")
+        return current is not None and uid_of(current) == uid_of(pod) and bound == node
+
+    def forget(self, pod: Obj) -> None:
+        """The decision on this pod will not be published again: its claims are in the API server's hands."""
+        self._made.pop(uid_of(pod), None)
+        self._unanswered.discard(uid_of(pod))
 
     def give_back(self, decision: Decision) -> None:
         """Take the pod's reservations back; the allocations stay (DRA-139)."""

@@ -42,7 +42,13 @@ from reference_impl.scheduler import bind_requests, binding_conditions, pod_clai
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
-from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher, PublishError
+from reference_impl.scheduler.publish import (
+    BindRequestPublisher,
+    DirectPublisher,
+    Publisher,
+    PublishError,
+    may_be_carried_out,
+)
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +75,9 @@ class _Unstarted:
 
     def publish(self, decision: Decision) -> None:
         raise PublishError("the scheduler has not been started")
+
+    def forget(self, pod: Obj) -> None:
+        """Nothing is kept."""
 
 
 class Scheduler:
@@ -351,6 +360,9 @@ class Scheduler:
         with self._lock:
             self._stop_waiting(key)
             self._getting_ready.pop(key, None)
+            dropped = self._decisions.pop(key, None)
+        if dropped is not None:
+            self._publisher.forget(dropped.pod)
         self._failures.pop(key, None)
         self._not_before.pop(key, None)
         self.view.settle(key)
@@ -391,9 +403,11 @@ class Scheduler:
             self._bound(key, decision)
 
     def _rejected(self, key: PodKey, decision: Decision, error: Exception) -> None:
-        """The decision could not be written."""
-        self.view.settle(key)
-        self._retry_later(key, decision.pod)
+        """The decision could not be written, or nobody knows."""
+        if not (may_be_carried_out(error) and self._publish_again(key, decision)):
+            self._publisher.forget(decision.pod)
+            self.view.settle(key)
+            self._retry_later(key, decision.pod)
         if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
             raise error
         log.info("pod %s/%s: %s", *key, error)
@@ -455,6 +469,21 @@ class Scheduler:
             # until the pod is seen bound.
             self.view.settle(key)
         self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
+
+    def _publish_again(self, key: PodKey, decision: Decision) -> bool:
+        """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.
+
+        False where the pod needs it no more.
+        """
+        with self.view.lock:
+            pod = self.view.pods.get(key)
+            if pod is None or uid_of(pod) != uid_of(decision.pod) or not self.is_ours(pod):
+                return False
+        with self._lock:
+            self._decisions[key] = decision
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self._writers.queue.add_after(key, self.backoff(key))
+        return True
 
     def write_condition(self, pod: Obj, reason: str, message: str) -> None:
         """Set PodScheduled=False on the pod; a pod that is gone needs none."""

@@ -1,0 +1,82 @@
+"""Fails each write of a part once: watches one undisturbed round, then aims at the writes that it saw, one by one.
+
+Plain values and hooks; the steps decide what a round is and who runs it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from dra_conformance.errors import SpecificationError
+from dra_conformance.faults.model import Call, Fault
+
+FAULTS: dict[str, Fault] = {
+    "answered 409": Fault(code=409),
+    "answered 429": Fault(code=429, retry_after_s=1),
+    "answered 500": Fault(code=500),
+    "answered 503": Fault(code=503),
+    "lost before it is carried out": Fault(lost="request"),
+    "carried out without an answer": Fault(lost="answer"),
+    "answered late": Fault(delay_s=0.15),
+}
+_READS = frozenset({"get", "list", "watch"})
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One sort of write of one seat, and the how manieth of its sort in a round it is."""
+
+    seat: str
+    verb: str
+    resource: str
+    subresource: str
+    number: int = 1
+
+    def __str__(self) -> str:
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.seat}: {self.verb} {what}" + (f" ({self.number})" if self.number > 1 else "")
+
+
+def fault_called(name: str) -> Fault:
+    """The fault behind a sentence's words. Raises SpecificationError."""
+    if name not in FAULTS:
+        raise SpecificationError(f"there is no fault {name!r}; known: {', '.join(FAULTS)}")
+    return FAULTS[name]
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """A hook that numbers the writes of some seats in one namespace, and strikes one of them."""
+
+    seats: Collection[str]
+    namespace: str
+    target: Write | None = None
+    fault: Fault | None = None
+    struck: bool = False
+    seen: list[Write] = field(default_factory=list)
+    _counts: Counter[Write] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, call: Call) -> Fault | None:
+        """The hook."""
+        info = call.info
+        if call.seat not in self.seats or info.verb in _READS or info.namespace != self.namespace:
+            return None
+        sort = Write(call.seat, info.verb, info.resource, info.subresource)
+        with self._lock:
+            self._counts[sort] += 1
+            write = Write(call.seat, info.verb, info.resource, info.subresource, self._counts[sort])
+            self.seen.append(write)
+            if write != self.target or self.struck:
+                return None
+            self.struck = True
+        return self.fault
+
+
+def rounds(first: Round, fault: Fault) -> Iterator[Round]:
+    """One round for each write that an undisturbed one has seen."""
+    for write in first.seen:
+        yield Round(first.seats, first.namespace, target=write, fault=fault)
