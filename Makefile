@@ -38,6 +38,9 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
+	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
+	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
+		--require conformant --out dra-report/sweep-direct
 
 mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of its rule
 	@echo "== mutants"

@@ -16,6 +16,9 @@ from dra_api.objects import Obj, Resource, name_of, namespace_of
 from dra_conformance.errors import TargetUnreachable
 from dra_conformance.events.log import EventLog
 
+# The harness must see before anybody is judged: where scenarios kill API servers, it is back at once.
+_MAX_BACKOFF_S = 0.2
+
 
 class Observer:
     """Stores of all objects that the run may look at. Objects are shared: never change them."""
@@ -24,7 +27,9 @@ class Observer:
         self._log = log
         self._informers: dict[tuple[str, str], Informer] = {}
         for resource in resources:
-            informer = Informer(client.as_agent("dra-conformance-observer"), resource, clock=clock)
+            informer = Informer(
+                client.as_agent("dra-conformance-observer"), resource, clock=clock, max_backoff=_MAX_BACKOFF_S
+            )
             informer.on_change(self._told(resource))
             self._informers[resource.group, resource.plural] = informer
 
@@ -55,6 +60,11 @@ class Observer:
     def watches(self, resource: Resource) -> bool:
         """Whether the observer watches this resource."""
         return (resource.group, resource.plural) in self._informers
+
+    def reached(self, resource: Resource) -> int:
+        """The version up to which a resource has been seen; 0 where versions are no numbers."""
+        text = self._informers[resource.group, resource.plural].resource_version
+        return int(text) if text.isdecimal() else 0
 
     def _told(self, resource: Resource) -> Any:
         def tell(change: Change) -> None:

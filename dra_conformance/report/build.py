@@ -16,6 +16,9 @@ from dra_conformance.events.log import Event
 from dra_conformance.events.timeline import lines as timeline_lines
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
 from dra_conformance.suite.status import WORST_FIRST, Status, Verdict
+from dra_conformance.suite.tags import ON_REQUEST
+
+_EVERYTHING = f"all but {', '.join(sorted(ON_REQUEST))}"
 
 
 def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
@@ -57,7 +60,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         suite=dict(started["suite"]),
         target=dict(started["target"]),
         evidence_class=started["target"].get("evidence", "evidence"),
-        profiles=tuple(started["options"].get("profile") or ("all",)),
+        profiles=tuple(started["options"].get("profile") or (_EVERYTHING,)),
         verdict=verdict,
         exit_code=_exit_code(rules, scenarios, problems, waivers, leftovers, verdict, started, interrupted=interrupted),
         interrupted=interrupted,

@@ -31,7 +31,12 @@ def catch_up(world: World) -> None:
         stored = world.client.list(resource, world.namespace).items
 
         def look(resource: Resource = resource, stored: list[Obj] = stored) -> Seen:
-            behind = [name_of(obj) for obj in stored if _version(world.seen(resource, name_of(obj))) < _version(obj)]
+            reached = world.observer.reached(resource)  # beyond an object that it does not show: that one is gone again
+            behind = [
+                name_of(obj)
+                for obj in stored
+                if max(_version(world.seen(resource, name_of(obj))), reached) < _version(obj)
+            ]
             return not behind, behind or "all seen"
 
         world.require(f"the observer sees all {resource.plural}", look)
@@ -99,6 +104,23 @@ def look_devices_once(world: World) -> Seen:
     )
     twice = ["/".join(device) for device, count in held.items() if count > 1]
     return not twice, f"in two claims: {', '.join(twice)}" if twice else f"{len(held)} devices, each in one claim"
+
+
+def look_devices_held(world: World) -> Seen:
+    """Whether every claim of every bound pod is allocated and reserved for this very pod."""
+    without: list[str] = []
+    for pod in _pods(world):
+        recorded = {
+            entry.get("name"): entry.get("resourceClaimName")
+            for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+        }
+        for entry in pod["spec"].get("resourceClaims") or () if pod["spec"].get("nodeName") else ():
+            name = entry.get("resourceClaimName") or recorded.get(entry["name"]) or ""
+            claim = world.seen(RESOURCE_CLAIMS, str(name)) or {}
+            users = [user.get("uid") for user in (claim.get("status") or {}).get("reservedFor") or ()]
+            if not results_of(claim) or uid_of(pod) not in users:
+                without.append(f"{name_of(pod)}/{entry['name']}: {len(results_of(claim))} devices, reserved: {users}")
+    return not without, without or "all held"
 
 
 def look_requests_ended(world: World) -> Seen:
@@ -186,6 +208,14 @@ def _(world: World) -> None:
     world.stays("no device is in two claims", lambda: look_devices_once(world), expected="each device in one claim")
     wrong = invalid_allocations(world)
     world.check(not wrong, "every allocation is valid", expected="no rule broken", observed=wrong or "no rule broken")
+
+
+@then("every bound pod has its devices")
+def _(world: World) -> None:
+    """The claims of bound pods come to be allocated and reserved for them."""
+    require_met(world)
+    catch_up(world)
+    world.eventually("bound pods have their devices", lambda: look_devices_held(world), expected="all held")
 
 
 @then("every BindRequest has come to an end")

@@ -14,6 +14,7 @@ from dra_conformance.steps.outcomes import (
     invalid_allocations,
     look_all_bound,
     look_claims_once,
+    look_devices_held,
     look_devices_once,
     look_requests_ended,
 )
@@ -30,7 +31,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
     try:
         world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
         catch_up(world)
-        looks = [look_claims_once, look_all_bound]
+        looks = [look_claims_once, look_all_bound, look_devices_held]
         if world.observer.watches(BIND_REQUESTS):
             looks.append(look_requests_ended)
         wrong = [str(seen) for ok, seen in (world.wait(lambda look=look: look(world)) for look in looks) if not ok]  # type: ignore[misc]

@@ -1,4 +1,4 @@
-@profile:faults @profile:bind-requests @seat:binder @needs:kai @needs:faults
+@seat:binder @needs:kai @needs:faults
 Feature: A binder whose requests fail
   A BindRequest is carried out in half a dozen writes, and any of them can fail. The BindRequest is never left hanging:
   it comes to Succeeded with its pod bound, or to Failed with a reason and its pod not bound.
@@ -12,15 +12,22 @@ Feature: A binder whose requests fail
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
     Then every BindRequest has come to an end [KAI-260]
+    And every bound pod has its devices [KAI-261]
     And every allocation is valid, and no device is in two [KAI-261]
 
+    @profile:faults
+    Examples:
+      | does                 | what                            |
+      | answers 503 to       | status updates of ResourceClaim |
+      | loses its answers to | bindings of Pod                 |
+      | answers 429 to       | status updates of BindRequest   |
+
+    @profile:fault-sweep
     Examples:
       | does                 | what                            |
       | answers 409 to       | updates of ResourceClaim        |
       | loses its answers to | status updates of ResourceClaim |
       | answers 503 to       | bindings of Pod                 |
-      | loses its answers to | bindings of Pod                 |
-      | answers 429 to       | status updates of BindRequest   |
       | loses its answers to | status updates of BindRequest   |
 
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
@@ -33,12 +40,18 @@ Feature: A binder whose requests fail
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
     And the dead API server is started again
     Then every BindRequest has come to an end [KAI-260]
+    And every bound pod has its devices [KAI-261]
     And every allocation is valid, and no device is in two [KAI-261]
 
+    @profile:faults
+    Examples:
+      | what            |
+      | bindings of Pod |
+
+    @profile:fault-sweep
     Examples:
       | what                            |
       | status updates of ResourceClaim |
-      | bindings of Pod                 |
       | status updates of BindRequest   |
 
   @KAI-262
@@ -54,12 +67,17 @@ Feature: A binder whose requests fail
     Then pod "other" is bound to "n1"
     And every BindRequest has come to an end
 
+    @profile:faults
     Examples:
       | how    |
-      | break  |
       | expire |
 
-  @KAI-262 @needs:own-control-plane @disruptive
+    @profile:fault-sweep
+    Examples:
+      | how   |
+      | break |
+
+  @KAI-262 @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: A BindRequest that comes after the API server was away is carried out
     Given node "n1"
     And a pod "plain" without claims

@@ -1,4 +1,4 @@
-@profile:faults @seat:claim-controller @needs:faults
+@seat:claim-controller @needs:faults
 Feature: A claim controller whose requests fail
   Between making a claim and recording it, and between the last consumer's end and the free device, the state is half
   written. Whatever request fails there, each pod gets its claims once, and each device comes back.
@@ -11,14 +11,19 @@ Feature: A claim controller whose requests fail
     And a pod "serve" using template "labelled" is created
     Then every pod has its claims, each once
 
+    @profile:faults
     Examples:
       | does                          | what                       |
       | asks for 1 seconds of rest at | creations of ResourceClaim |
       | loses its answers to          | creations of ResourceClaim |
-      | answers 409 to                | status updates of Pod      |
-      | loses its answers to          | status updates of Pod      |
 
-  @DRA-341
+    @profile:fault-sweep
+    Examples:
+      | does                 | what                  |
+      | answers 409 to       | status updates of Pod |
+      | loses its answers to | status updates of Pod |
+
+  @DRA-341 @profile:faults
   Scenario: A claim is made once although its answer is lost and no watch tells of it
     Given the objects of the manifest "claims/labelled-template"
     When the watches of ResourceClaim break and stay away
@@ -35,6 +40,7 @@ Feature: A claim controller whose requests fail
     And the dead API server is started again
     Then every pod has its claims, each once
 
+    @profile:fault-sweep
     Examples:
       | what                       |
       | creations of ResourceClaim |
@@ -53,12 +59,17 @@ Feature: A claim controller whose requests fail
     When the ResourceClaim "mine" is deleted
     Then claim "mine" is gone
 
+    @profile:faults
     Examples:
       | does                 | what                            |
       | answers 503 to       | status updates of ResourceClaim |
+      | loses its answers to | updates of ResourceClaim        |
+
+    @profile:fault-sweep
+    Examples:
+      | does                 | what                            |
       | loses its answers to | status updates of ResourceClaim |
       | answers 500 to       | updates of ResourceClaim        |
-      | loses its answers to | updates of ResourceClaim        |
 
   @DRA-343
   Scenario Outline: Pods that come while all watches are away get their claims (<how>)
@@ -70,19 +81,24 @@ Feature: A claim controller whose requests fail
     And watches are served again
     Then every pod has its claims, each once
 
+    @profile:faults
     Examples:
       | how    |
-      | break  |
       | expire |
 
-  @DRA-343
+    @profile:fault-sweep
+    Examples:
+      | how   |
+      | break |
+
+  @DRA-343 @profile:fault-sweep
   Scenario: Watches that break all the time lose no pod
     Given the objects of the manifest "claims/labelled-template"
     And watches break every 0.1 seconds
     When pods "train" 1 to 5 each using template "labelled" are created
     Then every pod has its claims, each once
 
-  @DRA-343 @needs:own-control-plane @disruptive
+  @DRA-343 @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: Pods that come after the API server was away get their claims
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"

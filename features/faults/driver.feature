@@ -1,4 +1,4 @@
-@profile:faults @seat:driver @needs:faults
+@seat:driver @needs:faults
 Feature: A driver whose requests fail
   Devices that are not published cannot be used, and devices that are published twice could be used twice. Whatever
   request fails, the driver's pools come to be complete, and hold each device once.
@@ -13,17 +13,22 @@ Feature: A driver whose requests fail
     And every pool of the driver on "n1" comes to be complete
     And no two devices of one pool of the driver on "n1" share a name
 
+    @profile:faults
+    Examples:
+      | does                 |
+      | answers 500 to       |
+      | loses its answers to |
+
+    @profile:fault-sweep
     Examples:
       | does                         |
-      | answers 500 to               |
       | breaks the connection before |
-      | loses its answers to         |
 
-  @DRA-347 @needs:own-control-plane @disruptive
+  @DRA-347 @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: Devices are published once although the API server dies over a slice
-    Given node "n1" with a kubelet
+    Given node "n1" running the driver
     And the API server dies once it has carried out the next creations of ResourceSlice
-    When the driver is started on "n1"
+    When somebody deletes the slices of the driver on "n1"
     And the dead API server is started again
     Then every pool of the driver on "n1" comes to be complete
     And no two devices of one pool of the driver on "n1" share a name
@@ -37,10 +42,15 @@ Feature: A driver whose requests fail
     And watches are served again
     Then the devices of "n1" are published again within 75 seconds
 
+    @profile:faults
     Examples:
       | how    |
-      | break  |
       | expire |
+
+    @profile:fault-sweep
+    Examples:
+      | how   |
+      | break |
 
   @DRA-349
   Scenario Outline: A claim is prepared, or refused until it can be, although the API server <does> the driver's question
@@ -52,7 +62,12 @@ Feature: A driver whose requests fail
     And the fault has struck
     Then claim "train" is prepared
 
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 503 to |
+
+    @profile:fault-sweep
     Examples:
       | does                         |
-      | answers 503 to               |
       | breaks the connection before |

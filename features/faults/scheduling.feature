@@ -1,4 +1,4 @@
-@profile:faults @seat:claim-controller @seat:scheduler @seat:binder @needs:faults
+@seat:claim-controller @seat:scheduler @seat:binder @needs:faults
 Feature: Scheduling while requests fail
   From the decision to the binding, devices are held by memory, by a BindRequest, by a claim's status. Whatever request
   fails in between, the pod comes to its node without anybody's help, and no device is given twice.
@@ -13,14 +13,19 @@ Feature: Scheduling while requests fail
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is in two [DRA-345]
 
-    Examples: Whoever writes claims and binds, the scheduler or a binder
+    @profile:faults
+    Examples:
+      | does                 | what                            |
+      | loses its answers to | status updates of ResourceClaim |
+      | answers 500 to       | bindings of Pod                 |
+      | loses its answers to | bindings of Pod                 |
+
+    @profile:fault-sweep
+    Examples:
       | does                          | what                            |
       | loses its answers to          | updates of ResourceClaim        |
       | answers 503 to                | status updates of ResourceClaim |
-      | loses its answers to          | status updates of ResourceClaim |
-      | answers 500 to                | bindings of Pod                 |
       | asks for 1 seconds of rest at | bindings of Pod                 |
-      | loses its answers to          | bindings of Pod                 |
 
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: A decision is not forgotten although the API server <does> its BindRequest
@@ -32,10 +37,16 @@ Feature: Scheduling while requests fail
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is in two [DRA-345]
 
+    @profile:faults
     Examples:
       | does                 |
       | answers 409 to       |
       | loses its answers to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                                    |
+      | is 0.2 seconds late with its answers to |
 
   @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
   Scenario Outline: Pods come to their nodes although the API server dies over <what>
@@ -49,6 +60,7 @@ Feature: Scheduling while requests fail
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is in two [DRA-345]
 
+    @profile:faults
     Examples:
       | what                            |
       | status updates of ResourceClaim |
@@ -63,10 +75,24 @@ Feature: Scheduling while requests fail
     Then every pod is bound or told why not
     And every allocation is valid, and no device is in two
 
+    @profile:faults
     Examples:
       | does                 | what            |
       | loses its answers to | bindings of Pod |
       | answers 500 to       | bindings of Pod |
+
+  @DRA-345 @needs:kai @profile:faults
+  Scenario: The one device is given once although the answer is lost and no watch tells of it
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    When the watches of BindRequest break and stay away
+    And the API server loses its answers to the next 1 creations of BindRequest
+    And pods "train" 1 to 2 each using template "one" are created
+    And watches are served again
+    Then every pod is bound or told why not
+    And every BindRequest has come to an end
+    And every allocation is valid, and no device is in two
 
   @DRA-346
   Scenario Outline: Pods that come while all watches are away are scheduled (<how>)
@@ -80,12 +106,17 @@ Feature: Scheduling while requests fail
     And watches are served again
     Then every pod is bound
 
+    @profile:faults
     Examples:
       | how    |
-      | break  |
       | expire |
 
-  @DRA-346
+    @profile:fault-sweep
+    Examples:
+      | how   |
+      | break |
+
+  @DRA-346 @profile:faults
   Scenario: Watches that break all the time hold no pod up
     Given node "n1" with 5 devices
     And a DeviceClass "gpu" for those devices
@@ -95,7 +126,7 @@ Feature: Scheduling while requests fail
     Then every pod is bound
     And every allocation is valid, and no device is in two
 
-  @DRA-346 @needs:own-control-plane @disruptive
+  @DRA-346 @needs:own-control-plane @disruptive @profile:faults
   Scenario: Pods that come after the API server was away are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -107,7 +138,7 @@ Feature: Scheduling while requests fail
     Then every pod is bound
     And every allocation is valid, and no device is in two
 
-  @DRA-346 @needs:own-etcd @disruptive
+  @DRA-346 @needs:own-etcd @disruptive @profile:faults
   Scenario: Pods that come after etcd was away are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices

@@ -149,5 +149,5 @@ def test_what_is_stored_comes_back_as_it_was(enter: Enter, plane: EmbeddedContro
 
 
 def test_a_sentence_that_names_no_requests_is_an_error() -> None:
-    with pytest.raises(SpecificationError, match="known: creations"):
+    with pytest.raises(SpecificationError, match="known: readings"):
         Aim.at("sendings", PODS, seats=["victim"], namespace="default")
