@@ -51,7 +51,9 @@ class Seats:
         for seat in reference.CLUSTER_SEATS:
             if seat in world.scenario.tags.seats:
                 self.start(seat)
-                world.cleanup.callback(self.empty, seat)
+                # A program that met faults is still backing off from them: the next scenario must not wait for that.
+                end = self.kill if "faults" in world.scenario.tags.needs else self.empty
+                world.cleanup.callback(end, seat)
         if "webhook" in world.scenario.tags.seats:
             self.webhook.start()
             world.cleanup.callback(self.webhook.release)
