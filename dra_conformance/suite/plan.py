@@ -162,10 +162,6 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         inside = {seat for seat, spec in target.seats.items() if spec.in_process or spec.kind == "embedded"}
         if outside_process := [seat for seat in used if seat not in inside]:
             return f"advances time, which does not reach the {outside_process[0]} outside this process"
-    if need == "refusable-seats" and target.seats["control-plane"].kind != "embedded":
-        outside = [seat for seat in scenario.tags.seats if seat in target.seats and not target.seats[seat].in_process]
-        if outside:
-            return f"the requests of the {outside[0]} do not pass through the harness"
     if need == "own-control-plane" and not target.own_control_plane:
         return "needs a control plane that belongs to the run"
     if need == "own-etcd" and target.seats["control-plane"].kind != "binaries":

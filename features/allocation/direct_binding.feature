@@ -26,7 +26,7 @@ Feature: Schedulers that bind pods themselves
     Then pod "train" has condition PodScheduled False with reason "Unschedulable"
     And claim "mine" keeps the devices "dev-9"
 
-  @DRA-139 @needs:own-control-plane @needs:refusable-seats
+  @DRA-139 @needs:faults
   Scenario: A pod that cannot be bound gives its reservation back, not the allocation
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
