@@ -108,6 +108,7 @@ def _(world: World, claim: str, pod: str, name: str) -> None:
     """The claim that a scheduler would have left that ended between making it and binding the pod."""
     owner = {**world.get(PODS, pod), "apiVersion": "v1", "kind": "Pod"}
     made = claim_object(world, claim, claim_spec(world.name(name)))
+    made["spec"]["devices"]["requests"][0]["name"] = "container-0-request-0"
     made["metadata"]["annotations"] = {ANNOTATION: "true"}
     made["metadata"]["ownerReferences"] = [owner_reference(owner, controller=True, block_owner_deletion=True)]
     world.create(made)
@@ -159,6 +160,18 @@ def _(world: World, pod: str) -> None:
         return not found, found
 
     world.eventually(f"the claim behind {pod} is gone", look, expected="no claim")
+
+
+@then('the claim behind pod "{pod}" has "{path}" {value}')
+def _(world: World, pod: str, path: str, value: str) -> None:
+    """A field of the claim that was made for the pod's extended resources comes to this value."""
+    wanted = manifests.parse_value(world.text(value))
+
+    def look() -> Seen:
+        found = [manifests.look_up(claim, path) for claim in claims_behind(world, pod)]
+        return found == [wanted], found
+
+    world.eventually(f"{path} of the claim behind {pod}", look, expected=wanted)
 
 
 @then('the status of pod "{pod}" maps container "{name}" to {requests} of "{resource}"')

@@ -125,3 +125,49 @@ def _(patch: Patch) -> None:
     """Devices behind extended resources are given to everybody."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.add", lambda self, results: None)
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)
+
+
+# -- in BindRequests ---------------------------------------------------------------------------------------------------
+
+
+@mutant("bind-request-says-nothing", rule="KAI-064")
+def _(patch: Patch) -> None:
+    """The binder is not told of extended resources."""
+    patch.replace(f"{_SCHEDULER}.publish:extended_entry", lambda decision: None)
+
+
+@mutant("bind-request-beside-the-plugin", rule="KAI-065")
+def _(patch: Patch) -> None:
+    """Devices are promised whatever a node has."""
+    patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
+
+
+@mutant("init-containers-promised-their-own", rule="KAI-066")
+def _(patch: Patch) -> None:
+    """Every container is promised devices of its own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda containers, brief, name, device_class: original(containers, set(), name, device_class)
+
+    patch.wrap(f"{_EXTENDED}:_for_resource", make)
+
+
+_BINDER = "reference_impl.binder.extended:ExtendedClaims"
+
+
+@mutant("extended-claim-not-recorded", rule="KAI-118")
+def _(patch: Patch) -> None:
+    """The pod's status does not name the claim."""
+    patch.replace(f"{_BINDER}._record", lambda self, pod, status: None)
+
+
+@mutant("second-claim-for-one-pod", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """A claim of an earlier attempt is not looked for."""
+    patch.replace(f"{_BINDER}.find", lambda self, pod: None)
+
+
+@mutant("claim-survives-failed-binding", rule="KAI-162")
+def _(patch: Patch) -> None:
+    """A claim stays although its pod is not bound."""
+    patch.replace(f"{_BINDER}.roll_back", lambda self, pod: None)

@@ -1,0 +1,86 @@
+@profile:bind-requests @needs:kai @gate:DRAExtendedResource
+Feature: Extended resources in BindRequests
+  What a pod asks for as a resource, and gets as devices, the scheduler says in the BindRequest; the binder makes the
+  claim.
+
+  @KAI-064 @KAI-065 @seat:scheduler
+  Scenario: The BindRequest says which devices stand for a resource, where no device plugin has it
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    When a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
+    Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].name" container-0-request-0 [KAI-064]
+    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName" $(class:gpu) [KAI-064]
+    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].containerName" main [KAI-064]
+    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].requestName" container-0-request-0 [KAI-064]
+    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[0].device" dev-0 [KAI-064]
+    Given node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
+    When a pod "plugin" asking for {$(suffix).dra.test/gpu: 1} is created
+    Then the BindRequest of pod "plugin" has "spec.selectedNode" $(node:n1) [KAI-065]
+    And the BindRequest of pod "plugin" has "spec.extendedResourceClaimAllocation" null [KAI-065]
+
+  @KAI-066 @seat:scheduler
+  Scenario: An init container shares its devices with the container after it
+    Given node "n1" with 4 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    When an init container asking for {$(suffix).dra.test/gpu: 2} runs before pod "train" asking for {$(suffix).dra.test/gpu: 2}
+    Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[1].device" dev-1
+    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
+
+  @KAI-118 @seat:binder
+  Scenario: The binder makes the claim and records it
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then one claim with the devices "dev-1" comes to stand behind pod "train"
+    And the claim behind pod "train" has "metadata.generateName" train-extended-resources-
+    And the claim behind pod "train" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
+    And the claim behind pod "train" has "spec.devices.requests[0].name" container-0-request-0
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
+    And pod "train" is bound to "n1"
+
+  @KAI-119 @seat:binder
+  Scenario: A claim that is there already is used
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a claim "left" of an earlier attempt for the extended resources of pod "train" on class "gpu"
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then pod "train" is bound to "n1"
+    And one claim with the devices "dev-1" comes to stand behind pod "train"
+    And claim "left" is allocated the devices "dev-1"
+
+  @KAI-162 @seat:binder @needs:own-control-plane
+  Scenario: Where the pod cannot be bound, the claim goes again
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And the API server answers 500 to the next 1 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then BindRequest "train" fails with a reason
+    And the claim behind pod "train" comes to be gone
+    And the Pod "train" has "status.extendedResourceClaimStatus" null
