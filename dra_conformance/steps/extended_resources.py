@@ -18,7 +18,8 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_conformance.steps.allocations import words
-from dra_conformance.steps.claims import claim_object, claim_spec, device_class, results_of
+from dra_conformance.steps.bind_requests import paper_results
+from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, device_class, results_of
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.steps.pods import pod_object, scheduler_of
 from dra_conformance.steps.scheduling import expression_of
@@ -105,7 +106,25 @@ def _(world: World, first: str, pod: str, amount: str) -> None:
 
 @given('a claim "{claim}" of an earlier attempt for the extended resources of pod "{pod}" on class "{name}"')
 def _(world: World, claim: str, pod: str, name: str) -> None:
-    """The claim that a scheduler would have left that ended between making it and binding the pod."""
+    """The claim that a scheduler would have left that ended just after making it."""
+    leave_claim(world, claim, pod, name)
+
+
+@given('a claim "{claim}" of an earlier attempt for pod "{pod}" on class "{name}" holds device "{device}" of "{node}"')
+def _(world: World, claim: str, pod: str, name: str, device: str, node: str) -> None:
+    """The claim that a scheduler would have left that ended between allocating it and binding the pod."""
+    leave_claim(world, claim, pod, name)
+
+    def change(obj: Obj) -> None:
+        obj["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
+
+    world.update(RESOURCE_CLAIMS, claim, change)
+    results = paper_results(world, node, device, request="container-0-request-0")
+    allocate_by_hand(world, claim, world.name(node), results, pods=[world.get(PODS, pod)])
+
+
+def leave_claim(world: World, claim: str, pod: str, name: str) -> None:
+    """A claim for one device, marked as the pod's extended resources and owned by it."""
     owner = {**world.get(PODS, pod), "apiVersion": "v1", "kind": "Pod"}
     made = claim_object(world, claim, claim_spec(world.name(name)))
     made["spec"]["devices"]["requests"][0]["name"] = "container-0-request-0"

@@ -76,7 +76,7 @@ Feature: Extended resources that devices stand for
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
-    And a claim "left" of an earlier attempt for the extended resources of pod "train" on class "gpu"
+    And a claim "left" of an earlier attempt for pod "train" on class "gpu" holds device "dev-1" of "n1"
     When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
     Then the ResourceClaim "left" is gone
     And pod "train" is bound to "n1"

@@ -8,7 +8,8 @@ DRA-255. One deviation: a failure of any device counts at once; 1.36 does not lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dra_api.clock import parse_timestamp
@@ -71,3 +72,29 @@ def given_up(claim: Obj, now: datetime, timeout: float) -> str:
     if not is_ready(claim) and seconds_left(claim, now, timeout) < 0:
         return f"device binding timeout: claim={name_of(claim)} was not ready within {timeout:g} s"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the devices of a pod are: all ready, or `lost` in these words, or to be looked at in `seconds`."""
+
+    lost: str = ""
+    seconds: float = 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is hope, and something to wait for."""
+        return self.seconds > 0
+
+
+def progress(claims: Sequence[Obj], now: datetime, timeout: float) -> Progress:
+    """How far the devices of reserved claims are (DRA-250 to DRA-252)."""
+    if not all(map(is_allocated, claims)):
+        return Progress(lost="a claim was deallocated while its devices were made ready")
+    for claim in claims:
+        if told := given_up(claim, now, timeout):
+            return Progress(lost=told)
+    if all(map(is_ready, claims)):
+        return Progress()
+    # A moment more than is left, so that the time is over when it is looked at again.
+    return Progress(seconds=max(0.0, min(seconds_left(claim, now, timeout) for claim in claims)) + 0.01)

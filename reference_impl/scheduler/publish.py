@@ -196,9 +196,10 @@ class DirectPublisher:
         self._unanswered.discard(uid_of(pod))
         return next((claim for claim in stored if is_for_extended_resources_of(claim, pod)), None)
 
-    def made_for(self, pod: Obj) -> Obj | None:
-        """The claim that was made for a pod's extended resources, while the pod is not bound."""
-        return self._made.get(uid_of(pod))
+    def claims_of(self, decision: Decision) -> list[Obj]:
+        """The claims that were reserved for a decision, with the one made for extended resources."""
+        made = self._made.get(uid_of(decision.pod))
+        return [*(entry.claim for entry, _ in decision.entries), *([made] if made else [])]
 
     def _record(self, pod: Obj, status: Obj | None) -> None:
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}

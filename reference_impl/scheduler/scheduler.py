@@ -427,31 +427,25 @@ class Scheduler:
 
     def _look_at_conditions(self, key: PodKey) -> None:
         """Bind a pod whose devices are ready; give it up where they will not be; else look again in time."""
-        publisher, timeout = self._publisher, self.options.binding_timeout
+        publisher = self._publisher
         with self._lock:
             decision = self._getting_ready.get(key)
         if decision is None or not isinstance(publisher, DirectPublisher):
             return
-        used = [entry.claim for entry, _ in decision.entries]
-        if (made := publisher.made_for(decision.pod)) is not None:
-            used.append(made)
+        used = publisher.claims_of(decision)
         with self.view.lock:
             claims = [self.view.claims.get(key_of(claim), claim) for claim in used]
-        now = self._clock.now()
-        lost = next(filter(None, (binding_conditions.given_up(claim, now, timeout) for claim in claims)), "")
-        if not all(map(binding_conditions.is_allocated, claims)):
-            lost = "a claim was deallocated while its devices were made ready"
-        if not lost and not all(map(binding_conditions.is_ready, claims)):
-            left = min(binding_conditions.seconds_left(claim, now, timeout) for claim in claims)
-            self._writers.queue.add_after(key, max(left, 0.0) + 0.01)
+        progress = binding_conditions.progress(claims, self._clock.now(), self.options.binding_timeout)
+        if progress.waits:
+            self._writers.queue.add_after(key, progress.seconds)
             return
         with self._lock:
             self._getting_ready.pop(key, None)
-        if lost:
+        if progress.lost:
             publisher.give_back(decision)
             self.view.settle(key)
             self._retry_later(key, decision.pod)
-            self._tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {lost}')
+            self._tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {progress.lost}')
             return
         try:
             publisher.bind(decision)
