@@ -46,6 +46,7 @@ def _options(function: Any) -> Any:
         ),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
+        click.option("--nvml", metavar="fake|real", default=None, help="Whom chapter nvml asks; real: this machine's."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
         click.option("--rule", multiple=True, metavar="ID", help="Only scenarios that judge this rule."),
         click.option("--focus", multiple=True, metavar="REGEX", help="Only scenarios whose id or name matches."),

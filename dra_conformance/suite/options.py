@@ -41,7 +41,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are NAME=true or
     NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats. `runtime_config` is
     kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false; a control plane of the
-    run's own serves all of them without it.
+    run's own serves all of them without it. `nvml` is whom the chapter nvml asks: the fake one,
+    or this machine's own.
     """
 
     control_plane: str = "embedded"
@@ -64,6 +65,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     runtime_config: tuple[str, ...] = ()
     revision: str = "kai-0.17"
     inventory: str = "dgx-h100"
+    nvml: str = "fake"
     profile: tuple[str, ...] = ()
     rule: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
@@ -126,6 +128,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         from dra_conformance.rules.window import Version
         from dra_conformance.suite.tags import PROFILES
 
+        if self.nvml not in ("fake", "real"):
+            raise UsageError(f"--nvml {self.nvml!r} is neither fake nor real")
         seats = self.seats()
         for name, spec in seats.items():
             if spec.is_kubernetes and seats["control-plane"].kind != "binaries":

@@ -32,7 +32,7 @@ class Target:
 
     `missing_apis` are plural names of optional resources that the control plane does not serve; `claim_webhook` says
     whether the webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
-    resource.k8s.io in which it serves ResourceClaims, best first.
+    resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real.
     """
 
     kubernetes_version: Version
@@ -44,6 +44,7 @@ class Target:
     claim_webhook: bool = True
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS
+    nvml: str = "fake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,10 @@ def _decide(
         return Decision(scenario, Status.FILTERED, "not selected by --focus")
     if any(pattern.search(label) for pattern in skip):
         return Decision(scenario, Status.FILTERED, "left out by --skip")
-    if scenario.tags.disruptive and not (target.own_control_plane or options.allow_disruptive):
+    if "nvml" in scenario.tags.seats and scenario.tags.disruptive:
+        if target.nvml == "real" and not options.allow_disruptive:
+            return Decision(scenario, Status.FILTERED, "changes the MIG layout of a real GPU (--allow-disruptive)")
+    elif scenario.tags.disruptive and not (target.own_control_plane or options.allow_disruptive):
         return Decision(scenario, Status.FILTERED, "disruptive, and the control plane is not ours (--allow-disruptive)")
     windows = [(scenario.tags.since, scenario.tags.until)]
     windows += [(catalogue[rule].since, catalogue[rule].until) for rule in scenario.rules]
@@ -151,6 +155,8 @@ def _decide(
 
 def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
     driver = target.seats["driver"]
+    if need == "fake-nvml" and "nvml" in scenario.tags.seats:
+        return "changes the GPUs, which only the fake NVML lets it do (--nvml fake)" if target.nvml == "real" else None
     if need == "fake-nvml" and driver.kind != "reference":
         return f"needs the fake NVML under the reference driver; the driver is {driver.kind}"
     if need == "gpu-driver" and target.driver_name != "gpu.nvidia.com":

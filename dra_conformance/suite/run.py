@@ -246,6 +246,7 @@ class Run:
             claim_webhook=asked,
             revision=self.options.revision,
             resource_versions=self._resource_versions,
+            nvml=self.options.nvml,
         )
 
     def expect(self, plan: Plan) -> None:
@@ -448,9 +449,12 @@ class Run:
             if rehearsal
             else "cluster",
             "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
-            "nvml": f"fake NVML, inventory {self.options.inventory} (simulated)"
-            if seats["driver"].startswith("reference")
-            else "as the driver finds it",
+            "nvml": (
+                f"fake NVML, inventory {self.options.inventory} (simulated)"
+                if seats["driver"].startswith("reference")
+                else "as the driver finds it"
+            )
+            + ("; chapter nvml asks this machine's own library" if self.options.nvml == "real" else ""),
             "resourceApi": ", ".join(self._resource_versions[:1]),
             "revision": self.options.revision,
             "evidence": "rehearsal" if rehearsal else "evidence",

@@ -22,6 +22,7 @@ PROFILES: dict[str, str] = {
     "device-health": "health of devices in the status of pods",
     "api": "storage and validation of resource.k8s.io by the control plane",
     "kubelet": "the kubelet's side of the plugin contract",
+    "nvml": "NVIDIA's management library as its callers need it: the fake one, or a machine's own (--nvml real)",
     "webhook": "the admission webhook that validates opaque device configurations",
     "faults": "requests that fail, answers that get lost, watches that break, API servers that die",
     "fault-sweep": "every write of every seat, failed in every way; runs only when it is named",

@@ -36,6 +36,7 @@ from dra_conformance.suite.features import Scenario
 if TYPE_CHECKING:
     from dra_conformance.seats.guest import Guest
     from dra_conformance.seats.node import NodeSeat
+    from dra_conformance.seats.nvml import NvmlSeat
     from dra_conformance.suite.run import Run
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class World:
         self._created: list[tuple[Resource, str, str]] = []
         self._aliases: dict[str, str] = {}
         self._nodes: dict[str, NodeSeat] = {}
+        self._nvml: NvmlSeat | None = None
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -115,6 +117,15 @@ class World:
     def guest_node(self, alias: str) -> Guest | None:
         """Where the user's running driver is, if it has one and `alias` is the scenario's first node."""
         return self.run.guest if not self._nodes or next(iter(self._nodes)) == alias else None
+
+    def nvml(self, *, inventory: str | None = None) -> NvmlSeat:
+        """The NVML library under test, loaded at first use; it is left when the scenario ends."""
+        from dra_conformance.seats.nvml import NvmlSeat
+
+        if self._nvml is None:
+            self._nvml = NvmlSeat(self, inventory=inventory)
+            self.cleanup.callback(self._nvml.end)
+        return self._nvml
 
     # -- objects ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,149 @@
+"""NVML's events: event sets, what they report and when, and what an error does to a GPU's counters."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from dra_conformance.seats.nvml import NvmlSeat
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import World
+
+XID = 8
+ALL = 0xFFFFFFFF
+
+
+def _new_set(seat: NvmlSeat, gpus: list[int]) -> Any:
+    events = seat.module.nvmlEventSetCreate()
+    for gpu in gpus:
+        seat.module.nvmlDeviceRegisterEvents(seat.handle(gpu), XID, events)
+    return events
+
+
+@given("an event set for the XIDs of every GPU")
+def _(world: World) -> None:
+    """A set of this scenario; a second one of the same kind may be asked for."""
+    seat = world.nvml()
+    world.memory.setdefault("sets", []).append(_new_set(seat, list(range(len(seat.handles)))))
+
+
+@given("an event set for the XIDs of GPU {gpu:d} alone")
+def _(world: World, gpu: int) -> None:
+    """Events of other GPUs are not asked for."""
+    world.memory.setdefault("sets", []).append(_new_set(world.nvml(), [gpu]))
+
+
+@when("XID {xid:d} is reported on GPU {gpu:d}")
+def _(world: World, xid: int, gpu: int) -> None:
+    """With what that XID does to the GPU."""
+    world.nvml().node.inject_xid(gpu, xid)
+
+
+def _taken(seat: NvmlSeat, events: Any) -> list[tuple[int, int, int, int]]:
+    """GPU, XID and instance ids of all events that lie in a set now, oldest first."""
+    found: list[tuple[int, int, int, int]] = []
+    while True:
+        data = seat.module.c_nvmlEventData_t()
+        if seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 0):
+            return found
+        gpu = seat.module.nvmlDeviceGetIndex(data.device)
+        found.append((gpu, int(data.eventData), data.gpuInstanceId, data.computeInstanceId))
+
+
+@then('each event set reports exactly the XIDs "{xids}" in this order')
+def _(world: World, xids: str) -> None:
+    """Each set gets each event that it asked for once, whoever else waits."""
+    seat = world.nvml()
+    wanted = [int(word) for word in xids.split(",")] if xids.strip() else []
+    for number, events in enumerate(world.memory["sets"]):
+        found = [xid for _, xid, _, _ in _taken(seat, events)]
+        world.check(found == wanted, f"events of set {number + 1}", expected=wanted, observed=found)
+
+
+@then("the event names GPU {gpu:d} as a whole")
+def _(world: World, gpu: int) -> None:
+    """Not within a MIG instance: both instance ids are 0xFFFFFFFF."""
+    found = _taken(world.nvml(), world.memory["sets"][0])
+    seen = [(event[0], event[2], event[3]) for event in found]
+    world.check(seen == [(gpu, ALL, ALL)], "GPU and instance ids", expected=[(gpu, ALL, ALL)], observed=seen)
+
+
+@then("an event that the GPU does not have cannot be registered")
+def _(world: World) -> None:
+    """A bit outside of the supported mask is NOT_SUPPORTED; the mask itself is taken."""
+    seat = world.nvml()
+    nvml, handle = seat.module, seat.handle()
+    mask = nvml.nvmlDeviceGetSupportedEventTypes(handle)
+    events = nvml.nvmlEventSetCreate()
+    taken = seat.outcome(nvml.nvmlDeviceRegisterEvents, handle, mask, events)
+    world.check(taken is None, "the supported mask", expected="taken", observed=taken)
+    foreign = 1 << 40
+    found = seat.outcome(nvml.nvmlDeviceRegisterEvents, handle, foreign, events)
+    world.check(found == "NOT_SUPPORTED", "a foreign bit", expected="NOT_SUPPORTED", observed=found)
+
+
+@then("waiting for {milliseconds:d} ms without an event takes so long and ends in TIMEOUT")
+def _(world: World, milliseconds: int) -> None:
+    """Not shorter; a wait of 0 does not block."""
+    seat = world.nvml()
+    events, data = world.memory["sets"][0], seat.module.c_nvmlEventData_t()
+    for timeout in (0, milliseconds):
+        started = world.log.clock.monotonic()
+        code = seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), timeout)
+        took = (world.log.clock.monotonic() - started) * 1000
+        name = seat.error_name(code)
+        good = name == "TIMEOUT" and took >= timeout
+        world.check(
+            good, f"a wait of {timeout} ms", expected=f"TIMEOUT after {timeout} ms", observed=f"{name} {took:.0f} ms"
+        )
+
+
+@then("GPU {gpu:d} has one more uncorrected error, volatile and aggregate, and a pending row remap")
+def _(world: World, gpu: int) -> None:
+    """The counters have moved by the time that the event is there."""
+    seat = world.nvml()
+    nvml, handle = seat.module, seat.handle(gpu)
+    found = (
+        nvml.nvmlDeviceGetTotalEccErrors(handle, 1, 0),
+        nvml.nvmlDeviceGetTotalEccErrors(handle, 1, 1),
+        nvml.nvmlDeviceGetRemappedRows(handle)[2],
+    )
+    world.check(found == (1, 1, 1), "volatile, aggregate, pending", expected=(1, 1, 1), observed=found)
+
+
+@when("the driver is reloaded")
+def _(world: World) -> None:
+    """Open sessions end; the scenario begins a new one."""
+    seat = world.nvml()
+    seat.node.reload_driver()
+    seat.shut_down()
+    seat.init()
+
+
+@then("GPU {gpu:d} has forgotten its volatile errors and kept its aggregate ones")
+def _(world: World, gpu: int) -> None:
+    """Volatile counters begin with the driver; aggregate ones live as long as the GPU."""
+    seat = world.nvml()
+    ask, handle = seat.module.nvmlDeviceGetTotalEccErrors, seat.handle(gpu)
+    found = (ask(handle, 1, 0), ask(handle, 1, 1))
+    world.check(found == (0, 1), "volatile and aggregate", expected=(0, 1), observed=found)
+
+
+@when("every {every:d}th call of {function:word} is made to fail with {error:word}")
+def _(world: World, every: int, function: str, error: str) -> None:
+    """A fault rule of the fake."""
+    world.memory["rule"] = world.nvml().node.inject_fault(function, error=error, every=every)
+
+
+@then("of {count:d} calls of nvmlDeviceGetName {failed:d} fail, are counted, and none fails once the rule is cleared")
+def _(world: World, count: int, failed: int) -> None:
+    """What was armed acts as told, and leaves no trace."""
+    seat = world.nvml()
+    handle, buffer = seat.handle(), ctypes.create_string_buffer(96)
+    codes = [seat.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
+    hits = seat.node.fault_hits(world.memory["rule"])
+    seen = (sum(code != 0 for code in codes), hits)
+    world.check(seen == (failed, failed), "failed calls and hits", expected=(failed, failed), observed=seen)
+    seat.node.clear_faults()
+    after = [seat.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
+    world.check(not any(after), "after the rule is cleared", expected=[0] * count, observed=after)

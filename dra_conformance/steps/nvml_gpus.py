@@ -1,0 +1,233 @@
+"""What NVML says of GPUs: who they are, what they hold, where they sit, and the fabric between them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+
+from dra_conformance.errors import Untestable
+from dra_conformance.seats.nvml import OK, NvmlSeat
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import World
+
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@then("every GPU has a UUID of its own, the same in every session")
+def _(world: World) -> None:
+    """GPU- and a lower-case UUID; no two GPUs share one, and it is still theirs after a new nvmlInit."""
+    seat = world.nvml()
+    first = [seat.module.nvmlDeviceGetUUID(handle) for handle in seat.handles]
+    broken = [text for text in first if not _UUID.fullmatch(text)]
+    world.check(not broken, "GPU- and a lower-case UUID", expected=[], observed=broken)
+    world.check(len(set(first)) == len(first), "no two alike", expected=len(first), observed=len(set(first)))
+    seat.shut_down()
+    seat.init()
+    again = [seat.module.nvmlDeviceGetUUID(handle) for handle in seat.handles]
+    world.check(again == first, "the same in a new session", expected=first, observed=again)
+
+
+@then("every way to a GPU leads to the same one")
+def _(world: World) -> None:
+    """By index, UUID, and PCI address in both widths and any case; the index is that by which it was found."""
+    seat = world.nvml()
+    nvml = seat.module
+    for index, handle in enumerate(seat.handles):
+        pci = nvml.nvmlDeviceGetPciInfo(handle)
+        ways = {
+            "index": lambda index=index: nvml.nvmlDeviceGetHandleByIndex(index),
+            "UUID": lambda handle=handle: nvml.nvmlDeviceGetHandleByUUID(nvml.nvmlDeviceGetUUID(handle)),
+            "PCI address": lambda pci=pci: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId),
+            "short PCI address": lambda pci=pci: nvml.nvmlDeviceGetHandleByPciBusId(pci.busIdLegacy),
+            "PCI address in small letters": lambda pci=pci: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId.lower()),
+        }
+        for name, way in ways.items():
+            found = seat.outcome(lambda way=way: nvml.nvmlDeviceGetIndex(way()))
+            world.check(found == index, f"GPU {index} by {name}", expected=index, observed=found)
+
+
+@then("a GPU that does not exist is {error:word} by {way:word}")
+def _(world: World, error: str, way: str) -> None:
+    """`way` is index, uuid or address; the error is NVML's name of it."""
+    seat = world.nvml()
+    nvml = seat.module
+    asked = {
+        "index": lambda: nvml.nvmlDeviceGetHandleByIndex(nvml.nvmlDeviceGetCount()),
+        "uuid": lambda: nvml.nvmlDeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000"),
+        "address": lambda: nvml.nvmlDeviceGetHandleByPciBusId("00000000:FF:1F.0"),
+    }
+    if way not in asked:
+        raise Untestable(f"there is no way {way!r} to a GPU")
+    found = seat.outcome(asked[way])
+    world.check(found == error, f"unknown {way}", expected=error, observed=found)
+
+
+@then("every PCI address is written in eight and in four digits, and its numbers agree")
+def _(world: World) -> None:
+    """busId is domain:bus:device.0 with eight digits of domain, busIdLegacy with four, both in capitals."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        pci = seat.module.nvmlDeviceGetPciInfo(handle)
+        wanted = f"{pci.domain:08X}:{pci.bus:02X}:{pci.device:02X}.0"
+        world.check(pci.busId == wanted, "busId", expected=wanted, observed=pci.busId)
+        short = f"{pci.domain:04X}:{pci.bus:02X}:{pci.device:02X}.0"
+        world.check(pci.busIdLegacy == short, "busIdLegacy", expected=short, observed=pci.busIdLegacy)
+
+
+@then("the parts of every GPU's memory make up its total in both versions")
+def _(world: World) -> None:
+    """The first version counts what is reserved as used, the second tells it apart; the totals are the same."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        one = seat.module.nvmlDeviceGetMemoryInfo(handle)
+        two = seat.module.nvmlDeviceGetMemoryInfo(handle, seat.module.nvmlMemory_v2)
+        world.check(one.total == one.used + one.free, "first version", expected=one.total, observed=one.used + one.free)
+        parts = two.used + two.free + two.reserved
+        world.check(two.total == parts, "second version", expected=two.total, observed=parts)
+        world.check(one.total == two.total, "one total", expected=one.total, observed=two.total)
+
+
+@then("the driver version is one, and the CUDA version is 1000 times its major and 10 times its minor")
+def _(world: World) -> None:
+    """A version such as 580.159.04, and a number such as 13000 that the driver's generation can have."""
+    seat = world.nvml()
+    driver, cuda = seat.module.nvmlSystemGetDriverVersion(), seat.module.nvmlSystemGetCudaDriverVersion()
+    world.check(
+        bool(re.fullmatch(r"\d{3}(\.\d+){1,2}", driver)), "driver version", expected="nnn.nn[.nn]", observed=driver
+    )
+    plausible = 10000 <= cuda < 20000 and cuda % 10 == 0
+    world.check(plausible, "CUDA version", expected="1000 * major + 10 * minor", observed=cuda)
+
+
+@then("the device file of every GPU's minor number exists")
+def _(world: World) -> None:
+    """/dev/nvidiaN below the root that the driver of the library's machine has."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        path = seat.root / "dev" / f"nvidia{seat.module.nvmlDeviceGetMinorNumber(handle)}"
+        world.check(path.exists(), "the device file", expected=str(path), observed="there" if path.exists() else "none")
+
+
+def _sysfs(seat: NvmlSeat, handle: Any) -> Path:
+    return seat.root / "sys/bus/pci/devices" / str(seat.module.nvmlDeviceGetPciInfo(handle).busIdLegacy).lower()
+
+
+@then("NVML and sysfs agree on the CPUs near every GPU")
+def _(world: World) -> None:
+    """nvmlDeviceGetCpuAffinity and local_cpulist of the same PCI device name the same CPUs."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        path = _sysfs(seat, handle) / "local_cpulist"
+        if not path.exists():
+            raise Untestable(f"{path} does not exist")
+        wanted: set[int] = set()
+        for span in filter(None, path.read_text(encoding="ascii").strip().split(",")):
+            low, _, high = span.partition("-")
+            wanted |= set(range(int(low), int(high or low) + 1))
+        words = seat.module.nvmlDeviceGetCpuAffinity(handle, 16)
+        found = {bit for bit in range(1024) if words[bit // 64] >> (bit % 64) & 1}
+        world.check(found == wanted, f"CPUs of {path.parent.name}", expected=sorted(wanted), observed=sorted(found))
+
+
+# -- fabric --------------------------------------------------------------------------------------------------------
+
+
+def _fabric(seat: NvmlSeat, handle: Any, version: int) -> tuple[int, str, int, int]:
+    """State, cluster, clique and status, asked with one version of the structure."""
+    kinds = {1: "c_nvmlGpuFabricInfo_t", 2: "c_nvmlGpuFabricInfo_v2_t", 3: "c_nvmlGpuFabricInfo_v3_t"}
+    info = getattr(seat.module, kinds[version])()
+    function = "nvmlDeviceGetGpuFabricInfo" if version == 1 else "nvmlDeviceGetGpuFabricInfoV"
+    if version > 1:
+        info.version = ctypes.sizeof(info) | version << 24
+    code = seat.call(function, handle, ctypes.byref(info))
+    if code != OK:
+        raise Untestable(f"{function}: {seat.error_name(code)}")
+    return info.state, str(uuid.UUID(bytes=bytes(info.clusterUuid))), info.cliqueId, info.status
+
+
+@then("all versions of the fabric's structure tell the same")
+def _(world: World) -> None:
+    """State, cluster UUID, clique and status of every GPU, by versions 1, 2 and 3."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        first = _fabric(seat, handle, 1)
+        for version in (2, 3):
+            found = _fabric(seat, handle, version)
+            world.check(found == first, f"version {version} as version 1", expected=first, observed=found)
+
+
+@then("the fabric of every GPU is complete and has no cluster")
+def _(world: World) -> None:
+    """A node with switches of its own and no rack: COMPLETED (3), success, and a cluster UUID of zeros."""
+    seat = world.nvml()
+    for handle in seat.handles:
+        state, cluster, _, status = _fabric(seat, handle, 2)
+        wanted = (3, str(uuid.UUID(int=0)), 0)
+        world.check(
+            (state, cluster, status) == wanted, "the fabric", expected=wanted, observed=(state, cluster, status)
+        )
+
+
+@then("all GPUs are in one cluster and one clique")
+def _(world: World) -> None:
+    """A rack's nodes: COMPLETED (3), one cluster UUID that is not zero, one clique."""
+    seat = world.nvml()
+    found = {_fabric(seat, handle, 2) for handle in seat.handles}
+    alike = len(found) == 1 and next(iter(found))[0] == 3 and next(iter(found))[1] != str(uuid.UUID(int=0))
+    world.check(alike, "one cluster and clique", expected="one that is not zero", observed=sorted(found))
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+@given("{count:d} processes on GPU {gpu:d}")
+def _(world: World, count: int, gpu: int) -> None:
+    """So many processes with 1 MiB each, from process id 1001 on."""
+    for number in range(count):
+        world.nvml().node.set_process(gpu, 1001 + number, memory=1 << 20)
+
+
+@then("the first version of the process list has entries of 16 bytes, the later ones of 24")
+def _(world: World) -> None:
+    """Each function fills the layout of its own name, read here byte by byte."""
+    seat = world.nvml()
+    for suffix, size in (("", 16), ("_v2", 24), ("_v3", 24)):
+        buffer, count = ctypes.create_string_buffer(1024), ctypes.c_uint(16)
+        function = f"nvmlDeviceGetComputeRunningProcesses{suffix}"
+        code = seat.call(function, seat.handle(), ctypes.byref(count), buffer)
+        pids = [int.from_bytes(buffer.raw[size * n : size * n + 4], "little") for n in range(count.value)]
+        wanted = [1001 + number for number in range(count.value)]
+        world.check(
+            (code, pids) == (OK, wanted) and count.value > 1,
+            f"{function} has {size} bytes an entry",
+            expected=(OK, wanted),
+            observed=(code, pids),
+        )
+
+
+# -- GPUs that come and go -----------------------------------------------------------------------------------------
+
+
+@when("GPU {gpu:d} falls off the bus")
+def _(world: World, gpu: int) -> None:
+    """XID 79: the GPU is lost."""
+    world.nvml().node.lose_gpu(gpu)
+
+
+@then("GPU {gpu:d} is lost, and every other GPU answers as before")
+def _(world: World, gpu: int) -> None:
+    """Calls on it answer GPU_IS_LOST; the number of GPUs and the others' names stay."""
+    seat = world.nvml()
+    nvml = seat.module
+    found = seat.outcome(nvml.nvmlDeviceGetHandleByIndex, gpu)
+    world.check(found == "GPU_IS_LOST", f"the handle of GPU {gpu}", expected="GPU_IS_LOST", observed=found)
+    count = len(seat.node.gpus)
+    world.check(nvml.nvmlDeviceGetCount() == count, "the count", expected=count, observed=nvml.nvmlDeviceGetCount())
+    for index in range(count):
+        if index != gpu:
+            name = seat.outcome(lambda index=index: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(index)))
+            wanted = seat.node.get(index, "name")
+            world.check(name == wanted, f"GPU {index}", expected=wanted, observed=name)

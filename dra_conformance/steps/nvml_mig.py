@@ -1,0 +1,282 @@
+"""NVML's MIG: modes, profiles, placements, instances and the devices that they make."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from typing import Any
+
+from dra_conformance.errors import Untestable
+from dra_conformance.seats.nvml import OK, NvmlSeat
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import World
+
+#: Ids by enum, as A100, H100, H200, B200 and GB200 have them.
+IDS = {0: 19, 1: 14, 2: 9, 3: 5, 4: 0, 7: 20, 9: 15}
+LARGE = 9  # id of the profile of three compute and four memory slices
+
+
+@given("MIG is on for GPU 0, without instances")
+def _(world: World) -> None:
+    """The mode is switched on; on a real GPU it is switched off again when the scenario ends."""
+    seat = world.nvml()
+    seat.enable_mig(seat.handle())
+    seat.destroy_instances(seat.handle())
+
+
+def _made(seat: NvmlSeat, profile: int, *, start: int | None = None) -> Any:
+    made = seat.create_instance(seat.handle(), profile, start=start)
+    if isinstance(made, str):
+        raise Untestable(f"no GPU instance of profile {profile}: {made}")
+    return made
+
+
+@when("a GPU instance of profile {profile:d} is made")
+def _(world: World, profile: int) -> None:
+    """On GPU 0, where the library chooses."""
+    world.memory["instance"] = _made(world.nvml(), profile)
+
+
+@when("a GPU instance of profile {profile:d} is made at {start:d}")
+def _(world: World, profile: int, start: int) -> None:
+    """On GPU 0, at a memory slice."""
+    world.memory["instance"] = _made(world.nvml(), profile, start=start)
+
+
+@when("a compute instance over all of it is made")
+def _(world: World) -> None:
+    """In the GPU instance that was made last."""
+    world.memory["compute"] = world.nvml().create_compute(world.memory["instance"])
+
+
+@then("no MIG call is supported on GPU 0")
+def _(world: World) -> None:
+    """A board without MIG answers NOT_SUPPORTED to the mode and to all that needs it."""
+    seat = world.nvml()
+    nvml, handle = seat.module, seat.handle()
+    count = ctypes.c_uint(0)
+    found = {
+        "mode": seat.outcome(nvml.nvmlDeviceGetMigMode, handle),
+        "set mode": seat.outcome(nvml.nvmlDeviceSetMigMode, handle, 1),
+        "profile": seat.outcome(nvml.nvmlDeviceGetGpuInstanceProfileInfo, handle, 0),
+        "placements": seat.error_name(
+            seat.call("nvmlDeviceGetGpuInstancePossiblePlacements_v2", handle, 19, None, ctypes.byref(count))
+        ),
+        "create": seat.outcome(nvml.nvmlDeviceCreateGpuInstance, handle, 19),
+    }
+    for call, answer in found.items():
+        world.check(answer == "NOT_SUPPORTED", call, expected="NOT_SUPPORTED", observed=answer)
+
+
+@then("MIG is on at once, current and pending")
+def _(world: World) -> None:
+    """Hopper and later: SetMigMode acts without a reset."""
+    seat = world.nvml()
+    found = list(seat.module.nvmlDeviceGetMigMode(seat.handle()))
+    world.check(found == [1, 1], "current and pending", expected=[1, 1], observed=found)
+
+
+@then("switching MIG on is only pending until GPU 0 is reset")
+def _(world: World) -> None:
+    """Ampere: the activation says RESET_REQUIRED, and the current mode changes with the reset."""
+    seat = world.nvml()
+    handle, activation = seat.handle(), ctypes.c_int(-1)
+    code = seat.call("nvmlDeviceSetMigMode", handle, 1, ctypes.byref(activation))
+    found = (code, activation.value, list(seat.module.nvmlDeviceGetMigMode(handle)))
+    world.check(found == (OK, 16, [0, 1]), "pending only", expected=(OK, 16, [0, 1]), observed=found)
+    seat.node.reset(0)
+    after = list(seat.module.nvmlDeviceGetMigMode(handle))
+    world.check(after == [1, 1], "after the reset", expected=[1, 1], observed=after)
+
+
+@then("MIG cannot be switched off while the instance is there")
+def _(world: World) -> None:
+    """The activation says IN_USE (19) and the mode stays."""
+    seat = world.nvml()
+    activation = ctypes.c_int(-1)
+    code = seat.call("nvmlDeviceSetMigMode", seat.handle(), 0, ctypes.byref(activation))
+    mode = seat.module.nvmlDeviceGetMigMode(seat.handle())[0]
+    refused = 19 in (code, activation.value)
+    world.check(refused and mode == 1, "in use", expected=("IN_USE", 1), observed=(code, activation.value, mode))
+
+
+@then("a profile that is asked by its number has the id by which instances are made")
+def _(world: World) -> None:
+    """The number of the question and the id in the answer are different things: 0 has 19, 4 has 0."""
+    seat = world.nvml()
+    for number, wanted in IDS.items():
+        info = seat.outcome(seat.module.nvmlDeviceGetGpuInstanceProfileInfo, seat.handle(), number)
+        found = info if isinstance(info, str) else info.id
+        world.check(found == wanted, f"profile number {number}", expected=wanted, observed=found)
+        places = seat.placements(seat.handle(), wanted)
+        world.check(bool(places), f"placements of id {wanted}", expected="some", observed=places)
+
+
+@then("a profile number beyond the last is INVALID_ARGUMENT, one that the board lacks NOT_SUPPORTED")
+def _(world: World) -> None:
+    """Callers try all numbers and tell the two apart."""
+    seat = world.nvml()
+    ask = seat.module.nvmlDeviceGetGpuInstanceProfileInfo
+    found = (seat.outcome(ask, seat.handle(), 40), seat.outcome(ask, seat.handle(), 5))
+    wanted = ("INVALID_ARGUMENT", "NOT_SUPPORTED")
+    world.check(found == wanted, "numbers 40 and 5", expected=wanted, observed=found)
+
+
+@then("both versions of every profile tell the same")
+def _(world: World) -> None:
+    """Field by field; the second version has a name beside them."""
+    seat = world.nvml()
+    nvml = seat.module
+    for number in IDS:
+        first = nvml.c_nvmlGpuInstanceProfileInfo_t()
+        code = seat.call("nvmlDeviceGetGpuInstanceProfileInfo", seat.handle(), number, ctypes.byref(first))
+        if code != OK:
+            continue
+        second = nvml.nvmlDeviceGetGpuInstanceProfileInfo(seat.handle(), number, 2)
+        names = [field[0] for field in first._fields_]
+        one = {name: getattr(first, name) for name in names}
+        two = {name: getattr(second, name) for name in names}
+        world.check(one == two, f"profile number {number}", expected=one, observed=two)
+
+
+@then("placements are counted with NULL, listed in ascending order, and told with MIG off too")
+def _(world: World) -> None:
+    """The way that callers learn how much room to give."""
+    seat = world.nvml()
+    for profile in IDS.values():
+        starts = [start for start, _ in seat.placements(seat.handle(), profile)]
+        good = bool(starts) and starts == sorted(set(starts))
+        world.check(good, f"starts of profile {profile}", expected="ascending, at least one", observed=starts)
+
+
+@then("no two GPU instances overlap, whatever is made and destroyed")
+def _(world: World) -> None:
+    """A hundred and twenty operations, mixed by chance and the same in every run; small profiles are more frequent."""
+    seat = world.nvml()
+    handle, rng = seat.handle(), random.Random(38)  # noqa: S311
+    live: list[Any] = []
+    for step in range(120):
+        if live and rng.random() < 0.4:
+            seat.outcome(seat.module.nvmlGpuInstanceDestroy, live.pop(rng.randrange(len(live))))
+        else:
+            made = seat.create_instance(handle, rng.choice((19, 19, 20, 15, 14, 14, 9, 5)))
+            live += [] if isinstance(made, str) else [made]
+        taken: list[int] = []
+        for instance in live:
+            place = seat.module.nvmlGpuInstanceGetInfo(instance).placement
+            taken += range(place.start, place.start + place.size)
+        world.check(
+            len(taken) == len(set(taken)),
+            f"slices after operation {step}",
+            expected="each once",
+            observed=sorted(taken),
+        )
+
+
+@then("another one at {start:d} fails with INSUFFICIENT_RESOURCES")
+def _(world: World, start: int) -> None:
+    """The place is taken: not ALREADY_EXISTS, not IN_USE."""
+    seat = world.nvml()
+    found = seat.create_instance(seat.handle(), LARGE, start=start)
+    world.check(found == "INSUFFICIENT_RESOURCES", "a taken place", expected="INSUFFICIENT_RESOURCES", observed=found)
+
+
+@then("as many more GPU instances of profile {profile:d} can be made as the remaining capacity says")
+def _(world: World, profile: int) -> None:
+    """Made one by one until the library refuses."""
+    seat = world.nvml()
+    left = seat.module.nvmlDeviceGetGpuInstanceRemainingCapacity(seat.handle(), profile)
+    made = 0
+    while made < 9 and not isinstance(seat.create_instance(seat.handle(), profile), str):
+        made += 1
+    world.check(made == left, "instances that could be made", expected=left, observed=made)
+
+
+@then("a second GPU instance of profile {profile:d} is refused")
+def _(world: World, profile: int) -> None:
+    """Only one instance has the media extensions."""
+    found = world.nvml().create_instance(world.nvml().handle(), profile)
+    world.check(found == "INSUFFICIENT_RESOURCES", "a second one", expected="INSUFFICIENT_RESOURCES", observed=found)
+
+
+@then("GPU 0 has {count:d} MIG devices")
+def _(world: World, count: int) -> None:
+    """Each compute instance is one MIG device with a UUID MIG-…; a GPU instance alone is none."""
+    seat = world.nvml()
+    found = [seat.module.nvmlDeviceGetUUID(device) for device in seat.mig_devices(seat.handle())]
+    good = len(found) == count == len(set(found)) and all(text.startswith("MIG-") for text in found)
+    world.check(good, "MIG devices", expected=count, observed=found)
+
+
+@then("the compute instance names its MIG device")
+def _(world: World) -> None:
+    """The device in its information is the MIG device, with the UUID that the device has by its index."""
+    seat = world.nvml()
+    nvml = seat.module
+    named = seat.outcome(
+        lambda: nvml.nvmlDeviceGetUUID(nvml.nvmlComputeInstanceGetInfo(world.memory["compute"]).device)
+    )
+    listed = [nvml.nvmlDeviceGetUUID(device) for device in seat.mig_devices(seat.handle())]
+    world.check([named] == listed, "the device of the compute instance", expected=listed, observed=named)
+
+
+@then("the GPU instance can be destroyed after its compute instance only")
+def _(world: World) -> None:
+    """IN_USE while the compute instance lives; both gone, its id is NOT_FOUND."""
+    seat = world.nvml()
+    nvml, instance = seat.module, world.memory["instance"]
+    number = nvml.nvmlGpuInstanceGetInfo(instance).id
+    busy = seat.error_name(seat.call("nvmlGpuInstanceDestroy", instance))
+    world.check(busy == "IN_USE", "with its compute instance", expected="IN_USE", observed=busy)
+    codes = (
+        seat.call("nvmlComputeInstanceDestroy", world.memory["compute"]),
+        seat.call("nvmlGpuInstanceDestroy", instance),
+    )
+    world.check(codes == (OK, OK), "one after the other", expected=(OK, OK), observed=codes)
+    gone = seat.outcome(nvml.nvmlDeviceGetGpuInstanceById, seat.handle(), number)
+    world.check(gone == "NOT_FOUND", "its id afterwards", expected="NOT_FOUND", observed=gone)
+
+
+@then("a handle to a destroyed GPU instance is refused, though its place is taken again")
+def _(world: World) -> None:
+    """An error, never the instance that lies there now."""
+    seat = world.nvml()
+    old = world.memory["instance"]
+    place = seat.module.nvmlGpuInstanceGetInfo(old).placement.start
+    seat.module.nvmlGpuInstanceDestroy(old)
+    _made(seat, LARGE, start=place)
+    found = seat.outcome(seat.module.nvmlGpuInstanceGetInfo, old)
+    world.check(isinstance(found, str), "the old handle", expected="an error", observed=found)
+
+
+@then("with MIG off there is no room for MIG devices, and none by index")
+def _(world: World) -> None:
+    """The largest number of MIG devices is 0, and index 0 is NOT_FOUND."""
+    seat = world.nvml()
+    handle = seat.handle()
+    found = (
+        seat.module.nvmlDeviceGetMaxMigDeviceCount(handle),
+        seat.outcome(seat.module.nvmlDeviceGetMigDeviceHandleByIndex, handle, 0),
+    )
+    world.check(found == (0, "NOT_FOUND"), "count and index 0", expected=(0, "NOT_FOUND"), observed=found)
+
+
+@then("the MIG device has the memory of its slice and the PCI address of its GPU")
+def _(world: World) -> None:
+    """Its memory is that of its profile, give or take what the driver keeps of it; its address is its parent's."""
+    seat = world.nvml()
+    nvml = seat.module
+    device = seat.mig_devices(seat.handle())[0]
+    total, slice_ = nvml.nvmlDeviceGetMemoryInfo(device).total, nvml.nvmlDeviceGetAttributes(device).memorySizeMB << 20
+    near = abs(total - slice_) <= slice_ // 16
+    world.check(near, "memory of the slice", expected=f"about {slice_}", observed=total)
+    own, parent = nvml.nvmlDeviceGetPciInfo(device).busId, nvml.nvmlDeviceGetPciInfo(seat.handle()).busId
+    world.check(own == parent, "PCI address", expected=parent, observed=own)
+
+
+@then("remapped rows are not told while the instance is there")
+def _(world: World) -> None:
+    """NOT_SUPPORTED, as documented for a GPU with active MIG instances."""
+    seat = world.nvml()
+    found = seat.outcome(seat.module.nvmlDeviceGetRemappedRows, seat.handle())
+    world.check(found == "NOT_SUPPORTED", "remapped rows", expected="NOT_SUPPORTED", observed=found)

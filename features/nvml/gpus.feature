@@ -1,0 +1,71 @@
+@profile:nvml @seat:nvml
+Feature: NVML's GPUs
+  A driver finds GPUs by index, UUID and PCI address, sizes them by their memory, and places work near them. Every way
+  must lead to the same GPU, and what NVML says must fit what the machine's files say.
+
+  @NVML-021
+  Scenario: A UUID is one GPU's for ever
+    Given NVML
+    Then every GPU has a UUID of its own, the same in every session
+
+  @NVML-022
+  Scenario: All ways lead to the same GPU
+    Given NVML
+    Then every way to a GPU leads to the same one
+
+  @NVML-023
+  Scenario Outline: What does not exist is told apart: <way>
+    Given NVML
+    Then a GPU that does not exist is <error> by <way>
+
+    Examples:
+      | way     | error            |
+      | index   | INVALID_ARGUMENT |
+      | uuid    | NOT_FOUND        |
+      | address | NOT_FOUND        |
+
+  @NVML-024
+  Scenario: PCI addresses come in two widths
+    Given NVML
+    Then every PCI address is written in eight and in four digits, and its numbers agree
+
+  @NVML-025
+  Scenario: Memory adds up
+    Given NVML
+    Then the parts of every GPU's memory make up its total in both versions
+
+  @NVML-027
+  Scenario: Versions can be read
+    Given NVML
+    Then the driver version is one, and the CUDA version is 1000 times its major and 10 times its minor
+
+  @NVML-029
+  Scenario: A minor number is a device file
+    Given NVML
+    Then the device file of every GPU's minor number exists
+
+  @NVML-030
+  Scenario: NVML and sysfs tell the same CPUs
+    Given NVML
+    Then NVML and sysfs agree on the CPUs near every GPU
+
+  @NVML-061 @needs:fake-nvml
+  Scenario: One lost GPU takes no other with it
+    Given NVML
+    When GPU 2 falls off the bus
+    Then GPU 2 is lost, and every other GPU answers as before
+
+  @NVML-066
+  Scenario: The fabric's versions agree
+    Given NVML
+    Then all versions of the fabric's structure tell the same
+
+  @NVML-067 @needs:fake-nvml
+  Scenario: A node with switches of its own is no cluster
+    Given NVML on the GPUs of "dgx-h100"
+    Then the fabric of every GPU is complete and has no cluster
+
+  @NVML-068 @needs:fake-nvml
+  Scenario: A rack's node is in one clique
+    Given NVML on the GPUs of "gb200-nvl72-node"
+    Then all GPUs are in one cluster and one clique
