@@ -37,3 +37,14 @@ Feature: Schedulers that bind pods themselves
     Then claim "mine" is allocated the devices "dev-0"
     And claim "mine" comes to be reserved for nobody
     And claim "mine" keeps the devices "dev-0"
+
+  @DRA-106
+  Scenario: A pod does not take a claim that was not made for it
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "foreign" for 1 of "gpu"
+    And a pod "train" using template "unused"
+    And the status of pod "train" says [{name: gpu, resourceClaimName: foreign}] for its claims
+    Then pod "train" stays unbound
+    And claim "foreign" stays unallocated

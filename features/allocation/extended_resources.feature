@@ -79,5 +79,10 @@ Feature: Extended resources that devices stand for
     And a claim "left" of an earlier attempt for pod "train" on class "gpu" holds device "dev-1" of "n1"
     When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
     Then the ResourceClaim "left" is gone
-    And pod "train" is bound to "n1"
+    When a ResourceSlice "more" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: extra}]
+      """
+    Then pod "train" is bound to "n1"
     And a claim with 1 devices comes to stand behind pod "train"

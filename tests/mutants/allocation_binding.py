@@ -168,3 +168,9 @@ def _all_features() -> Any:
     from reference_impl.scheduler.allocator.model import Features
 
     return Features()
+
+
+@mutant("claims-of-others-used", rule="DRA-106")
+def _(patch: Patch) -> None:
+    """A claim belongs to whoever names it."""
+    patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: True)
