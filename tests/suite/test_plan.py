@@ -59,6 +59,14 @@ def test_a_scenario_that_fits_runs() -> None:
 @pytest.mark.parametrize(
     ("one", "options", "target", "status", "reason"),
     [
+        (
+            scenario(needs=("faults",), seats=("driver",)),
+            {"driver": "socket:/run/d.sock"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the requests of the driver (socket) do not pass through the harness",
+        ),
+        (scenario(needs=("own-etcd",)), {}, {}, Status.NOT_APPLICABLE, "the control plane is embedded"),
         (scenario(), {"rule": ("DRA-002",)}, {}, Status.FILTERED, "not selected by --rule"),
         (scenario(), {"focus": ("other",)}, {}, Status.FILTERED, "not selected by --focus"),
         (scenario(), {"skip": ("probe/p#S",)}, {}, Status.FILTERED, "left out by --skip"),
@@ -187,3 +195,12 @@ def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
             for options in (hard, harder)
         ]
         assert Status.NOT_APPLICABLE in found, need
+
+
+def test_what_takes_minutes_runs_only_when_it_is_named() -> None:
+    sweep = scenario(profiles=("fault-sweep",))
+    chosen = RunOptions()
+    target = Target(kubernetes_version=Version(1, 36), seats=chosen.seats())
+    assert len(plan.make([sweep], CATALOGUE, chosen, target)) == 0
+    assert len(plan.make([scenario(profiles=("fault-sweep", "faults"))], CATALOGUE, chosen, target)) == 1
+    assert decide(sweep, profile=("fault-sweep",)).status is None
