@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 
-from benchmarks import allocator, prepare, real, scheduling, whole
+from benchmarks import allocator, nvml, prepare, real, scheduling, whole
 from benchmarks.figures import show
 
 GROUPS = {
@@ -14,6 +14,7 @@ GROUPS = {
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
+    "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),
 }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -342,3 +344,27 @@ def test_commands(tmp_path: Path) -> None:
     assert run("play", str(script)).splitlines() == ["0 s: lose gpu=6", "0.01 s: recover gpu=6"]
     run("reload-driver")
     run("remove", folder)
+
+
+def test_the_page_s_minute_works(tmp_path: Path) -> None:
+    """The first block of docs/fake-nvml.md, line by line, in a shell."""
+    page = Path(fake_nvml.__file__).resolve().parent.parent / "docs" / "fake-nvml.md"
+    first, second = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (tmp_path / "mine.yaml").write_text(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.M | re.DOTALL)[0])
+    (tmp_path / "story.yaml").write_text(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.M | re.DOTALL)[1])
+    more = "fake-nvml create mine -i mine.yaml\nfake-nvml play --node mine story.yaml --speed 1000\n"
+    result = subprocess.run(
+        ["bash", "-e"],
+        input=first + second + more + "fake-nvml remove mine\n",
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("NVIDIA H200 (UUID") == 8
+    assert "\n8\n" in result.stdout
+    assert "GPU is lost" in result.stdout
+    assert "20 s: reset" in result.stdout

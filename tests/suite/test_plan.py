@@ -204,3 +204,22 @@ def test_what_takes_minutes_runs_only_when_it_is_named() -> None:
     assert len(plan.make([sweep], CATALOGUE, chosen, target)) == 0
     assert len(plan.make([scenario(profiles=("fault-sweep", "faults"))], CATALOGUE, chosen, target)) == 1
     assert decide(sweep, profile=("fault-sweep",)).status is None
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "status"),
+    [
+        ({}, {"nvml": "real"}, None),
+        ({"needs": ("fake-nvml",)}, {"nvml": "real"}, Status.NOT_APPLICABLE),
+        ({"needs": ("fake-nvml",)}, {"driver": "exec:./d"}, None),
+        ({"disruptive": True}, {"nvml": "real"}, Status.FILTERED),
+        ({"disruptive": True}, {"nvml": "real", "allow_disruptive": True}, None),
+        ({"disruptive": True}, {}, None),
+    ],
+)
+def test_one_switch_sends_the_nvml_chapter_to_real_gpus(
+    more: dict[str, Any], options: dict[str, Any], status: Status | None
+) -> None:
+    """What changes fake GPUs does not apply there, and what changes a real GPU's MIG layout must be allowed."""
+    found = decide(scenario(seats=("nvml",), **more), target={"nvml": options.get("nvml", "fake")}, **options)
+    assert found.status == status
