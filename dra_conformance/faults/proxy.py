@@ -2,8 +2,9 @@
 
 Each seat has a door: a port, a kubeconfig (0600) and a token of its own. The door takes its own token for the identity
 of the kubeconfig that lies behind it, so that a program reaches the API server as who it is, by token or by client
-certificate; any other token is handed on as it came. `start` makes a thread with one event loop; `stop` ends it and
-all connections. The files lie in a folder that belongs to whoever made the proxy.
+certificate. Any other token, or none, is handed on as it came, over connections that carry no certificate. `start`
+makes a thread with one event loop; `stop` ends it and all connections. The files lie in a folder that belongs to
+whoever made the proxy.
 
 What does not pass: HTTP/2, and connections that are upgraded (exec, attach, port-forward).
 """
@@ -63,7 +64,8 @@ class _Door:
     seat: str
     upstream: Upstream
     token: str
-    session: aiohttp.ClientSession
+    own: aiohttp.ClientSession
+    others: aiohttp.ClientSession
     runner: web.AppRunner
 
 
@@ -141,19 +143,11 @@ class FaultProxy:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
 
     async def _open(self, seat: str, upstream: Upstream, token: str) -> int:
-        connector = aiohttp.TCPConnector(limit=0, ssl=upstream.tls if upstream.tls is not None else True)
-        session = aiohttp.ClientSession(
-            connector=connector,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CALL_TIMEOUT_S),
-            skip_auto_headers=_NOT_ADDED,
-        )
         application = web.Application(client_max_size=_MAX_BODY)
         runner = web.AppRunner(
             application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
         )
-        door = _Door(seat, upstream, token, session, runner)
+        door = _Door(seat, upstream, token, _session(upstream.tls), _session(upstream.tls_for_others), runner)
 
         async def serve(request: web.Request) -> web.StreamResponse:
             return await self._serve(door, request)
@@ -171,7 +165,8 @@ class FaultProxy:
                 if connection.transport is not None:
                     connection.transport.abort()
             await door.runner.cleanup()
-            await door.session.close()
+            await door.own.close()
+            await door.others.close()
         self._doors.clear()
 
     async def _serve(self, door: _Door, request: web.Request) -> web.StreamResponse:
@@ -186,11 +181,12 @@ class FaultProxy:
             self._gone.discard(key)
             return _refuse(Fault(code=410).answer(call))
         try:
-            async with door.session.request(
+            headers, session = _forwarded(request, door)
+            async with session.request(
                 request.method,
                 URL(door.upstream.url + request.raw_path, encoded=True),
                 data=body or None,
-                headers=_forwarded(request, door),
+                headers=headers,
                 allow_redirects=False,
             ) as answer:
                 if call.is_watch and answer.status == 200:
@@ -264,14 +260,26 @@ def _key(call: Call) -> tuple[str, str, str]:
     return (call.seat, call.info.group, call.info.resource)
 
 
-def _forwarded(request: web.Request, door: _Door) -> list[tuple[str, str]]:
-    """The request's headers for the server; the door's own token becomes the identity behind it."""
+def _session(tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True),
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CALL_TIMEOUT_S),
+        skip_auto_headers=_NOT_ADDED,
+    )
+
+
+def _forwarded(request: web.Request, door: _Door) -> tuple[list[tuple[str, str]], aiohttp.ClientSession]:
+    """The request's headers for the server, and the way there: the door's own token becomes the identity behind it."""
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
-    if secrets.compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {door.token}".encode()):
-        headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
-        if (authorization := door.upstream.authorization) is not None:
-            headers.append(("Authorization", authorization))
-    return headers
+    given = request.headers.get("Authorization", "")
+    if not secrets.compare_digest(given.encode(), f"Bearer {door.token}".encode()):
+        return headers, door.others
+    headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
+    if (authorization := door.upstream.authorization) is not None:
+        headers.append(("Authorization", authorization))
+    return headers, door.own
 
 
 def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:

@@ -28,7 +28,11 @@ class Upstream:
         except Exception as error:  # the package raises its own, yaml's and OS errors alike
             raise KubeconfigError(f"cannot use the kubeconfig ({kubeconfig}): {error}") from error
         self.url = str(self._configuration.host).rstrip("/")
-        self.tls = self._tls() if self.url.startswith("https") else None
+        secure = self.url.startswith("https")
+        self.tls = self._tls(own=True) if secure else None
+        """For requests as this user: with its client certificate, where it has one."""
+        self.tls_for_others = self._tls(own=False) if secure else None
+        """For requests as somebody else, or as nobody: an API server believes a certificate before any token."""
 
     @property
     def authorization(self) -> str | None:
@@ -41,11 +45,11 @@ class Upstream:
             found = f"Basic {base64.b64encode(pair).decode()}"
         return str(found) if found else None
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self, *, own: bool) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._configuration.ssl_ca_cert)
         if not self._configuration.verify_ssl:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if self._configuration.cert_file:
+        if own and self._configuration.cert_file:
             context.load_cert_chain(self._configuration.cert_file, self._configuration.key_file)
         return context

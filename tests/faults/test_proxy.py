@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import ssl
 import stat
 import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ import yaml
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
 from dra_api.transport import HttpTransport, KubeconfigError, TransportError
+from dra_conformance.control_plane.binaries.authority import Authority
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.strategy import User
 from dra_conformance.faults import FaultPoints
@@ -55,6 +60,83 @@ def test_a_stranger_is_nobody(plane: EmbeddedControlPlane, proxy: FaultProxy, tm
     with pytest.raises(ApiError) as error:
         KubeClient(transport).list(NODES)
     assert error.value.status in (401, 403)
+    transport.close()
+
+
+class WhoAsks(BaseHTTPRequestHandler):
+    """Answers with the name in the client's certificate and the token that came."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        peer = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
+        names = [value for part in peer.get("subject", ()) for key, value in part if key == "commonName"]
+        body = json.dumps({"certificate": names, "token": self.headers.get("Authorization", "")}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def by_certificate(tmp_path: Path) -> Iterator[Path]:
+    """The kubeconfig of a user with a client certificate, and a server that tells who asks."""
+    authority = Authority()
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    certificate, key = authority.server("server").write(tmp_path, "server")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    tls.load_verify_locations(tmp_path / "ca.crt")
+    tls.verify_mode = ssl.CERT_OPTIONAL
+    server = ThreadingHTTPServer(("127.0.0.1", 0), WhoAsks)
+    server.daemon_threads = True
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    client_certificate, client_key = authority.client("system:kube-scheduler").write(tmp_path, "client")
+    user = {"client-certificate": str(client_certificate), "client-key": str(client_key)}
+    cluster = {
+        "server": f"https://127.0.0.1:{server.server_address[1]}",
+        "certificate-authority": str(tmp_path / "ca.crt"),
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = tmp_path / "certificate.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    yield path
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (None, {"certificate": ["system:kube-scheduler"], "token": ""}),
+        ({"token": "a-service-account"}, {"certificate": [], "token": "Bearer a-service-account"}),
+        ({}, {"certificate": [], "token": ""}),
+    ],
+    ids=["the door's token", "another token", "no token"],
+)
+def test_a_certificate_speaks_for_its_owner_alone(
+    by_certificate: Path, proxy: FaultProxy, tmp_path: Path, user: object, seen: object
+) -> None:
+    config = yaml.safe_load(proxy.open("scheduler", by_certificate).read_text())
+    if user is not None:
+        config["users"][0]["user"] = user
+    path = tmp_path / "program.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    transport = HttpTransport.from_kubeconfig(path)
+    assert json.loads(transport.request("GET", "/").body) == seen
     transport.close()
 
 
