@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_api.informer import Change
-from dra_api.objects import Obj, controller_of, key_of, meta, name_of, uid_of
+from dra_api.objects import Obj, key_of, meta, name_of, uid_of
 from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
 from reference_impl.scheduler.allocator import DeviceClass, NodeInventory, Slice, decode_slice, taint_rules
 from reference_impl.scheduler.allocator.model import Features, PoolId
 from reference_impl.scheduler.allocator.taint_rules import TaintRule
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
+from reference_impl.scheduler.extended_index import ExtendedIndex
 from reference_impl.scheduler.node_match import NodeFacts
 from reference_impl.scheduler.pod_claims import recorded, references
 
@@ -103,8 +104,7 @@ class ClusterView:
         self._promises: dict[str, Promise] = {}
         self._requests_of_pod: dict[PodKey, set[str]] = {}
         self._needs: dict[str, dict[str, int]] = {}
-        self._class_of: extended_resources.ClassOf | None = None
-        self._extended_claims: dict[str, set[ClaimKey]] = {}
+        self.extended = ExtendedIndex(self.classes, self.claims)
 
     def _notify(self, what: Happening, key: tuple[str, str]) -> None:
         with self.lock:
@@ -143,20 +143,6 @@ class ClusterView:
         if known is None:
             known = self._needs[uid] = pod_resources.pod_requests(pod)
         return known
-
-    def class_of(self, resource: str) -> str | None:
-        """The class that an extended resource stands for, if any (DRA-240, DRA-243)."""
-        if self._class_of is None:
-            self._class_of = extended_resources.resolver([*self.classes.values()])
-        return self._class_of(resource)
-
-    def extended_claim_of(self, pod: Obj) -> Obj | None:
-        """The claim behind the pod's extended resources that an earlier attempt made, if it is there."""
-        for key in sorted(self._extended_claims.get(uid_of(pod), ())):
-            claim = self.claims.get(key)
-            if claim is not None and extended_resources.is_claim_of(claim, pod):
-                return claim
-        return None
 
     def find_claim(self, namespace: str, name: str) -> Obj | None:
         """A claim by its key."""
@@ -250,7 +236,7 @@ class ClusterView:
     def on_class(self, change: Change) -> None:
         """A DeviceClass changed."""
         with self.lock:
-            self._class_of = None
+            self.extended.classes_changed()
             if change.type == "DELETED":
                 self.classes.pop(name_of(change.object), None)
                 return
@@ -261,7 +247,7 @@ class ClusterView:
         """A ResourceClaim changed."""
         key = key_of(change.object)
         with self.lock:
-            self._note_extended(change)
+            self.extended.note(change)
             if change.type == "DELETED":
                 self.claims.pop(key, None)
                 freed = self.ledger.forget_claim(key)
@@ -310,18 +296,6 @@ class ClusterView:
             self._notify("room", pod)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _note_extended(self, change: Change) -> None:
-        """Keep the claims behind extended resources by the uid of their pod."""
-        owner = str((controller_of(change.object) or {}).get("uid") or "")
-        if (meta(change.object).get("annotations") or {}).get(extended_resources.ANNOTATION) != "true" or not owner:
-            return
-        if change.type == "DELETED":
-            self._extended_claims.get(owner, set()).discard(key_of(change.object))
-            if not self._extended_claims.get(owner):
-                self._extended_claims.pop(owner, None)
-        else:
-            self._extended_claims.setdefault(owner, set()).add(key_of(change.object))
 
     def _pool_slices(self, pool: PoolId) -> list[Slice]:
         slices = [*self._slices.get(pool, {}).values()]

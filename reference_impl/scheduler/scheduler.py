@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
-from dra_api.clock import Clock, timestamp
+from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
     BIND_REQUESTS,
@@ -38,7 +38,7 @@ from dra_api.transport import TransportError
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
-from reference_impl.scheduler import bind_requests, binding_conditions, pod_claims
+from reference_impl.scheduler import bind_requests, binding_conditions, pod_claims, pod_condition
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
@@ -49,16 +49,9 @@ from reference_impl.scheduler.publish import (
     PublishError,
     may_be_carried_out,
 )
+from reference_impl.scheduler.waiting import Waiting
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wait:
-    """What a waiting pod waits for: its own claims, or room on devices and nodes (then a change of its claims too)."""
-
-    for_own_claims: bool
-    claims: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +107,7 @@ class Scheduler:
             "scheduler-writer", self._write, informers=(), clock=clock, workers=self.options.writers
         )
         self._lock = threading.Lock()
-        self._waiting: dict[PodKey, _Wait] = {}
-        self._waiting_for_claim: dict[tuple[str, str], set[PodKey]] = {}
+        self._waiting = Waiting()
         self._failures: dict[PodKey, int] = {}
         self._not_before: dict[PodKey, float] = {}
         self._decisions: dict[PodKey, Decision | _Condition] = {}
@@ -194,12 +186,12 @@ class Scheduler:
             return
         with self._lock:
             if what == "claim":
-                wake = [*self._waiting_for_claim.get(key, ())]
+                wake = self._waiting.for_claim(key)
                 for pod, decision in self._getting_ready.items():
                     if decision.extended or any(key_of(entry.claim) == key for entry, _ in decision.entries):
                         self._writers.queue.add(pod)
             else:
-                wake = [pod for pod, wait in self._waiting.items() if not wait.for_own_claims]
+                wake = self._waiting.for_room()
         for pod in wake:
             # Back-off, so that a pod that cannot be helped does not take its turn at every change.
             self._queue.queue.add_after(pod, self.backoff(pod))
@@ -212,20 +204,8 @@ class Scheduler:
         return float(min(self.options.initial_backoff * 2.0 ** min(failures - 1, 20), self.options.max_backoff))
 
     def _wait(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
-        wait = _Wait(for_own_claims, frozenset((key[0], name) for name in pod_claims.claim_names(pod)))
         with self._lock:
-            self._stop_waiting(key)
-            self._waiting[key] = wait
-            for claim in wait.claims:
-                self._waiting_for_claim.setdefault(claim, set()).add(key)
-
-    def _stop_waiting(self, key: PodKey) -> None:
-        wait = self._waiting.pop(key, None)
-        for claim in wait.claims if wait else ():
-            pods = self._waiting_for_claim[claim]
-            pods.discard(key)
-            if not pods:
-                del self._waiting_for_claim[claim]
+            self._waiting.add(key, pod, for_own_claims=for_own_claims)
 
     # -- deciding --------------------------------------------------------------------------------------------------
 
@@ -308,7 +288,7 @@ class Scheduler:
 
     def _hand_over(self, key: PodKey, decision: Decision) -> None:
         with self._lock:
-            self._stop_waiting(key)
+            self._waiting.remove(key)
             self._decisions[key] = decision
         self._writers.queue.add(key)
 
@@ -358,7 +338,7 @@ class Scheduler:
     def _forget(self, key: PodKey, pod: Obj | None) -> None:
         """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
         with self._lock:
-            self._stop_waiting(key)
+            self._waiting.remove(key)
             self._getting_ready.pop(key, None)
             dropped = self._decisions.pop(key, None)
         if dropped is not None:
@@ -481,28 +461,8 @@ class Scheduler:
 
     def write_condition(self, pod: Obj, reason: str, message: str) -> None:
         """Set PodScheduled=False on the pod; a pod that is gone needs none."""
-        patch = {
-            "status": {
-                "conditions": [
-                    {
-                        "type": "PodScheduled",
-                        "status": "False",
-                        "reason": reason,
-                        "message": message,
-                        "lastProbeTime": None,
-                        "lastTransitionTime": self._transition_time(pod),
-                    }
-                ]
-            }
-        }
+        patch = pod_condition.unscheduled(pod, reason, message, self._clock.now())
         try:
             self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
         except NotFound:
             return
-
-    def _transition_time(self, pod: Obj) -> str:
-        """The time of the last change of status: now, unless the condition was False already."""
-        for condition in (pod.get("status") or {}).get("conditions") or ():
-            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-                return str(condition.get("lastTransitionTime") or timestamp(self._clock.now()))
-        return timestamp(self._clock.now())

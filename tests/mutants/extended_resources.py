@@ -110,10 +110,10 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def on_class(self: Any, change: Any) -> None:
-            known = self._class_of or (lambda resource: None)
+            known = self.extended._class_of or (lambda resource: None)
             original(self, change)
             if self.pods:
-                self._class_of = known
+                self.extended._class_of = known
 
         return on_class
 
