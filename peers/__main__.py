@@ -1,6 +1,7 @@
 """`python -m peers build` builds the peers where Go is present; `python -m peers check` runs the suite against them,
 compares the embedded control plane with the real one and lets upstream's allocator duel with ours;
-`python -m peers fidelity [--write]` is the comparison alone, request by request.
+`python -m peers fidelity [--write]` is the comparison alone, request by request;
+`python -m peers access` tries the roles that `dra-conformance rbac` prints on the real API server.
 
 What a peer is known to break stands in `peers/expected/*.yaml`, rule by rule, with the reason. `check` fails on any
 difference from that, better or worse: neither the peer nor the suite may change its verdict unseen.
@@ -187,8 +188,12 @@ def main() -> int:
         from peers.fidelity import command  # imports both control planes; nobody else pays for that
 
         return command.main(sys.argv[2:], bin_dir=BIN, absent=absent)
+    if sys.argv[1:2] == ["access"]:
+        from peers.access import command as access
+
+        return access.main(sys.argv[2:], bin_dir=BIN, absent=absent)
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
-        print("usage: python -m peers build|check|fidelity", file=sys.stderr)
+        print("usage: python -m peers build|check|fidelity|access", file=sys.stderr)
         return 4
     return commands[sys.argv[1]]()
 

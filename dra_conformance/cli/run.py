@@ -28,7 +28,8 @@ _SEAT_HELP = {
 }
 
 
-def _options(function: Any) -> Any:
+def run_options(function: Any) -> Any:
+    """The options that say what a run judges and what of it: for every command that speaks of a run to come."""
     decorators: list[Any] = [
         click.option(f"--{seat}", metavar="SEAT", default=None, help=text) for seat, text in _SEAT_HELP.items()
     ]
@@ -48,6 +49,15 @@ def _options(function: Any) -> Any:
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
         click.option("--nvml", metavar="fake|real", default=None, help="Whom chapter nvml asks; real: this machine's."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
+        click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
+    ]
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+def _options(function: Any) -> Any:
+    decorators: list[Any] = [
         click.option("--rule", multiple=True, metavar="ID", help="Only scenarios that judge this rule."),
         click.option("--focus", multiple=True, metavar="REGEX", help="Only scenarios whose id or name matches."),
         click.option("--skip", multiple=True, metavar="REGEX", help="Not scenarios whose id or name matches."),
@@ -61,7 +71,6 @@ def _options(function: Any) -> Any:
         click.option("--out", metavar="DIR", default=None, help="Folder of the report (default dra-report)."),
         click.option("--report", multiple=True, metavar="FORM", help="Only json, yaml, junit or html (default all)."),
         click.option("--progress", type=click.Choice(["auto", "live", "plain", "none"]), default=None),
-        click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
         click.option(
             "-n", "--workers", type=click.IntRange(1, 64), default=None, help="Worker processes (needs pytest-xdist)."
         ),
@@ -76,6 +85,7 @@ def _options(function: Any) -> Any:
     "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more. "
     "A webhook gets {host} {port} {tls_cert} {tls_key} {feature_gates} {kubeconfig}; docs/webhook.md tells more."
 )
+@run_options
 @_options
 @click.pass_context
 def command(ctx: click.Context, /, config_path: Path | None, workers: int | None, **given: Any) -> int:
@@ -93,14 +103,15 @@ def command(ctx: click.Context, /, config_path: Path | None, workers: int | None
       dra-conformance run --profile webhook \\
           --webhook 'exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}'
     """
-    options = _merge(config_path, given)
+    options = options_of(config_path, given)
     if options.dry_run:
         return _dry_run(options)
     words = ["dra-conformance", *(ctx.obj or ())]
     return execute(options, workers=workers, command=redact(shlex.join(words)))
 
 
-def _merge(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
+def options_of(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
+    """The options of a run, from its file and over it the command line. Raises UsageError."""
     values = config_file(config_path)
     for name, value in given.items():
         if value is None or value == ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import orjson
 from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.errors import TargetUnreachable
+
+_GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
 
 
 class KubeconfigControlPlane:
@@ -22,6 +25,7 @@ class KubeconfigControlPlane:
         self._path = path
         self._transport: HttpTransport | None = None
         self._version = ""
+        self._gates: Mapping[str, bool] | None = None
         self._simulated = False
 
     @property
@@ -41,8 +45,15 @@ class KubeconfigControlPlane:
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """Unknown: an API server does not tell its gates to ordinary users."""
-        return {}
+        """As the server's /metrics tell them; empty where this user may not read those, as most may not."""
+        if self._gates is None and self._transport is not None:
+            try:
+                answer = self._transport.request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
+            except TransportError:
+                return {}
+            told = _GATE.findall(answer.body) if answer.status == 200 else []
+            self._gates = {name.decode(): value == b"1" for name, value in told}
+        return self._gates or {}
 
     def start(self) -> None:
         """Connect. Raises TargetUnreachable when the kubeconfig or the server fails."""

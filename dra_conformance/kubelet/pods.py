@@ -453,7 +453,9 @@ class PodWorkers:
     def _write(self, pod: Obj, state: _PodState, status: Obj) -> None:
         if self._stopping.is_set() or _without_times(status) == _without_times(state.status):
             return
-        patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
+        # Addresses are lists with a merge key: without the directive a new address would stand beside the old one.
+        whole: Obj = {key: [{"$patch": "replace"}, *status[key]] for key in ("podIPs", "hostIPs") if key in status}
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {**status, **whole}}
         try:
             written = self._client.patch(
                 PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status"

@@ -6,7 +6,7 @@ seat, and straight otherwise. Owned by the run, which stops it after the seats.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,22 @@ if TYPE_CHECKING:
 
 
 class Ways:
-    """The ways of one run. `by_proxy`: seats whose programs are to meet faults; `folder` gets the proxy's files."""
+    """The ways of one run.
 
-    def __init__(self, control_plane: ControlPlane, *, log: EventLog, folder: Path, by_proxy: Collection[str]) -> None:
+    `connect` opens a connection for parts in process, as the run's own is; `by_proxy`: seats whose programs are to meet
+    faults; `folder` gets the proxy's files.
+    """
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        *,
+        connect: Callable[[], Transport],
+        log: EventLog,
+        folder: Path,
+        by_proxy: Collection[str],
+    ) -> None:
+        self._connect = connect
         self.points = FaultPoints(self._tell)
         self._control_plane = control_plane
         self._log = log
@@ -42,7 +55,7 @@ class Ways:
         found = self._transports.get(seat)
         if found is None:
             if self._inner is None:
-                self._inner = self._control_plane.transport()
+                self._inner = self._connect()
             faulty = FaultyTransport(self._inner, self.points, seat=seat, clock=self._log.clock)
             found = self._transports[seat] = RecordingTransport(faulty, self._log)
         return found

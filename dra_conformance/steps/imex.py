@@ -30,6 +30,7 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
+from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError, KubeletError
@@ -103,6 +104,7 @@ def end_domain(world: World, domain: Obj) -> None:
     """Delete a domain and all that was made for it."""
     namespace, name, uid = namespace_of(domain), name_of(domain), uid_of(domain)
     world.client.delete_if_there(COMPUTE_DOMAINS, name, namespace)
+    cleaner = world.client.as_agent(CLEANER)
     world.log.wait_for(lambda: world.observer.get(COMPUTE_DOMAINS, name, namespace) is None, 1.0)
     for resource, where in (
         (DAEMON_SETS, DRIVER_NAMESPACE),
@@ -112,17 +114,17 @@ def end_domain(world: World, domain: Obj) -> None:
         (PODS, DRIVER_NAMESPACE),
         (COMPUTE_DOMAINS, namespace),
     ):
-        for left in world.client.list(resource, where).items:
+        for left in cleaner.list(resource, where).items:
             if (meta(left).get("labels") or {}).get(LABEL) == uid or uid_of(left) == uid:
-                _remove(world, resource, left)
+                _remove(cleaner, resource, left)
 
 
-def _remove(world: World, resource: Any, obj: Obj) -> None:
+def _remove(client: KubeClient, resource: Any, obj: Obj) -> None:
     try:
         if meta(obj).get("finalizers"):
             patch = {"metadata": {"finalizers": None}}
-            world.client.patch(resource, name_of(obj), patch, namespace_of(obj))
-        world.client.delete(resource, name_of(obj), namespace_of(obj), grace_period_seconds=0)
+            client.patch(resource, name_of(obj), patch, namespace_of(obj))
+        client.delete(resource, name_of(obj), namespace_of(obj), grace_period_seconds=0)
     except NotFound:
         return
 

@@ -30,6 +30,7 @@ _OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 class Target:
     """What is known of the system under test before the first scenario.
 
+    `gates_assumed`: a cluster does not tell its gates, and they are taken to be those of its release.
     `missing_apis` are plural names of optional resources that the control plane does not serve; `claim_webhook` says
     whether the webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
     resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real.
@@ -38,6 +39,7 @@ class Target:
     kubernetes_version: Version
     seats: Mapping[str, SeatSpec]
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    gates_assumed: bool = False
     driver_name: str = "gpu.nvidia.com"
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
@@ -142,7 +144,8 @@ def _decide(
     gates = [*scenario.tags.gates, *(gate for rule in scenario.rules if (gate := catalogue[rule].gate))]
     for gate in gates:
         if not target.feature_gates.get(gate, True):
-            return Decision(scenario, Status.NOT_SUPPORTED, f"feature gate {gate} is off on the control plane")
+            known = " by its release; the cluster does not tell" if target.gates_assumed else " on the control plane"
+            return Decision(scenario, Status.NOT_SUPPORTED, f"feature gate {gate} is off{known}")
     for seat in scenario.tags.seats:
         spec = target.seats.get(seat)
         if spec is not None and spec.kind == "none":

@@ -30,7 +30,6 @@ from dra_api.objects import (
     CRDS,
     DEVICE_CLASSES,
     EVENTS,
-    NAMESPACES,
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
@@ -40,11 +39,15 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
-from dra_api.transport import Transport
+from dra_api.transport import Transport, TransportError
 from dra_api.versions import VERSIONS
 from dra_conformance import assets, documents
+from dra_conformance.access.table import may_watch
 from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.control_plane.embedded.resource.gates import default_gates
+from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.events.calls import Calls, CallsTransport
 from dra_conformance.events.log import EventLog
 from dra_conformance.events.logrecords import LogRecords
 from dra_conformance.events.observer import Observer
@@ -94,6 +97,8 @@ class Run:
         self._transport: Transport | None = None
         self._ways: Ways | None = None
         self._faulted: frozenset[str] = frozenset()
+        self.calls = Calls()
+        self._ledger = Ledger(self.run_id)
         self._observer: Observer | None = None
         self._client: KubeClient | None = None
         self._seats: Seats | None = None
@@ -144,7 +149,8 @@ class Run:
         """Seconds without any event after which nothing more is expected."""
         if not self._all_in_process:
             return 2.0
-        return {"embedded": 0.08, "binaries": 0.5}.get(self.options.seat("control-plane").kind, 2.0)
+        # More than a second on a cluster would let its clock run away from the one that scenarios move.
+        return {"embedded": 0.08, "binaries": 0.5, "kubeconfig": 1.0}.get(self.options.seat("control-plane").kind, 2.0)
 
     @property
     def sees_rest(self) -> bool:
@@ -233,13 +239,18 @@ class Run:
             missing = [r.plural for r in _OBSERVED_IF_SERVED if not client.serves(r)]
             served = client.served(RESOURCE_CLAIMS.group)
             self._resource_versions = tuple(version for version in VERSIONS if version in served)
-            if self.options.seat("webhook").kind == "cluster":
+            wanted = not self.options.profile or "webhook" in self.options.profile
+            if wanted and self.options.seat("webhook").kind == "cluster":
                 asked = registered_for_claims(client)
         gates.update(self.control_plane.feature_gates)
+        assumed = not own and not gates
+        if assumed:
+            gates.update(default_gates(f"{version.major}.{version.minor}"))
         return Target(
             kubernetes_version=version,
             seats=self.options.seats(),
             feature_gates=gates,
+            gates_assumed=assumed,
             driver_name=self.options.driver_name,
             own_control_plane=own,
             missing_apis=frozenset(missing),
@@ -270,9 +281,15 @@ class Run:
             self.control_plane = control_plane
             if control_plane.own:
                 control_plane.start()
-            transport = RecordingTransport(control_plane.transport(), self.log)
+            transport = RecordingTransport(self._connect(), self.log)
             self._transport = transport
-            self._ways = Ways(control_plane, log=self.log, folder=self.work / "proxy", by_proxy=self._faulted)
+            self._ways = Ways(
+                control_plane,
+                connect=self._connect,
+                log=self.log,
+                folder=self.work / "proxy",
+                by_proxy=self._faulted,
+            )
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
                 self._install_crds()
@@ -281,11 +298,10 @@ class Run:
                     "the control plane serves no resource.k8s.io/v1, v1beta2 or v1beta1",
                     hint="Kubernetes serves v1 since 1.34; `kubectl api-versions` shows what is there.",
                 )
-            served = [resource for resource in _OBSERVED_IF_SERVED if self._client.serves(resource)]
+            wanted = () if control_plane.own else self.options.profile
+            served = [r for r in _OBSERVED_IF_SERVED if may_watch(r, wanted) and self._client.serves(r)]
             self.observed = (*_OBSERVED, *served)
-            self._observer = Observer(
-                KubeClient(control_plane.transport()), self.observed, clock=self.log.clock, log=self.log
-            )
+            self._observer = Observer(KubeClient(self._connect()), self.observed, clock=self.log.clock, log=self.log)
             self._observer.start()
             self._seats = Seats(self, work=self.work)
             if self.options.seat("driver").kind == "socket":
@@ -319,13 +335,20 @@ class Run:
                 ending.callback(self._transport.close)
 
     def leftovers(self) -> list[str]:
-        """Objects of this run that are still there. Only asked of clusters that stay behind."""
-        if self.control_plane is None or self.control_plane.own or self._client is None:
-            return []
-        from dra_conformance.suite.world import RUN_LABEL
+        """Remove what the run left on a cluster that stays behind, and name what cannot be removed."""
+        if self.worker or self.control_plane is None or self.control_plane.own:
+            return []  # the first process does it for its workers, when they have ended
+        from dra_conformance.control_plane import leftovers
 
-        listed = self._client.list(NAMESPACES, label_selector=f"{RUN_LABEL}={self.run_id}")
-        return [f"namespace {name_of(obj)}" for obj in listed.items if not obj["metadata"].get("deletionTimestamp")]
+        try:
+            client = KubeClient(self._connect(), user_agent=CLEANER)
+            found = leftovers.find(client, self.run_id, profiles=self.options.profile)
+            held = leftovers.remove(client, found, clock=self.log.clock, patience=self.patience)
+        except TargetUnreachable:  # the run's problem, told already
+            return []
+        except (ApiError, TransportError) as error:
+            return [f"nobody knows what: looking for leftovers failed: {error}"]
+        return [str(each) for each in held]
 
     @property
     def work(self) -> Path:
@@ -382,6 +405,12 @@ class Run:
         self.log.emit("plan", scenarios=rows, rules=dict(sorted(rules.items())))
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> Transport:
+        """A connection whose calls are noted, and which on a cluster that is not ours writes to our objects only."""
+        control_plane = _there(self.control_plane)
+        noted = CallsTransport(control_plane.transport(), self.calls)
+        return noted if control_plane.own else OwnObjectsTransport(noted, self._ledger)
 
     def _make_control_plane(self) -> ControlPlane:
         spec = self.options.seat("control-plane")

@@ -293,6 +293,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         status, reason = state.outcome
         if not state.interrupted:
             duration = round(time.monotonic() - state.began, 4)
+            log.emit("calls", made=state.run.calls.take())
             log.emit("scenario-finished", status=status.value, reason=reason, duration=duration, step=state.failed_step)
             if state.progress:
                 state.progress.scenario_finished(scenario, status, reason, duration)
@@ -432,6 +433,7 @@ def _finish(state: Session) -> Report | None:
     run = state.run
     leftovers = run.leftovers()
     run.stop()
+    run.log.emit("calls", made=run.calls.take())
     if state.is_worker:
         run.log.emit("worker-finished", leftovers=leftovers)
         run.log.close()

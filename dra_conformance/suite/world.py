@@ -29,6 +29,7 @@ from dra_api.objects import (
     name_of,
     namespace_of,
 )
+from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.errors import CheckFailed, Untestable
 from dra_conformance.suite import manifests
 from dra_conformance.suite.features import Scenario
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Seen = tuple[bool, object]
-RUN_LABEL = "dra-conformance/run"  # marks the namespaces of a run
 _ATTEMPTS = 20
 _BRIEF = 0.01
 

@@ -333,5 +333,5 @@ def test_a_cluster_behind_a_kubeconfig(door: Door, tmp_path: Path) -> None:
         )
         assert ended.code == ExitCode.OK, ended.out
         assert ended.statuses == {ROWS[0]: "passed", **dict.fromkeys(ROWS[1:], "filtered")}
-        assert ended.report["evidenceClass"] == "evidence"
+        assert ended.report["evidenceClass"] == "rehearsal"
         assert ended.report["target"]["kubernetesVersion"].startswith("v1.36")

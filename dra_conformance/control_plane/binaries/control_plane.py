@@ -51,6 +51,7 @@ class BinariesControlPlane:
     `directory` gets everything that it needs and is removed by `stop`; `logs` gets the programs' output and stays.
     `feature_gates` go to every program; a gate that the release does not know is refused by `start`.
     `runtime_config` switches versions of resource.k8s.io; without it all are served.
+    `audit` gets a JSON line for each request of anybody but the system's own parts and the admin.
     """
 
     own = True
@@ -66,7 +67,9 @@ class BinariesControlPlane:
         feature_gates: Mapping[str, bool] | None = None,
         runtime_config: Mapping[str, bool] | None = None,
         environ: Mapping[str, str] | None = None,
+        audit: Path | None = None,
     ) -> None:
+        self._audit = audit
         self._wanted = Wanted(kubernetes_version)
         self._directory = directory
         self._logs = logs
@@ -129,7 +132,8 @@ class BinariesControlPlane:
             self._lay_out()
             try:
                 self._launch(ETCD, flags.etcd(self._laid_out()))
-                self._launch(API_SERVER, flags.api_server(self._laid_out(), self._overrides, self._runtime_config))
+                command = flags.api_server(self._laid_out(), self._overrides, self._runtime_config, audit=self._audit)
+                self._launch(API_SERVER, command)
                 self._wait_ready()
                 others = [f"-{name}" for name in flags.SEAT_CONTROLLERS.values()]
                 kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])
@@ -248,6 +252,7 @@ class BinariesControlPlane:
         write_private(folder / "sa.key", signing_key())
         token = secrets.token_urlsafe(32)
         write_private(folder / "tokens.csv", f'{token},kubernetes-admin,admin,"system:masters"\n'.encode())
+        write_private(folder / flags.AUDIT_POLICY_FILE, flags.AUDIT_POLICY)
         (folder / "served").mkdir(mode=0o700)
         (folder / "etcd").mkdir(mode=0o700)
         self._write_kubeconfig(self.kubeconfig.name, "kubernetes-admin", {"token": token})

@@ -13,6 +13,19 @@ from pathlib import Path
 LOOPBACK = "127.0.0.1"
 RESOURCE_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")  # v1 is served without being asked for
 
+AUDIT_POLICY_FILE = "audit-policy.yaml"
+# Who asked for what, once a request: what the system's own parts do with each other is left out.
+AUDIT_POLICY = b"""apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  userGroups: ["system:masters", "system:serviceaccounts", "system:nodes"]
+- level: None
+  users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
+- level: Metadata
+"""
+
 # The controllers that have a seat of their own, by the seat's option name.
 SEAT_CONTROLLERS: Mapping[str, str] = {
     "claim-controller": "resourceclaim-controller",
@@ -77,15 +90,29 @@ def etcd(layout: Layout) -> list[str]:
 
 
 def api_server(
-    layout: Layout, feature_gates: Mapping[str, bool], runtime_config: Mapping[str, bool] | None = None
+    layout: Layout,
+    feature_gates: Mapping[str, bool],
+    runtime_config: Mapping[str, bool] | None = None,
+    *,
+    audit: Path | None = None,
 ) -> list[str]:
     """Flags of kube-apiserver: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io.
 
-    `runtime_config` overrides which versions are served.
+    `runtime_config` overrides which versions are served. `audit` is the file that gets one JSON line a request, as
+    `AUDIT_POLICY` says; the policy lies in the folder.
     """
     # The Node authorizer watches v1 ResourceSlices and keeps a server without them from ever being ready (1.36.2).
     authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
     served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **(runtime_config or {})}
+    audited = (
+        []
+        if audit is None
+        else [
+            f"--audit-policy-file={layout.file(AUDIT_POLICY_FILE)}",
+            f"--audit-log-path={audit}",
+            "--audit-log-mode=blocking",
+        ]
+    )
     return [
         f"--bind-address={LOOPBACK}",
         f"--secure-port={layout.server_port}",
@@ -108,6 +135,7 @@ def api_server(
         f"--service-account-signing-key-file={layout.file('sa.key')}",
         f"--service-account-key-file={layout.file('sa.key')}",
         "--runtime-config=" + ",".join(f"{name}={str(on).lower()}" for name, on in served.items()),
+        *audited,
         *gates(feature_gates),
     ]
 

@@ -92,6 +92,14 @@ def feature_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None 
     return found
 
 
+def default_gates(kubernetes_version: str) -> dict[str, bool]:
+    """The DRA gates of a release as it ships; empty for a release that is not in the table."""
+    try:
+        return {name: gate.default for name, gate in known_gates(kubernetes_version).items()}
+    except (ValueError, KeyError):
+        return {}
+
+
 def _check_dependencies(gates: Mapping[str, bool]) -> None:
     for name, needed in sorted(_DEPENDENCIES.items()):
         missing = [gate for gate in needed if not gates.get(gate, False)]

@@ -1,0 +1,118 @@
+"""The table of rights as RBAC objects: one ClusterRole for the harness, one for its cleanup, one for each of our seats.
+
+Pure functions: options in, objects out. ClusterRoles and not Roles, because a run makes its namespaces itself and so
+cannot be given rights in them beforehand; RBAC has no rule for names that begin with something.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
+from dra_conformance.access.table import CLEANUP, HARNESS, SEATS, Right, needed
+from dra_conformance.suite.options import RunOptions
+
+PREFIX = "dra-conformance"
+_LABELS = {"app.kubernetes.io/name": PREFIX}
+
+# A seat takes part only in runs of these profiles; the others take part in all but the API's own.
+_SEAT_PROFILES = {
+    "fabric": {"imex"},
+    "taint-eviction": {"device-taints", "device-health"},
+    "kubelet": {"driver-core", "driver-gpu", "driver-mig", "imex", "device-health", "kubelet", "bind-requests"},
+    "driver": {"driver-core", "driver-gpu", "driver-mig", "device-health", "bind-requests"},
+    "scheduler": {"bind-requests", "device-health", "device-taints", "driver-mig", "imex", "scheduler-core"},
+    "binder": {"bind-requests", "device-health", "device-taints", "driver-mig", "imex", "scheduler-core"},
+    "claim-controller": {
+        *("bind-requests", "claim-lifecycle", "device-health", "device-taints", "driver-mig", "imex"),
+        "scheduler-core",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who gets the roles: a user, or a service account (`namespace` set)."""
+
+    name: str
+    namespace: str = ""
+
+    def as_object(self) -> Obj:
+        """As a binding names it."""
+        if self.namespace:
+            return {"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace}
+        return {"kind": "User", "name": self.name, "apiGroup": CLUSTER_ROLES.group}
+
+    @property
+    def user(self) -> str:
+        """The user name that the API server knows."""
+        return f"system:serviceaccount:{self.namespace}:{self.name}" if self.namespace else self.name
+
+
+def holders(options: RunOptions) -> list[str]:
+    """Whose rights a run needs: the harness, its cleanup, and the seats that our own parts fill in these profiles."""
+    profiles = set(options.profile)
+    ours = [
+        seat
+        for seat in SEATS
+        if options.seat(seat).kind == "reference" and (not profiles or profiles & _SEAT_PROFILES[seat])
+    ]
+    return [HARNESS, CLEANUP, *ours]
+
+
+def rights_of(options: RunOptions) -> dict[str, list[Right]]:
+    """The rows that a run with these options needs, by holder."""
+    return {holder: needed([holder], options.profile) for holder in holders(options)}
+
+
+def objects(options: RunOptions, subject: Subject) -> list[Obj]:
+    """ClusterRoles and their bindings, ready for `kubectl apply`."""
+    found: list[Obj] = []
+    for holder, rows in rights_of(options).items():
+        name = PREFIX if holder == HARNESS else f"{PREFIX}-{holder}"
+        found.append(
+            {
+                "apiVersion": CLUSTER_ROLES.api_version,
+                "kind": CLUSTER_ROLES.kind,
+                "metadata": {"name": name, "labels": dict(_LABELS)},
+                "rules": rules(rows),
+            }
+        )
+        found.append(
+            {
+                "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
+                "kind": CLUSTER_ROLE_BINDINGS.kind,
+                "metadata": {"name": name, "labels": dict(_LABELS)},
+                "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name},
+                "subjects": [subject.as_object()],
+            }
+        )
+    return found
+
+
+def rules(rows: Iterable[Right]) -> list[Obj]:
+    """RBAC rules: one for each group and set of verbs."""
+    verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        verbs[row.group, row.resource].update(row.verbs)
+    grouped: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (group, resource), held in sorted(verbs.items()):
+        grouped[group, tuple(sorted(held))].append(resource)
+    return [
+        {"apiGroups": [group], "resources": resources, "verbs": list(held)}
+        for (group, held), resources in sorted(grouped.items())
+    ]
+
+
+def questions(options: RunOptions) -> Sequence[tuple[str, str, str, str]]:
+    """Holder, API group, resource and verb of everything that a run needs, each once a holder."""
+    return sorted(
+        {
+            (holder, row.group, row.resource, verb)
+            for holder, rows in rights_of(options).items()
+            for row in rows
+            for verb in row.verbs
+        }
+    )

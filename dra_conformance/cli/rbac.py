@@ -1,0 +1,60 @@
+"""`dra-conformance rbac`: the rights that a run on a cluster needs, as YAML for `kubectl apply`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from dra_conformance.access import roles
+from dra_conformance.cli.run import options_of, run_options
+from dra_conformance.errors import ExitCode, UsageError
+
+
+@click.command(epilog="docs/your-cluster.md tells what is proven about these roles, and how.")
+@run_options
+@click.option("--user", metavar="NAME", default=None, help="Bind to this user of the cluster.")
+@click.option(
+    "--serviceaccount", metavar="NAME", default=None, help="Bind to this service account (default dra-conformance)."
+)
+@click.option("--namespace", metavar="NAME", default=None, help="Of the service account (default dra-conformance).")
+def command(
+    config_path: Path | None, user: str | None, serviceaccount: str | None, namespace: str | None, **given: Any
+) -> int:
+    """Print the least rights that `run` with the same options needs.
+
+    The harness, its cleanup and each seat that our reference fills have a ClusterRole of their own: whoever brings
+    their own scheduler does not grant what ours needs. Programs behind exec: bring their own rights.
+
+    \b
+    Examples:
+      dra-conformance rbac --profile api | kubectl apply -f -
+      dra-conformance rbac --user jane@example.com --profile driver-core --kubelet reference
+      dra-conformance rbac --serviceaccount ci --namespace build
+    """
+    if user is not None and (serviceaccount is not None or namespace is not None):
+        raise UsageError("--user and --serviceaccount: one of them", hint="--namespace goes with --serviceaccount.")
+    given["control_plane"] = given.get("control_plane") or "kubeconfig"
+    options = options_of(config_path, given)
+    if options.seat("control-plane").kind != "kubeconfig":
+        raise UsageError(
+            f"--control-plane {options.control_plane}: a control plane of the run's own asks nobody for rights",
+            hint="Leave the option out, or write kubeconfig.",
+        )
+    made = namespace or "dra-conformance"
+    subject = roles.Subject(user) if user is not None else roles.Subject(serviceaccount or "dra-conformance", made)
+    objects = roles.objects(options, subject)
+    if user is None:
+        account = {"name": subject.name, "namespace": subject.namespace}
+        objects[:0] = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}]
+        if namespace is None:
+            objects[:0] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": made}}]
+    profiles = ", ".join(options.profile) or "all"
+    click.echo(f"# dra-conformance: profiles {profiles}; rights of {', '.join(roles.holders(options))}")
+    for name, spec in options.seats().items():
+        if spec.kind == "exec":
+            click.echo(f"# --{name} exec: runs with the same kubeconfig; add what that program needs itself")
+    click.echo(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=110), nl=False)
+    return ExitCode.OK

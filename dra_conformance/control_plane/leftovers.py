@@ -1,0 +1,241 @@
+"""Objects that a run left on a cluster: found by the run's label, removed without touching anything else.
+
+What is looked for comes from the access table: every kind that a run may create. Everything in a namespace that a run
+made is the run's; so are ResourceSlices of nodes that it made, whoever wrote them. A deletion names the object's uid,
+so that an object which somebody else made under the same name meanwhile stays. Nothing here outlives the call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from dra_api.client import ApiError, Conflict, Forbidden, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.objects import (
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_SLICES,
+    VALIDATING_WEBHOOKS,
+    Obj,
+    Resource,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_conformance.access.table import held_by_runs, made_by_runs
+from dra_conformance.control_plane.own_objects import RUN_LABEL
+
+FINALIZERS = frozenset(
+    {
+        "resource.kubernetes.io/delete-protection",  # schedulers and binders put it on claims
+        "resource.nvidia.com/computeDomain",  # the fabric's controller
+        "dra-conformance/hold",  # scenarios that watch a slow deletion
+    }
+)
+"""Finalizers that a run, or a part that it runs, puts on its objects. Only these are ever taken off."""
+
+_GRACE, _ROUND = 5.0, 1.0
+_TURN = 0.2
+_FIRST = (VALIDATING_WEBHOOKS.plural,)  # a webhook whose program is gone refuses every later change
+_LAST = (NODES.plural, NAMESPACES.plural)  # what others are found by goes last
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One object of a run that is still there. `held_by` are finalizers that keep it."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+    run_id: str
+    created: str = ""
+    held_by: tuple[str, ...] = ()
+    reason: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        held = f" (held by {', '.join(self.held_by)})" if self.held_by else ""
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.resource.kind} {where}{self.name}{held}{why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found, and the kinds that this user may not list, so that nothing can be said of them."""
+
+    leftovers: Sequence[Leftover]
+    unseen: Sequence[str] = field(default=())
+
+
+def find(client: KubeClient, run_id: str = "", *, profiles: tuple[str, ...] = ()) -> Found:
+    """All objects of one run, or of every run when `run_id` is empty. Reads only.
+
+    `profiles` are those of the run: what they never make is not looked for (none: everything).
+    """
+    selector = f"{RUN_LABEL}={run_id}" if run_id else RUN_LABEL
+    found: dict[str, Leftover] = {}
+    unseen: list[str] = []
+    for resource in made_by_runs(profiles):
+        for obj in _list(client, resource, unseen, label_selector=selector):
+            found[uid_of(obj)] = _leftover(resource, obj, str(meta(obj)["labels"][RUN_LABEL]))
+    nodes = {each.name: each.run_id for each in found.values() if each.resource.plural == NODES.plural}
+    if nodes:
+        for obj in _list(client, RESOURCE_SLICES, unseen):
+            if owner := nodes.get(str((obj.get("spec") or {}).get("nodeName") or "")):
+                found.setdefault(uid_of(obj), _leftover(RESOURCE_SLICES, obj, owner))
+    inside = {each.name for each in found.values() if each.resource.plural == NAMESPACES.plural}
+    kept = [each for each in found.values() if each.namespace not in inside]
+    return Found(sorted(kept, key=_order), tuple(dict.fromkeys(unseen)))
+
+
+def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -> list[Leftover]:
+    """Delete what was found and wait until it is gone, `patience` seconds at most; what is still there, with reasons.
+
+    First the cluster's own controllers get some seconds to finish what they hold; then finalizers of ours that
+    are still there are taken off.
+    """
+    reasons: dict[str, str] = {}
+    for each in found.leftovers:
+        if each.resource.plural == NAMESPACES.plural:
+            _empty(client, each.name)
+        _delete(client, each, reasons)
+    deadline = clock.monotonic() + patience
+    remaining = _wait(client, found.leftovers, clock, clock.monotonic() + min(patience / 2, _GRACE))
+    while remaining and clock.monotonic() < deadline:
+        # Again and again: a cluster empties a namespace in turns, pods first, and deletes the rest only then.
+        for each in remaining:
+            held = _content(client, each.name) if each.resource.plural == NAMESPACES.plural else []
+            for resource, obj in held or [(each.resource, _now(client, each) or {})]:
+                _release(client, resource, obj)
+        remaining = _wait(client, remaining, clock, min(clock.monotonic() + _ROUND, deadline))
+    return [replace(each, reason=reasons.get(each.uid) or _why(client, each)) for each in remaining]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _order(each: Leftover) -> tuple[int, str, str, str]:
+    plural = each.resource.plural
+    rank = 1 + _LAST.index(plural) if plural in _LAST else -1 if plural in _FIRST else 0
+    return rank, each.resource.kind, each.namespace, each.name
+
+
+def _leftover(resource: Resource, obj: Obj, run_id: str) -> Leftover:
+    return Leftover(
+        resource=resource,
+        namespace=namespace_of(obj),
+        name=name_of(obj),
+        uid=uid_of(obj),
+        run_id=run_id,
+        created=str(meta(obj).get("creationTimestamp") or ""),
+        held_by=tuple(meta(obj).get("finalizers") or ()),
+    )
+
+
+def _list(client: KubeClient, resource: Resource, unseen: list[str], *, label_selector: str = "") -> list[Obj]:
+    try:
+        return client.list(resource, label_selector=label_selector, limit=500).items
+    except NotFound:  # the cluster does not serve this kind, so no run made one
+        return []
+    except Forbidden:
+        unseen.append(str(resource))
+        return []
+
+
+def _content(client: KubeClient, namespace: str) -> list[tuple[Resource, Obj]]:
+    """Objects in a run's namespace of every kind that may carry a finalizer of ours."""
+    found: list[tuple[Resource, Obj]] = []
+    for resource in held_by_runs():
+        try:
+            found += [(resource, obj) for obj in client.list(resource, namespace).items]
+        except (NotFound, Forbidden):
+            continue
+    return found
+
+
+def _empty(client: KubeClient, namespace: str) -> None:
+    """Delete the pods of a run's namespace at once: their nodes are no machines, so nobody else would end them."""
+    try:
+        pods = client.list(PODS, namespace).items
+    except (NotFound, Forbidden):
+        return
+    for pod in pods:
+        try:
+            client.delete(PODS, name_of(pod), namespace, uid=uid_of(pod), grace_period_seconds=0)
+        except (NotFound, Conflict):
+            continue
+
+
+def _delete(client: KubeClient, each: Leftover, reasons: dict[str, str]) -> None:
+    try:
+        client.delete(
+            each.resource,
+            each.name,
+            each.namespace or None,
+            uid=each.uid,
+            grace_period_seconds=0 if each.resource == PODS else None,
+        )
+    except (NotFound, Conflict):  # gone, or another object of that name by now
+        return
+    except ApiError as error:
+        reasons[each.uid] = error.message
+
+
+def _release(client: KubeClient, resource: Resource, obj: Obj) -> None:
+    """Take our finalizers off an object that is being deleted; other people's stay."""
+    held = list(meta(obj).get("finalizers") or ())
+    kept = [name for name in held if name not in FINALIZERS]
+    if not held or kept == held or not meta(obj).get("deletionTimestamp"):
+        return
+    patch = {"metadata": {"uid": uid_of(obj), "finalizers": kept or None}}
+    try:
+        client.patch(resource, name_of(obj), patch, namespace_of(obj) or None)
+    except (NotFound, Conflict):
+        return
+
+
+def _wait(client: KubeClient, leftovers: Iterable[Leftover], clock: Clock, deadline: float) -> list[Leftover]:
+    """Those that are still there at the deadline."""
+    never = threading.Event()
+    remaining = list(leftovers)
+    while True:
+        remaining = [each for each in remaining if _there(client, each)]
+        if not remaining or clock.monotonic() >= deadline:
+            return remaining
+        clock.wait(never, _TURN)
+
+
+def _there(client: KubeClient, each: Leftover) -> bool:
+    try:
+        return _now(client, each) is not None
+    except ApiError:
+        return True
+
+
+def _now(client: KubeClient, each: Leftover) -> Obj | None:
+    """The object as it is now. By a list, so that the right to list is all that a cleanup needs to read."""
+    selector = f"metadata.name={each.name}"
+    try:
+        found = client.list(each.resource, each.namespace or None, field_selector=selector).items
+    except NotFound:
+        return None
+    return next((obj for obj in found if uid_of(obj) == each.uid), None)
+
+
+def _why(client: KubeClient, each: Leftover) -> str:
+    """What keeps an object that was deleted."""
+    if each.resource.plural == NAMESPACES.plural:
+        held = [
+            f"{resource.kind} {name_of(obj)} by {', '.join(meta(obj)['finalizers'])}"
+            for resource, obj in _content(client, each.name)
+            if meta(obj).get("finalizers")
+        ]
+        return f"still being deleted; in it are held: {'; '.join(held)}" if held else "still being deleted"
+    found = _now(client, each) or {}
+    names = ", ".join(meta(found).get("finalizers") or ())
+    return f"still being deleted; whoever put the finalizer {names} must take it off" if names else "still there"

@@ -1,0 +1,197 @@
+"""Keeps a run to its own objects on a cluster that is not its own.
+
+Every object that is created through the transport is labelled with the run's id; a write to anything that the run did
+not make is answered with 403 here and never sent. What is the run's own: what it created, everything in namespaces
+that it created, what carries its label, and ResourceSlices of its nodes. The ledger lives as long as the run; the
+labels stay on the cluster until the objects go, so that `dra-conformance cleanup` finds what a killed run left.
+
+Programs outside this process (`exec:`, `cluster`) have connections of their own and do not pass through here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport
+from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
+
+RUN_LABEL = "dra-conformance/run"
+"""Label on every object that a run made on a cluster; its value is the run's id."""
+
+CLEANER = "dra-conformance-cleanup"
+"""User agent of whoever removes what a run made; its rights are a role of their own."""
+
+_QUESTIONS = frozenset({"authorization.k8s.io", "authentication.k8s.io"})  # reviews are answered, not stored
+_READS = frozenset({"get", "list", "watch"})
+_APPLY = "application/apply-patch"
+
+_Key = tuple[str, str, str, str]
+
+
+class Ledger:
+    """What one run has made so far. Thread-safe."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self._made: set[_Key] = set()
+        self._lock = threading.Lock()
+
+    def add(self, group: str, plural: str, namespace: str, name: str) -> None:
+        """Remember an object that the run made."""
+        with self._lock:
+            self._made.add((group, plural, namespace, name))
+
+    def forget(self, group: str, plural: str, namespace: str, name: str) -> None:
+        """An object is gone: one that somebody makes under the same name is not ours."""
+        with self._lock:
+            self._made.discard((group, plural, namespace, name))
+
+    def holds(self, group: str, plural: str, namespace: str, name: str) -> bool:
+        """Whether the run made this object, or the namespace that it lies in."""
+        with self._lock:
+            return (group, plural, namespace, name) in self._made or (
+                bool(namespace) and ("", "namespaces", "", namespace) in self._made
+            )
+
+
+class OwnObjectsTransport:
+    """A transport that labels what it creates and writes to nothing else. Closing it closes the inner one."""
+
+    def __init__(self, inner: Transport, ledger: Ledger) -> None:
+        self._inner = inner
+        self._ledger = ledger
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Send a request, unless it would change what is not the run's own."""
+
+        def send(sent: bytes | None) -> Response:
+            return self._inner.request(
+                method, path, query=query, body=sent, content_type=content_type, headers=headers, timeout=timeout
+            )
+
+        info = request_info(Request(method, path, query))
+        if info.verb in _READS or not info.is_resource or info.group in _QUESTIONS:
+            return send(body)
+        if info.verb == "create" and not info.subresource:
+            answer = send(self._labelled(body))
+            self._remember(info, answer, query)
+            return answer
+        if not self._own(info, headers):
+            if not content_type.startswith(_APPLY) or self._exists(path, headers):
+                return self._refusal(info)
+            answer = send(self._labelled(body))
+            self._remember(info, answer, query)
+            return answer
+        whole = info.verb == "update" or content_type.startswith(_APPLY)
+        answer = send(self._labelled(body) if whole and not info.subresource else body)
+        if info.verb == "delete" and not info.subresource and info.resource != "namespaces" and _is_gone(answer):
+            self._ledger.forget(*_key(info, info.name))
+        return answer
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Pass the watch on."""
+        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+
+    def close(self) -> None:
+        """Close the inner transport."""
+        self._inner.close()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _labelled(self, body: bytes | None) -> bytes | None:
+        """The body with the run's label; one that is no JSON object with metadata is the server's to refuse."""
+        try:
+            obj = orjson.loads(body or b"")
+        except orjson.JSONDecodeError:
+            return body
+        if not isinstance(obj, dict) or not isinstance(metadata := obj.setdefault("metadata", {}), dict):
+            return body
+        labels = metadata.get("labels")
+        if labels is None:
+            labels = metadata["labels"] = {}
+        if not isinstance(labels, dict):
+            return body
+        labels[RUN_LABEL] = self._ledger.run_id
+        return orjson.dumps(obj)
+
+    def _remember(self, info: RequestInfo, answer: Response, query: Sequence[tuple[str, str]]) -> None:
+        if answer.status not in (200, 201) or ("dryRun", "All") in query:
+            return
+        name = str((orjson.loads(answer.body).get("metadata") or {}).get("name") or info.name)
+        self._ledger.add(*_key(info, name))
+
+    def _own(self, info: RequestInfo, headers: Mapping[str, str]) -> bool:
+        key = _key(info, info.name)
+        if self._ledger.holds(*key):
+            return True
+        if not info.name:  # a whole collection, of a namespace that is not ours
+            return False
+        # Not made through here: by a program on one of our nodes, or by another process of the run.
+        found = self._read(info, headers)
+        if found is None:
+            return False
+        labels = (found.get("metadata") or {}).get("labels") or {}
+        node = (found.get("spec") or {}).get("nodeName") if info.resource == "resourceslices" else None
+        own = labels.get(RUN_LABEL) == self._ledger.run_id or bool(
+            node and self._ledger.holds("", "nodes", "", str(node))
+        )
+        if own:
+            self._ledger.add(*key)
+        return own
+
+    def _read(self, info: RequestInfo, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        path = info.path.removesuffix(f"/{info.subresource}") if info.subresource else info.path
+        answer = self._inner.request("GET", path, headers=headers)
+        found = orjson.loads(answer.body) if answer.status == 200 else None
+        return found if isinstance(found, dict) else None
+
+    def _exists(self, path: str, headers: Mapping[str, str]) -> bool:
+        return self._inner.request("GET", path, headers=headers).status != 404
+
+    def _refusal(self, info: RequestInfo) -> Response:
+        what = f"{info.resource}{f'.{info.group}' if info.group else ''} {info.name!r}"
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": f"the harness did not send this {info.verb}: {what} was not made by run {self._ledger.run_id}",
+            "reason": "Forbidden",
+            "details": {"name": info.name, "group": info.group, "kind": info.resource},
+            "code": 403,
+        }
+        return Response(403, {"content-type": JSON}, orjson.dumps(status))
+
+
+def _key(info: RequestInfo, name: str) -> _Key:
+    namespace = "" if info.resource == "namespaces" else info.namespace
+    return info.group, info.resource, namespace, name
+
+
+def _is_gone(answer: Response) -> bool:
+    """Whether a deletion left nothing behind: the server then answers a Status, or the object without finalizers."""
+    if answer.status != 200:
+        return False
+    metadata = orjson.loads(answer.body).get("metadata") or {}
+    return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")

@@ -1,0 +1,180 @@
+"""The cluster behind a kubeconfig: release, served APIs, gates, rights, drivers, what earlier runs left.
+
+Reads only: GET, LIST of namespaces by label, and SelfSubjectAccessReviews, which the server answers and does not
+store. The connection lives as long as the look.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import (
+    BIND_REQUESTS,
+    COMPUTE_DOMAINS,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    RESOURCE_SLICES,
+    Resource,
+)
+from dra_api.transport import TransportError
+from dra_conformance.access import roles
+from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
+from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.errors import TargetUnreachable
+from dra_conformance.rules.window import Version
+from dra_conformance.suite.options import RunOptions
+
+_AREA, _RIGHTS = "Cluster", "Rights"
+_KNOWN = (Version(1, 34), Version(1, 37))
+_USABLE = ("v1", "v1beta2", "v1beta1")
+_OPTIONAL = {"bind-requests": BIND_REQUESTS, "imex": COMPUTE_DOMAINS}
+_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
+
+def look(options: RunOptions) -> Iterator[Finding]:
+    """Nothing where the run has a control plane of its own."""
+    if options.seat("control-plane").kind != "kubeconfig":
+        return
+    plane = KubeconfigControlPlane(options.seat("control-plane").argument)
+    yield from _file(plane.kubeconfig)
+    try:
+        plane.start()
+    except TargetUnreachable as error:
+        yield wrong(_AREA, "API server", error.message, error.hint or "`kubectl version` must work with it.")
+        return
+    try:
+        client = KubeClient(plane.transport(), user_agent="dra-conformance")
+        yield _version(plane.version())
+        yield from _apis(client, options)
+        yield _gates(plane)
+        yield from _rights(client, options)
+        yield from _drivers(client, options)
+        yield _leftovers(client)
+    except (ApiError, TransportError) as error:
+        yield wrong(_AREA, "API server", f"it stopped answering: {error}", "Try again when the cluster is well.")
+    finally:
+        plane.stop()
+
+
+def _file(path: Path) -> Iterator[Finding]:
+    if not path.is_file():
+        cause = f"there is no {path}"
+        yield missing(_AREA, "kubeconfig", cause, "--control-plane kubeconfig:FILE names one, or KUBECONFIG does.")
+        return
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        cause = f"others can read it (mode {mode:04o}), and it may hold keys"
+        yield wrong(_AREA, "kubeconfig", cause, f"chmod 600 {path}", found=str(path), needed=False)
+    else:
+        yield ok(_AREA, "kubeconfig", str(path))
+
+
+def _version(text: str) -> Finding:
+    low, high = _KNOWN
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return wrong(_AREA, "release", "the server tells no version", "Is this a Kubernetes API server?", found=text)
+    if not low <= version <= high:
+        cause = f"the suite knows Kubernetes {low} to {high}"
+        return wrong(_AREA, "release", cause, "Take a release of the suite that knows it.", found=text)
+    return ok(_AREA, "release", text)
+
+
+def _apis(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
+    served = list(client.served("resource.k8s.io"))
+    usable = [version for version in _USABLE if version in served]
+    if not usable:
+        cause = "resource.k8s.io is not served in v1, v1beta2 or v1beta1"
+        way_out = "Kubernetes serves v1 since 1.34; before, --runtime-config and the gate DynamicResourceAllocation."
+        yield missing(_AREA, "resource.k8s.io", cause, way_out)
+    else:
+        yield ok(_AREA, "resource.k8s.io", ", ".join(served))
+    for profile, resource in _OPTIONAL.items():
+        asked = profile in options.profile
+        if client.serves(resource):
+            yield ok(_AREA, str(resource), resource.version, needed=asked)
+        else:
+            way_out = f"Install its CRD; without it the scenarios of profile {profile} are not-applicable."
+            yield missing(_AREA, str(resource), "not served", way_out, needed=asked)
+
+
+def _gates(plane: KubeconfigControlPlane) -> Finding:
+    gates = plane.feature_gates
+    if not gates:
+        cause = "this user may not read /metrics, where an API server tells its gates"
+        way_out = "Grant get on the non-resource URL /metrics; else the release's defaults are assumed."
+        return missing(_AREA, "feature gates", cause, way_out, needed=False)
+    off = sorted(name for name, on in gates.items() if name.startswith("DRA") and not on)
+    return ok(_AREA, "feature gates", f"DRA gates off: {', '.join(off) or 'none'}")
+
+
+def _rights(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
+    """One finding a holder: all that it may not do, in one sentence."""
+    answers: dict[tuple[str, str, str], bool] = {}
+    for holder, asked in groupby(roles.questions(options), key=lambda question: question[0]):
+        refused: defaultdict[str, list[str]] = defaultdict(list)
+        count = 0
+        for _, group, resource, verb in asked:
+            count += 1
+            key = (group, resource, verb)
+            if key not in answers:
+                answers[key] = _may(client, group, resource, verb)
+            if not answers[key]:
+                refused[f"{resource}.{group}" if group else resource].append(verb)
+        if refused:
+            told = "; ".join(f"{', '.join(verbs)} {what}" for what, verbs in refused.items())
+            way_out = "`dra-conformance rbac --user NAME`, with the same options, prints what is needed."
+            yield wrong(_RIGHTS, holder, f"may not {told}", way_out, found=f"{count} asked")
+        else:
+            yield ok(_RIGHTS, holder, f"all {count} that it needs")
+
+
+def _may(client: KubeClient, group: str, resource: str, verb: str) -> bool:
+    plural, _, subresource = resource.partition("/")
+    attributes = {"group": group, "resource": plural, "subresource": subresource, "verb": verb}
+    body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": {"resourceAttributes": attributes}}
+    return bool((client.create(_REVIEWS, body).get("status") or {}).get("allowed"))
+
+
+def _drivers(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
+    """Whether the driver under test publishes anything, where it is the cluster's."""
+    name = options.driver_name
+    ours = options.seat("driver").kind != "cluster"
+    try:
+        published = [obj for obj in client.list(RESOURCE_SLICES).items if obj["spec"].get("driver") == name]
+        classes = client.list(DEVICE_CLASSES).items
+    except ApiError:
+        return  # told under rights
+    except LookupError:
+        return
+    if published:
+        nodes = len({obj["spec"].get("nodeName") for obj in published})
+        yield ok(_AREA, "driver", f"{name}: {len(published)} ResourceSlices on {nodes} nodes", needed=not ours)
+    elif not ours:
+        cause = f"{name} publishes no ResourceSlice"
+        yield missing(_AREA, "driver", cause, "Is it installed, and is --driver-name right?", needed=False)
+    if options.device_class and options.device_class not in {obj["metadata"]["name"] for obj in classes}:
+        there = ", ".join(obj["metadata"]["name"] for obj in classes) or "none"
+        yield missing(_AREA, "DeviceClass", f"there is no {options.device_class}", f"There are: {there}.")
+
+
+def _leftovers(client: KubeClient) -> Finding:
+    try:
+        found = client.list(NAMESPACES, label_selector=RUN_LABEL).items
+    except ApiError:
+        return missing(_AREA, "leftovers", "this user may not list namespaces", "See Rights.", needed=False)
+    runs = sorted({str(obj["metadata"]["labels"][RUN_LABEL]) for obj in found})
+    if runs:
+        cause = f"namespaces of the runs {', '.join(runs)} are there: running now, or killed"
+        way_out = f"`dra-conformance cleanup --run-id {runs[0]}`"
+        return wrong(_AREA, "leftovers", cause, way_out, found=f"{len(found)} namespaces", needed=False)
+    return ok(_AREA, "leftovers", "none")

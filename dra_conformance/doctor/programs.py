@@ -1,0 +1,101 @@
+"""The programs behind a control plane: Kubernetes' own on this machine, Docker for those in containers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+from dra_conformance.control_plane.binaries.programs import (
+    API_SERVER,
+    NEEDED,
+    ProgramsMissing,
+    Wanted,
+    find,
+    folders,
+    installed,
+)
+from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError, feature_gates
+from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.suite.options import RunOptions
+
+_AREA = "Control plane"
+_DOCKER_TIMEOUT = 15.0
+
+
+def look(options: RunOptions) -> Iterator[Finding]:
+    """What the control plane of this run needs on the machine, and what others would need."""
+    kind = options.seat("control-plane").kind
+    yield from _embedded(options, needed=kind == "embedded")
+    yield from _binaries(options, needed=kind == "binaries")
+    yield _docker(needed=kind in ("k3s", "kind"))
+
+
+def _embedded(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
+    if not needed:
+        return
+    try:
+        gates = feature_gates(options.kubernetes_version, options.gates())
+    except FeatureGateError as error:
+        yield wrong(_AREA, "embedded", str(error), "--feature-gates and --kubernetes-version must fit together.")
+        return
+    off = sorted(name for name, on in gates.items() if not on)
+    told = f"emulates Kubernetes {options.kubernetes_version} (a rehearsal, not evidence)"
+    yield ok(_AREA, "embedded", f"{told}; gates off: {', '.join(off) or 'none'}")
+
+
+def _binaries(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
+    wanted = Wanted(options.kubernetes_version)
+    way_out = f"`dra-conformance control-plane install {options.kubernetes_version}`, or `make peers` in a checkout."
+    try:
+        programs = find(wanted, bin_dir=options.bin_dir)
+    except ProgramsMissing as error:
+        there = [f"{release} in {folder}" for _, folder, release, _ in installed(options.bin_dir)]
+        looked = ", ".join(source for source, _ in folders(options.bin_dir))
+        cause = f"{error.message.splitlines()[0]} (looked in: {looked})"
+        if there:
+            yield wrong(_AREA, API_SERVER, cause, way_out, found="; ".join(there), needed=needed)
+        else:
+            yield missing(_AREA, API_SERVER, cause, way_out, needed=needed)
+        return
+    for name in NEEDED:
+        yield ok(_AREA, name, f"{programs.version if name != 'etcd' else 'there'}: {programs[name]}", needed=needed)
+    if needed:
+        yield from _gates(options, programs.default_gates())
+        if shutil.which("setpriv") is None:
+            cause = "without it the programs outlive a harness that is killed with SIGKILL"
+            yield missing(_AREA, "setpriv", cause, "Install util-linux.", needed=False)
+
+
+def _gates(options: RunOptions, known: dict[str, bool]) -> Iterator[Finding]:
+    unknown = sorted(name for name in options.gates() if name not in known)
+    if unknown:
+        cause = f"this kube-apiserver does not know {', '.join(unknown)}"
+        yield wrong(_AREA, "feature gates", cause, "`kube-apiserver --help` lists its gates.")
+        return
+    gates = {**known, **options.gates()}
+    off = sorted(name for name, on in gates.items() if name.startswith("DRA") and not on)
+    yield ok(_AREA, "feature gates", f"DRA gates off: {', '.join(off) or 'none'}")
+
+
+def _docker(*, needed: bool) -> Finding:
+    name = "Docker (k3s, kind)"
+    program = shutil.which("docker")
+    if program is None:
+        return missing(_AREA, name, "there is no docker on PATH", "Install Docker, or use binaries.", needed=needed)
+    try:
+        done = subprocess.run(
+            [program, "info", "--format", "{{.ServerVersion}} {{.CgroupVersion}} {{.Driver}}"],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=_DOCKER_TIMEOUT,
+        )
+    except (subprocess.TimeoutExpired, OSError) as error:
+        return wrong(_AREA, name, f"docker info: {error}", "Start the Docker daemon.", found=program, needed=needed)
+    if done.returncode != 0 or not done.stdout.strip():
+        said = (done.stderr.strip() or done.stdout.strip() or "no answer").splitlines()[-1]
+        way_out = "Start the daemon, or let this user speak to its socket."
+        return wrong(_AREA, name, said, way_out, found=program, needed=needed)
+    release, cgroup, driver = (*done.stdout.split(), "?", "?")[:3]
+    return ok(_AREA, name, f"daemon {release}, cgroup v{cgroup}, storage {driver}", needed=needed)

@@ -1,0 +1,80 @@
+"""Findings as text and as JSON: marks and colours on a terminal, one greppable line a finding in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from dra_conformance.doctor.finding import Finding, State
+
+_GREEN, _RED, _YELLOW, _DIM, _BOLD = "32", "31", "33", "2", "1"
+_WIDTH = 26
+
+
+def text(findings: Sequence[Finding], *, fancy: bool, color: bool) -> str:
+    """The whole report. `fancy` is for people at a terminal; else every line stands for itself."""
+    lines = list(_fancy(findings, color=color) if fancy else _plain(findings))
+    return "\n".join([*lines, "", summary(findings)]) + "\n"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """The last line: can it run, and what stands in the way."""
+    blocking = [each for each in findings if each.stands_in_the_way]
+    others = sum(not each.needed and each.state is not State.OK for each in findings)
+    rest = f"; {others} more {'is' if others == 1 else 'are'} not needed for it" if others else ""
+    if not blocking:
+        return f"Nothing stands in the way of this run{rest}."
+    return f"{_count(len(blocking))} in the way of this run{rest}."
+
+
+def document(findings: Sequence[Finding]) -> dict[str, Any]:
+    """The report as JSON holds it."""
+    return {
+        "apiVersion": "dra-conformance/v1",
+        "kind": "DoctorReport",
+        "ready": not any(each.stands_in_the_way for each in findings),
+        "findings": msgspec.to_builtins(list(findings)),
+    }
+
+
+def _count(number: int) -> str:
+    return "1 thing stands" if number == 1 else f"{number} things stand"
+
+
+def _fancy(findings: Sequence[Finding], *, color: bool) -> Iterator[str]:
+    for area, grouped in groupby(findings, key=lambda each: each.area):
+        rows = list(grouped)
+        blocked = any(each.stands_in_the_way for each in rows)
+        idle = not any(each.needed for each in rows)
+        title = f"{area} (not needed for this run)" if idle else area
+        yield ""
+        yield _paint(title, _RED if blocked else _BOLD, color)
+        for each in rows:
+            mark, tone = _mark(each)
+            yield f"  {_paint(mark, tone, color)} {each.name:<{_WIDTH}} {each.found or each.cause}".rstrip()
+            if each.state is not State.OK:
+                if each.found:
+                    yield f"    {'':<{_WIDTH}} {each.cause}"
+                yield f"    {'':<{_WIDTH}} {_paint('→ ' + each.way_out, _DIM, color)}"
+
+
+def _mark(each: Finding) -> tuple[str, str]:
+    if each.state is State.OK:
+        return "✓", _GREEN
+    return ("✗", _RED) if each.needed else ("!", _YELLOW)
+
+
+def _plain(findings: Sequence[Finding]) -> Iterator[str]:
+    for each in findings:
+        need = "" if each.needed or each.state is State.OK else " (not needed for this run)"
+        told = "; ".join(part for part in (each.found, each.cause) if part)
+        yield f"{each.state.value:<8} {each.area}: {each.name}: {told}{need}"
+        if each.way_out and each.state is not State.OK:
+            yield f"         way out: {each.way_out}"
+
+
+def _paint(words: str, code: str, color: bool) -> str:
+    return f"\033[{code}m{words}\033[0m" if color else words

@@ -1,0 +1,83 @@
+"""Which calls the parts of a run made: who, which verb, which resource. Reads too, but no bodies and no names.
+
+The event log gets them once a scenario. The access table (`dra_conformance.access`) is checked against them: what a
+run asks for must be what `dra-conformance rbac` prints.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport
+from dra_conformance.control_plane.embedded.request import Request, request_info
+
+Call = tuple[str, str, str, str]
+"""User agent, verb, API group, resource (with `/subresource`)."""
+
+
+class Calls:
+    """The calls since the last `take`. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._seen: set[Call] = set()
+        self._lock = threading.Lock()
+
+    def note(self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> None:
+        """Remember one request; what is not about a resource (discovery, /version) needs no right."""
+        info = request_info(Request(method, path, query))
+        if not info.is_resource:
+            return
+        resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        call = (headers.get("User-Agent", "?"), info.verb, info.group, resource)
+        if "Impersonate-User" in headers:  # asked in another name: the right to do so is all that the caller needs
+            call = (call[0], "impersonate", "", "users")
+        with self._lock:
+            self._seen.add(call)
+
+    def take(self) -> list[Call]:
+        """The calls, in order; they are forgotten."""
+        with self._lock:
+            seen, self._seen = self._seen, set()
+        return sorted(seen)
+
+
+class CallsTransport:
+    """A transport that notes each request. Closing it closes the inner one."""
+
+    def __init__(self, inner: Transport, calls: Calls) -> None:
+        self._inner = inner
+        self._calls = calls
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Pass the request on."""
+        self._calls.note(method, path, query, headers)
+        return self._inner.request(
+            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
+        )
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Pass the watch on."""
+        self._calls.note("GET", path, query, headers)
+        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+
+    def close(self) -> None:
+        """Close the inner transport."""
+        self._inner.close()

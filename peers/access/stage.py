@@ -1,0 +1,138 @@
+"""A real API server with the optional APIs installed, an identity with the printed roles, and runs under it.
+
+Owns the control plane while the context is open; runs are processes of their own that end before it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from dra_api.client import KubeClient
+from dra_api.objects import CLUSTER_ROLES, CRDS, KNOWN, Obj, name_of
+from dra_conformance import assets, documents
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+
+GATES = {"DRADeviceTaintRules": True}
+SEATS = ("claim-controller", "scheduler", "binder", "kubelet", "driver", "fabric", "taint-eviction")
+OURS = [word for seat in SEATS for word in (f"--{seat}", "reference")]
+_PATIENCE = "10"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A user of the control plane, its kubeconfig, and the roles that were printed for it."""
+
+    user: str
+    kubeconfig: Path
+    roles: list[Obj]
+
+
+class Stage:
+    """The open control plane."""
+
+    def __init__(self, plane: BinariesControlPlane, folder: Path) -> None:
+        self.plane = plane
+        self.folder = folder
+        self.admin = KubeClient(plane.transport(), user_agent="admin")
+        self._runs = 0
+
+    def identity(self, user: str, *options: str) -> Identity:
+        """Let a user do what `dra-conformance rbac` prints for these options, and nothing else."""
+        printed = _command("rbac", "--user", user, *options).stdout
+        objects = [obj for obj in yaml.safe_load_all(printed) if obj]
+        for obj in objects:
+            # Two identities of one control plane: their roles must not have the same names.
+            obj["metadata"]["name"] = f"{user}-{obj['metadata']['name']}"
+            if "roleRef" in obj:
+                obj["roleRef"]["name"] = f"{user}-{obj['roleRef']['name']}"
+            resource = next(each for each in KNOWN if each.kind == obj["kind"])
+            self.admin.create(resource, obj)
+        roles = [obj for obj in objects if obj["kind"] == CLUSTER_ROLES.kind]
+        return Identity(user, self.plane.kubeconfig_for(user), roles)
+
+    def run(self, who: Identity, *options: str, focus: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
+        """One run as somebody; exit code and report (empty where there is none)."""
+        self._runs += 1
+        out = self.folder / f"run-{self._runs}"
+        words = [word for each in focus for word in ("--focus", f"^{each} ")]
+        result = _command(
+            *("run", "--control-plane", f"kubeconfig:{who.kubeconfig}", "--out", str(out), "--progress", "none"),
+            *("--report", "json", "--patience", _PATIENCE, *options, *words),
+        )
+        path = out / "report.json"
+        return result.returncode, orjson.loads(path.read_bytes()) if path.is_file() else {}
+
+    def cleanup(self, who: Identity, run_id: str) -> tuple[int, str]:
+        """`dra-conformance cleanup` as somebody; exit code and output."""
+        words = ("--run-id", run_id, "--kubeconfig", str(who.kubeconfig), "--patience", "20")
+        result = _command("cleanup", *words)
+        return result.returncode, result.stdout + result.stderr
+
+    @contextlib.contextmanager
+    def without(self, who: Identity, group: str, resource: str, verb: str) -> Iterator[None]:
+        """Take one verb on one resource from all roles of somebody for a while."""
+        changed = [role for role in who.roles if reduced(role, group, resource, verb) != role["rules"]]
+        try:
+            for role in changed:
+                self._write(role, reduced(role, group, resource, verb))
+            yield
+        finally:
+            for role in changed:
+                self._write(role, role["rules"])
+
+    def _write(self, role: Obj, rules: list[Obj]) -> None:
+        self.admin.patch(CLUSTER_ROLES, name_of(role), {"rules": rules})
+
+
+def reduced(role: Obj, group: str, resource: str, verb: str) -> list[Obj]:
+    """A role's rules without one verb on one resource."""
+    found: list[Obj] = []
+    for rule in role["rules"]:
+        if group not in rule["apiGroups"] or resource not in rule["resources"] or verb not in rule["verbs"]:
+            found.append(rule)
+            continue
+        others = [each for each in rule["resources"] if each != resource]
+        verbs = [each for each in rule["verbs"] if each != verb]
+        found += [{**rule, "resources": others}] if others else []
+        found += [{**rule, "resources": [resource], "verbs": verbs}] if verbs else []
+    return found
+
+
+@contextlib.contextmanager
+def stage(folder: Path, bin_dir: Path) -> Iterator[Stage]:
+    """Start it and install the optional APIs, as an administrator would have. Raises TargetUnreachable."""
+    plane = BinariesControlPlane(
+        directory=folder / "real",
+        logs=folder / "logs",
+        bin_dir=str(bin_dir),
+        feature_gates=GATES,
+        audit=folder / "audit.jsonl",
+    )
+    with plane:
+        made = Stage(plane, folder)
+        for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
+            for crd in documents.load_all(path.read_text(), where=path.name):
+                made.admin.create(CRDS, crd)
+        yield made
+
+
+def rehearse(folder: Path, *options: str) -> Path:
+    """Run the suite on the embedded control plane; its event log."""
+    out = folder / "rehearsal"
+    _command("run", "--out", str(out), "--progress", "none", "--report", "json", *options)
+    return out / "events.jsonl"
+
+
+def _command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dra_conformance", *words], check=False, capture_output=True, text=True
+    )

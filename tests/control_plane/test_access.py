@@ -1,0 +1,158 @@
+"""The table of rights, the roles made from it, and the check that finds what they lack or have too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_conformance.access import check, roles, table
+from dra_conformance.access.table import Right
+from dra_conformance.cli import call
+from dra_conformance.errors import ExitCode
+from dra_conformance.suite.options import from_mapping
+from peers.access.command import cover
+from peers.access.stage import reduced
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[tuple[str, str], dict[str, Any]]:
+    assert call(["rbac", *words]) == ExitCode.OK
+    documents = yaml.safe_load_all(capsys.readouterr().out)
+    return {(obj["kind"], obj["metadata"]["name"]): obj for obj in documents}
+
+
+def may(role: dict[str, Any], verb: str, resource: str, group: str = "") -> bool:
+    return any(
+        group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"] for rule in role["rules"]
+    )
+
+
+def test_on_a_cluster_only_the_harness_and_its_cleanup_need_rights(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "--user", "jane")
+    assert [name for kind, name in found if kind == "ClusterRole"] == ["dra-conformance", "dra-conformance-cleanup"]
+    binding = found["ClusterRoleBinding", "dra-conformance"]
+    assert binding["subjects"] == [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}]
+
+
+def test_each_seat_of_ours_has_a_role_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "--scheduler", "exec:./mine", "--binder", "reference", "--kubelet", "reference")
+    names = {name for kind, name in found if kind == "ClusterRole"}
+    assert {"dra-conformance-binder", "dra-conformance-kubelet"} <= names
+    assert "dra-conformance-scheduler" not in names
+
+
+def test_the_profile_api_makes_no_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    role = printed(capsys, "--profile", "api")["ClusterRole", "dra-conformance"]
+    assert may(role, "create", "resourceclaims", "resource.k8s.io")
+    assert not may(role, "create", "nodes")
+    assert not may(role, "create", "pods/binding")
+    assert not any("bindrequests" in rule["resources"] for rule in role["rules"])
+    assert may(printed(capsys)["ClusterRole", "dra-conformance"], "create", "nodes")
+
+
+def test_a_seat_that_a_profile_does_not_use_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--fabric", "reference", "--scheduler", "reference", "--profile", "scheduler-core")
+    names = {name for kind, name in printed(capsys, *words) if kind == "ClusterRole"}
+    assert "dra-conformance-scheduler" in names
+    assert "dra-conformance-fabric" not in names
+
+
+def test_nobody_is_given_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    seats = [word for seat in table.SEATS for word in (f"--{seat}", "reference")]
+    for (kind, _), obj in printed(capsys, *seats).items():
+        for rule in obj["rules"] if kind == "ClusterRole" else ():
+            assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
+            assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
+            assert "secrets" not in rule["resources"]
+
+
+def test_a_service_account_lies_in_its_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, "--serviceaccount", "ci", "--namespace", "build")
+    assert found["ServiceAccount", "ci"]["metadata"]["namespace"] == "build"
+    assert ("Namespace", "build") not in found
+    subject = found["ClusterRoleBinding", "dra-conformance"]["subjects"][0]
+    assert subject == {"kind": "ServiceAccount", "name": "ci", "namespace": "build"}
+    assert ("Namespace", "dra-conformance") in printed(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--user", "a", "--serviceaccount", "b"], "one of them"),
+        (["--control-plane", "embedded"], "asks nobody for rights"),
+        (["--profile", "apy"], "Did you mean api?"),
+    ],
+)
+def test_wrong_use(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["rbac", *words]) == ExitCode.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_every_kind_that_cleanup_deletes_is_known() -> None:
+    rows = [row for row in table.rights() if row.holder == table.CLEANUP]
+    for verb, kinds in (("delete", table.made_by_runs()), ("patch", table.held_by_runs())):
+        wanted = {(row.group, row.resource) for row in rows if verb in row.verbs}
+        assert {(kind.group, kind.plural) for kind in kinds} == wanted
+
+
+def test_the_doctor_asks_for_just_what_is_printed() -> None:
+    options = from_mapping({"control-plane": "kubeconfig", "profile": ["api"]}, where="test")
+    asked = {(group, resource, verb) for _, group, resource, verb in roles.questions(options)}
+    given = {
+        (rule["apiGroups"][0], resource, verb)
+        for obj in roles.objects(options, roles.Subject("x"))
+        for rule in obj.get("rules", ())
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert asked == given
+
+
+# -- the check itself --------------------------------------------------------------------------------------------------
+
+PODS = Right(holder="harness", resource="pods", verbs=("get", "list"), besides=("api",))
+
+
+def told(found: dict[check.Need, set[str]], *rows: Right) -> list[str]:
+    return [str(each) for each in check.differences(found, table=rows)]
+
+
+def test_the_check_is_silent_where_table_and_calls_agree() -> None:
+    calls = {("harness", "", "pods", "get"): {"imex"}, ("harness", "", "pods", "list"): {""}}
+    assert told(calls, PODS) == []
+
+
+def test_the_check_finds_a_call_without_a_row() -> None:
+    calls = {("harness", "", "pods", verb): {"imex"} for verb in ("get", "list", "delete")}
+    assert told(calls, PODS) == ["not in the table, but asked for: harness: delete pods in imex"]
+
+
+def test_the_check_finds_a_call_in_a_profile_that_does_not_hold_it() -> None:
+    calls = {("harness", "", "pods", verb): {"imex", "api"} for verb in ("get", "list")}
+    assert [line.endswith("in api") for line in told(calls, PODS)] == [True, True]
+
+
+def test_the_check_finds_a_right_that_nobody_uses() -> None:
+    calls = {("harness", "", "pods", "get"): {"imex"}}
+    assert told(calls, PODS) == ["in the table, but never asked for: harness: list pods in any profile"]
+
+
+def test_the_check_finds_a_right_that_the_profile_api_does_not_use() -> None:
+    row = Right(holder="harness", resource="pods", verbs=("get",))
+    assert told({("harness", "", "pods", "get"): {"imex"}}, row) == [
+        "in the table, but never asked for: harness: get pods in api"
+    ]
+
+
+def test_one_verb_can_be_taken_from_a_role() -> None:
+    role = {"rules": [{"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["get", "list"]}]}
+    assert reduced(role, "", "pods", "get") == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+
+
+def test_few_scenarios_cover_all_calls() -> None:
+    uses = {("", "pods", "get"): ["a", "b"], ("", "pods", "list"): ["b", "c"], ("", "nodes", "get"): ["c"]}
+    assert cover(uses) == ["b", "c"]

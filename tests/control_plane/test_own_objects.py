@@ -1,0 +1,132 @@
+"""On a cluster that is not its own a run labels what it makes and writes to nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_api.client import Forbidden, KubeClient, NotFound
+from dra_api.objects import (
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Obj,
+)
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.control_plane.own_objects import RUN_LABEL, Ledger, OwnObjectsTransport
+
+RUN = "0a1b2c3d"
+
+
+@pytest.fixture
+def clients(tmp_path: Path) -> Iterator[tuple[KubeClient, KubeClient]]:
+    """The cluster's administrator, and a run."""
+    with EmbeddedControlPlane(directory=tmp_path / "plane", https=False) as plane:
+        yield KubeClient(plane.transport()), KubeClient(OwnObjectsTransport(plane.transport(), Ledger(RUN)))
+
+
+def named(name: str, **more: object) -> Obj:
+    return {"metadata": {"name": name}, **more}
+
+
+def slice_on(node: str, name: str) -> Obj:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    return named(name, spec={"driver": "d.example.com", "nodeName": node, "pool": pool, "devices": [{"name": "d"}]})
+
+
+def test_what_a_run_creates_carries_its_id(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(DEVICE_CLASSES, {"metadata": {"name": "ours", "labels": {"mine": "too"}}, "spec": {}})
+    assert admin.get(DEVICE_CLASSES, "ours")["metadata"]["labels"] == {"mine": "too", RUN_LABEL: RUN}
+
+
+def test_an_update_from_scratch_does_not_lose_the_label(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    made = run.create(DEVICE_CLASSES, named("ours", spec={}))
+    fresh = {"metadata": {"name": "ours", "resourceVersion": made["metadata"]["resourceVersion"]}, "spec": {}}
+    run.update(DEVICE_CLASSES, fresh)
+    assert admin.get(DEVICE_CLASSES, "ours")["metadata"]["labels"] == {RUN_LABEL: RUN}
+
+
+@pytest.mark.parametrize("verb", ["delete", "patch", "update", "status", "apply"])
+def test_what_others_made_stays_as_it_is(clients: tuple[KubeClient, KubeClient], verb: str) -> None:
+    admin, run = clients
+    theirs = admin.create(NODES, named("theirs"))
+    change = {
+        "delete": lambda: run.delete(NODES, "theirs"),
+        "patch": lambda: run.patch(NODES, "theirs", {"metadata": {"labels": {"a": "b"}}}),
+        "update": lambda: run.update(NODES, theirs),
+        "status": lambda: run.update_status(NODES, theirs),
+        "apply": lambda: run.apply(NODES, named("theirs")),
+    }[verb]
+    with pytest.raises(Forbidden, match=r"nodes 'theirs' was not made by run 0a1b2c3d"):
+        change()
+    assert admin.get(NODES, "theirs") == theirs
+
+
+def test_pods_of_other_namespaces_are_not_bound(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pod = admin.create(PODS, {"metadata": {"name": "p", "namespace": "default"}, "spec": spec})
+    admin.create(NODES, named("n"))
+    with pytest.raises(Forbidden):
+        run.bind(pod, "n")
+    assert "nodeName" not in admin.get(PODS, "p", "default")["spec"]
+
+
+def test_all_that_lies_in_a_namespace_of_the_run_is_its_own(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(NAMESPACES, named("ours"))
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
+    admin.create(RESOURCE_CLAIMS, {"metadata": {"name": "by-a-controller", "namespace": "ours"}, "spec": spec})
+    run.delete(RESOURCE_CLAIMS, "by-a-controller", "ours")
+    assert admin.find(RESOURCE_CLAIMS, "by-a-controller", "ours") is None
+
+
+def test_slices_of_its_nodes_are_its_own_whoever_wrote_them(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(NODES, named("ours"))
+    admin.create(NODES, named("theirs"))
+    for node in ("ours", "theirs"):
+        admin.create(RESOURCE_SLICES, slice_on(node, f"on-{node}"))
+    run.delete(RESOURCE_SLICES, "on-ours")
+    with pytest.raises(Forbidden):
+        run.delete(RESOURCE_SLICES, "on-theirs")
+
+
+def test_another_process_of_the_same_run_may_go_on(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(DEVICE_CLASSES, named("ours", spec={}))
+    same = KubeClient(OwnObjectsTransport(admin.transport, Ledger(RUN)))
+    other = KubeClient(OwnObjectsTransport(admin.transport, Ledger("ffffffff")))
+    with pytest.raises(Forbidden):
+        other.delete(DEVICE_CLASSES, "ours")
+    same.delete(DEVICE_CLASSES, "ours")
+
+
+def test_a_name_that_somebody_takes_over_is_no_longer_ours(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(DEVICE_CLASSES, named("name", spec={}))
+    run.delete(DEVICE_CLASSES, "name")
+    admin.create(DEVICE_CLASSES, named("name", spec={}))
+    with pytest.raises(Forbidden):
+        run.delete(DEVICE_CLASSES, "name")
+
+
+def test_what_is_not_there_is_answered_by_the_server(clients: tuple[KubeClient, KubeClient]) -> None:
+    _, run = clients
+    with pytest.raises((NotFound, Forbidden)):
+        run.delete(NODES, "nobody")
+
+
+def test_a_dry_run_makes_nothing_ours(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    run.create(NODES, named("later"), dry_run=True)
+    admin.create(NODES, named("later"))
+    with pytest.raises(Forbidden):
+        run.delete(NODES, "later")
