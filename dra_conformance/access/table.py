@@ -39,7 +39,7 @@ AGENTS = {
 """Holder of the rights behind each user agent of a run."""
 
 IMPLIED = {"resourceclaims/binding": "resourceclaims/status", "resourceclaims/driver": "resourceclaims/status"}
-"""Resources that nobody requests: an API server asks for rights on them when another one is written (DRA-096, DRA-097)."""
+"""Nobody requests these: an API server asks for rights on them when the other one is written (DRA-096, DRA-097)."""
 
 FILE = Path(__file__).with_name("rights.yaml")
 
