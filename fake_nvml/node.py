@@ -403,6 +403,7 @@ class Node:
                     compute.used = 0
             for row in device.processes:
                 row.used = 0
+        self.sync_driver_root()
 
     def restore(self) -> None:
         """Everything as it was when the node was made: values, MIG instances, processes, faults; events stay sent."""
@@ -422,7 +423,8 @@ class Node:
     def sync_driver_root(self) -> None:
         """Make the MIG capability files under `driver_root` match the live instances.
 
-        Programs of the node create instances through NVML, in C; whoever reads the files afterwards calls this first.
+        The library does so itself for the instances that programs make and destroy; this repairs what a program that
+        was killed in between left, and what was changed behind the library's back.
         """
         driver_root.sync(self.driver_root, self.read())
 

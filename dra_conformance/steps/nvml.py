@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import Any
 
+import fake_nvml
+from dra_conformance import assets
 from dra_conformance.errors import Untestable
 from dra_conformance.seats.nvml import OK, NvmlSeat
 from dra_conformance.suite.vocabulary import given, then, when
@@ -43,6 +45,12 @@ def _(world: World) -> None:
 def _(world: World, inventory: str) -> None:
     """The fake NVML with the GPUs of another inventory, initialised."""
     world.nvml(inventory=inventory).init()
+
+
+@given("NVML without GPUs that nobody initialised")
+def _(world: World) -> None:
+    """The fake with a driver and no GPU."""
+    world.nvml(inventory=str(assets.fixtures() / "inventories" / "no-gpus.yaml"))
 
 
 @when("NVML is initialised {count:d} times")
@@ -272,3 +280,32 @@ def _(world: World) -> None:
         expected=(3, ["nvmlDeviceGetCoolerInfo"]),
         observed=(code, missing),
     )
+
+
+@then("NVML begins with the flag for no GPUs and not without it")
+def _(world: World) -> None:
+    """nvmlInitWithFlags(NVML_INIT_FLAG_NO_GPUS) succeeds on a node without GPUs; nvmlInit_v2 does not."""
+    seat = world.nvml()
+    plain = seat.call("nvmlInit_v2")
+    world.check(plain != OK, "without the flag", expected="an error", observed=seat.error_name(plain))
+    flagged = seat.call("nvmlInitWithFlags", 1)
+    world.check(flagged == OK, "with the flag", expected="SUCCESS", observed=seat.error_name(flagged))
+    world.check(seat.call("nvmlShutdown") == OK, "that session ends", expected=OK, observed="an error")
+
+
+@then('an inventory whose GPU has "{line}" is refused with file, line and key')
+def _(world: World, line: str) -> None:
+    """The message begins with the file and the line of the mistake, names the key, and says what is wrong."""
+    path = world.run.seats.work / f"inventory-{world.suffix}.yaml"
+    head = 'driver_version: "580.105.08"\ncuda_version: "13.0"\ngpus:\n'
+    gpu = '  - board: h100-sxm5-80gb\n    bus: "00000000:53:00.0"\n'
+    path.write_text(f"{head}{gpu}    {line}\n", encoding="utf-8")
+    world.cleanup.callback(path.unlink)
+    try:
+        fake_nvml.Inventory.load(path)
+        told = "accepted"
+    except fake_nvml.InventoryError as error:
+        told = str(error)
+    key = line.partition(":")[0]
+    good = told.startswith(f"{path}:6: gpus[0].{key}")
+    world.check(good, "the refusal", expected=f"{path.name}:6: gpus[0].{key}…", observed=told)

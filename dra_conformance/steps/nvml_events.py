@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 from dra_conformance.seats.nvml import NvmlSeat
@@ -147,3 +148,28 @@ def _(world: World, count: int, failed: int) -> None:
     seat.node.clear_faults()
     after = [seat.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
     world.check(not any(after), "after the rule is cleared", expected=[0] * count, observed=after)
+
+
+@then("a thread that waits on the set comes back with an error when the set is freed")
+def _(world: World) -> None:
+    """Within the run's patience, although it was to wait for a minute."""
+    seat = world.nvml()
+    events, data = world.memory["sets"][0], seat.module.c_nvmlEventData_t()
+    codes: list[int] = []
+    done = threading.Event()
+
+    def wait() -> None:
+        codes.append(seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 60_000))
+        done.set()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    world.log.clock.wait(done, 0.2)  # it sleeps by now
+    seat.call("nvmlEventSetFree", events)
+    back = world.log.clock.wait(done, world.run.patience)
+    world.check(
+        back and codes[0] not in (0, 10),
+        "the waiter",
+        expected="back, with an error other than TIMEOUT",
+        observed=[seat.error_name(code) for code in codes] if back else "still waiting",
+    )

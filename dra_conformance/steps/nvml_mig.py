@@ -280,3 +280,23 @@ def _(world: World) -> None:
     seat = world.nvml()
     found = seat.outcome(seat.module.nvmlDeviceGetRemappedRows, seat.handle())
     world.check(found == "NOT_SUPPORTED", "remapped rows", expected="NOT_SUPPORTED", observed=found)
+
+
+@then("the instance and its compute instance have capability files, and lose them when they are destroyed")
+def _(world: World) -> None:
+    """/proc/driver/nvidia/capabilities/gpuN/mig/giX/access and …/ciY/access, each naming the minor of a device file."""
+    seat = world.nvml()
+    nvml, instance, compute = seat.module, world.memory["instance"], world.memory["compute"]
+    gpu = nvml.nvmlDeviceGetMinorNumber(seat.handle())
+    gi, ci = nvml.nvmlGpuInstanceGetInfo(instance).id, nvml.nvmlComputeInstanceGetInfo(compute).id
+    folder = seat.root / f"proc/driver/nvidia/capabilities/gpu{gpu}/mig/gi{gi}"
+    files = [folder / "access", folder / f"ci{ci}" / "access"]
+    for file in files:
+        text = file.read_text(encoding="ascii") if file.exists() else "none"
+        minor = text.partition("DeviceFileMinor:")[2].split("\n")[0].strip()
+        there = minor.isdigit() and (seat.root / f"dev/nvidia-caps/nvidia-cap{minor}").exists()
+        world.check(there, f"{file.parent.name}/access and its device file", expected="both there", observed=text)
+    nvml.nvmlComputeInstanceDestroy(compute)
+    nvml.nvmlGpuInstanceDestroy(instance)
+    left = [str(file) for file in files if file.exists()]
+    world.check(not left, "files of what is gone", expected=[], observed=left)

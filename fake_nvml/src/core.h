@@ -86,6 +86,7 @@ int64_t monotonic_ns(void);
 
 nvmlReturn_t txn_begin(fn_txn *txn, const fn_map *map);
 void txn_commit(fn_txn *txn);
+void txn_publish(fn_txn *txn); /* the first half of txn_commit: seen by all, the lock still held; txn_abort then ends it */
 void txn_abort(fn_txn *txn);
 void txn_event(fn_txn *txn, uint32_t gpu, uint64_t type, uint64_t data, uint32_t gi, uint32_t ci);
 
@@ -128,6 +129,8 @@ void mig_uuid(const fn_Gpu *gpu, unsigned int gi, unsigned int ci, char *out48);
 const fn_Profile *mig_profile_of(const fn_Gpu *gpu, const fn_GpuInstance *gi);
 unsigned int mig_slices_of(unsigned int ci_profile);
 void mig_name(const fn_Gpu *gpu, const fn_GpuInstance *gi, const fn_ComputeInstance *ci, char *out, size_t size);
+
+void caps_follow(unsigned int gpu); /* caps.c: the driver root's capability files, after instances came or went */
 
 void session_wake(void); /* wakes this process's own event waiters (shutdown, free) */
 

@@ -144,6 +144,13 @@ static unsigned int tree_id(unsigned int start, unsigned int size) {
     return first + start / (size == 0 ? 1 : size);
 }
 
+/* The capability files follow under the lock, so that two makers of instances cannot undo each other's. */
+static void commit_instances(fn_txn *txn, unsigned int gpu) {
+    txn_publish(txn);
+    caps_follow(gpu);
+    txn_abort(txn);
+}
+
 /* ---- mode ---- */
 
 API nvmlReturn_t nvmlDeviceSetMigMode(handle_t device, unsigned int mode, nvmlReturn_t *activation) {
@@ -362,7 +369,7 @@ static nvmlReturn_t create_gpu_instance(const char *function, handle_t device, u
     unsigned int gi = tree_id(start, p->size);
     live->instances[gi].serial = ++txn.state->next_serial;
     *out = handle_make(KIND_GPU_INSTANCE, h.gpu, gi, 0, live->instances[gi].serial);
-    txn_commit(&txn);
+    commit_instances(&txn, h.gpu);
     return OK;
 }
 API nvmlReturn_t nvmlDeviceCreateGpuInstance(handle_t device, unsigned int id, handle_t *out) {
@@ -390,7 +397,7 @@ API nvmlReturn_t nvmlGpuInstanceDestroy(handle_t handle) {
         return rc;
     }
     memset(&live->instances[h.gi], 0, sizeof(live->instances[h.gi]));
-    txn_commit(&txn);
+    commit_instances(&txn, h.gpu);
     return OK;
 }
 
@@ -624,7 +631,7 @@ static nvmlReturn_t create_compute_instance(const char *function, handle_t handl
     slot->size = ci_span(p, mig_slices_of(profile));
     slot->mig_index = index;
     *out = handle_make(KIND_COMPUTE_INSTANCE, h.gpu, h.gi, ci, slot->serial);
-    txn_commit(&txn);
+    commit_instances(&txn, h.gpu);
     return OK;
 }
 API nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(handle_t gi, unsigned int profile, handle_t *out) {
@@ -653,7 +660,7 @@ API nvmlReturn_t nvmlComputeInstanceDestroy(handle_t handle) {
         return rc;
     }
     memset(&live->instances[h.gi].compute[h.ci], 0, sizeof(fn_ComputeInstance));
-    txn_commit(&txn);
+    commit_instances(&txn, h.gpu);
     return OK;
 }
 

@@ -132,10 +132,14 @@ static void txn_end(fn_txn *txn) {
     txn->header = NULL;
 }
 
-void txn_commit(fn_txn *txn) {
+void txn_publish(fn_txn *txn) {
     const void *word = &txn->header->gen;
     __atomic_store_n(&txn->header->gen, txn->header->gen + 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void txn_commit(fn_txn *txn) {
+    txn_publish(txn);
     txn_end(txn);
 }
 

@@ -52,3 +52,9 @@ Feature: NVML's events
     When XID 48 is reported on GPU 1
     And the driver is reloaded
     Then GPU 1 has forgotten its volatile errors and kept its aggregate ones
+
+  @NVML-064 @needs:fake-nvml
+  Scenario: A set that is freed lets its waiter go
+    Given NVML
+    And an event set for the XIDs of every GPU
+    Then a thread that waits on the set comes back with an error when the set is freed

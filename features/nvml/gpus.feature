@@ -69,3 +69,8 @@ Feature: NVML's GPUs
   Scenario: A rack's node is in one clique
     Given NVML on the GPUs of "gb200-nvl72-node"
     Then all GPUs are in one cluster and one clique
+
+  @NVML-080 @needs:fake-nvml
+  Scenario: Eight GPUs are not the most
+    Given NVML on the GPUs of "h100-16"
+    Then every way to a GPU leads to the same one

@@ -65,3 +65,32 @@ Feature: NVML as a library
     Given NVML
     When every 4th call of nvmlDeviceGetName is made to fail with UNKNOWN
     Then of 20 calls of nvmlDeviceGetName 5 fail, are counted, and none fails once the rule is cleared
+
+  @NVML-013 @needs:fake-nvml
+  Scenario: Without GPUs NVML begins only where that is allowed
+    Given NVML without GPUs that nobody initialised
+    Then NVML begins with the flag for no GPUs and not without it
+
+  @NVML-079 @needs:fake-nvml
+  Scenario Outline: A mistake in an inventory is named with its line: <mistake>
+    Given NVML
+    Then an inventory whose GPU has "<mistake>" is refused with file, line and key
+
+    Examples:
+      | mistake                         |
+      | colour: red                     |
+      | values: {temprature_gpu: 40}    |
+      | values: {power_limit: 700 MHz}  |
+      | uuid: GPU-1                     |
+
+  @NVML-052 @needs:fake-nvml
+  Scenario Outline: A MIG layout that does not fit is refused: <layout>
+    Given NVML
+    Then an inventory whose GPU has "mig: <layout>" is refused with file, line and key
+
+    Examples:
+      | layout                                |
+      | [7g.80gb, 1g.10gb]                    |
+      | [4g.40gb, 4g.40gb]                    |
+      | [{profile: 3g.40gb, start: 2}]        |
+      | [1g.10gb+me, 1g.10gb+me]              |

@@ -124,3 +124,11 @@ Feature: NVML's MIG
     And MIG is on for GPU 0, without instances
     When a GPU instance of profile 9 is made
     Then remapped rows are not told while the instance is there
+
+  @NVML-050 @disruptive
+  Scenario: Capability files come and go with the instances
+    Given NVML
+    And MIG is on for GPU 0, without instances
+    When a GPU instance of profile 14 is made
+    And a compute instance over all of it is made
+    Then the instance and its compute instance have capability files, and lose them when they are destroyed

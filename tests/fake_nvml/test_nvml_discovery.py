@@ -278,7 +278,6 @@ def test_driver_root_has_what_a_driver_installs(make_node: Make) -> None:
     assert f"DeviceFileMinor: {minors['gpu0/gi1/ci0/access']}\n" in access.read_text()
     assert minors["gpu0/gi1/ci0/access"] == "13"
     node.reset(0)
-    node.sync_driver_root()
     assert not access.exists()
     assert sorted(path.name for path in (root / "dev/nvidia-caps").iterdir()) == ["nvidia-cap1", "nvidia-cap2"]
 

@@ -456,3 +456,41 @@ def _(patch: Patch) -> None:
         "    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;",
         "",
     )
+
+
+@mutant("begins-without-gpus", rule="NVML-013")
+def _(patch: Patch) -> None:
+    """nvmlInit_v2 succeeds without any GPU."""
+    line = "    if (head.gpu_count == 0 && (flags & 1) == 0) return E_DRIVER_NOT_LOADED;"
+    _built(patch, "session.c", line, "")
+
+
+@mutant("capability-files-stay-behind", rule="NVML-050")
+def _(patch: Patch) -> None:
+    """Capability files are not made when instances are."""
+    _built(patch, "mig.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
+
+
+@mutant("layout-taken-as-written", rule="NVML-052")
+def _(patch: Patch) -> None:
+    """A declared MIG layout is not checked."""
+    patch.replace("fake_nvml.inventory:_layout", lambda document, where, raw, board: ())
+
+
+@mutant("waiter-of-a-freed-set-sleeps-on", rule="NVML-064", patience=2)
+def _(patch: Patch) -> None:
+    """Who waits on a set that is freed waits until the time is up."""
+    line = "        event_set *s = find(set);\n        if (!fn_initialized())"
+    _built(patch, "events.c", line, line.replace("find(set)", "&g_sets[0]"))
+
+
+@mutant("unknown-keys-taken", rule="NVML-079")
+def _(patch: Patch) -> None:
+    """Keys that no inventory has are ignored."""
+    patch.replace("fake_nvml.documents:Document.known", lambda self, where, value, allowed: None)
+
+
+@mutant("handles-for-eight", rule="NVML-080")
+def _(patch: Patch) -> None:
+    """A handle has room for eight GPUs."""
+    _built(patch, "session.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4")
