@@ -22,8 +22,13 @@ Key = tuple[str, str]
 """(namespace, name); the namespace of a cluster-scoped object is empty."""
 
 HISTORY = 20_000
-HISTORY_BYTES = 4 << 20
-"""Events kept per resource type, and their JSON; a watch from before that gets 410, as after etcd's compaction."""
+"""Events kept per resource type."""
+
+HISTORY_BYTES = 8 << 20
+"""JSON kept for the events of all types; the type with most of it gives way first.
+
+A watch from before what is kept gets 410, as after etcd's compaction.
+"""
 
 
 def clone(obj: Obj) -> Obj:
@@ -206,6 +211,7 @@ class Store:
     def __init__(self, *, history: int = HISTORY) -> None:
         self.lock = threading.RLock()
         self._history = history
+        self._history_bytes = 0
         self._rv = 1
         self._collections: dict[TypeKey, Collection] = {}
         self._listeners: tuple[Listener, ...] = ()
@@ -312,10 +318,11 @@ class Store:
         event = Event(change, key, record, old, rv)
         found.events.append(event)
         found.history_bytes += len(record.raw)
-        while len(found.events) > self._history or found.history_bytes > HISTORY_BYTES:
-            forgotten = found.events.popleft()
-            found.compacted = forgotten.rv
-            found.history_bytes -= len(forgotten.record.raw)
+        self._history_bytes += len(record.raw)
+        if len(found.events) > self._history:
+            self._forget_oldest(found)
+        while self._history_bytes > HISTORY_BYTES:
+            self._forget_oldest(max(self._collections.values(), key=lambda held: held.history_bytes))
         for watcher in found.watchers:
             watcher.offer(event)
         for listener in self._listeners:
@@ -325,6 +332,12 @@ class Store:
         if change == "DELETED":
             record.retire()
         return record
+
+    def _forget_oldest(self, found: Collection) -> None:
+        forgotten = found.events.popleft()
+        found.compacted = forgotten.rv
+        found.history_bytes -= len(forgotten.record.raw)
+        self._history_bytes -= len(forgotten.record.raw)
 
     def _index_owners(self, kind: TypeKey, key: Key, obj: Obj | None, old: Record | None) -> None:
         new = obj["metadata"].get("ownerReferences") if obj else None
@@ -352,6 +365,7 @@ class Store:
                 found.events.clear()
                 found.history_bytes = 0
                 found.compacted = self._rv
+            self._history_bytes = 0
             return self._rv
 
     # --- watches -----------------------------------------------------------------------------------------------
