@@ -54,12 +54,24 @@ class ExtendedClaims:
                 return claim
         return None
 
+    def stored(self, pod: Obj) -> Obj | None:
+        """The same, asked of the API server: a claim that was made a moment ago is not in our copy yet (KAI-119).
+
+        Its name is the server's choice, so a second creation would not be refused.
+        """
+        for claim in self._client.list(self._writer.resource, namespace_of(pod)).items:
+            mine = is_extended_resource_claim(claim) and uid_of(pod) in owners(claim)
+            if mine and not meta(claim).get("deletionTimestamp"):
+                self._informer.assume(claim)
+                return claim
+        return None
+
     def commit(self, pod: Obj, node: Obj, entry: Obj) -> None:
         """Make (or find), allocate and reserve the claim, and record it in the pod's status."""
         allocation = entry.get("allocation")
         if not allocation:
             raise BindFailure("extendedResourceClaimAllocation has no allocation")
-        claim = self.find(pod)
+        claim = self.find(pod) or self.stored(pod)
         if claim is not None and not self.fits(claim, entry):
             self._remove(claim)
             claim = None

@@ -165,6 +165,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim of an earlier attempt is not looked for."""
     patch.replace(f"{_BINDER}.find", lambda self, pod: None)
+    patch.replace(f"{_BINDER}.stored", lambda self, pod: None)
 
 
 @mutant("claim-survives-failed-binding", rule="KAI-162")
