@@ -124,9 +124,11 @@ def look_devices_held(world: World) -> Seen:
 
 
 def look_requests_ended(world: World) -> Seen:
-    """Whether every BindRequest has come to Succeeded with its pod bound, or to Failed with a reason."""
+    """Whether every BindRequest of a pod that is there is Succeeded, the pod bound, or Failed with a reason."""
     open_ones: list[str] = []
     for request in world.all_seen(BIND_REQUESTS):
+        if world.seen(PODS, str(request["spec"].get("podName"))) is None:
+            continue  # the pod has gone, and the garbage collector comes when it comes
         status = request.get("status") or {}
         bound = look_bound(world, str(request["spec"].get("podName")))[0]
         ended = (status.get("phase") == "Succeeded" and bound) or (

@@ -47,11 +47,13 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
 
 
 def look_empty(world: World) -> Seen:
-    """Whether no pod, claim or BindRequest is left in the scenario's namespace."""
+    """Whether no pod or claim is left in the scenario's namespace.
+
+    BindRequests may be: the garbage collector, which no seat is, learns of a new kind of object after half a minute.
+    """
     left = [
         f"{resource.plural}: {obj['metadata']['name']}"
-        for resource in (PODS, RESOURCE_CLAIMS, BIND_REQUESTS)
-        if world.observer.watches(resource)
+        for resource in (PODS, RESOURCE_CLAIMS)
         for obj in world.all_seen(resource)
     ]
     return not left, left or "nothing"
