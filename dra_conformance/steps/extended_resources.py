@@ -131,6 +131,7 @@ def leave_claim(world: World, claim: str, pod: str, name: str) -> None:
     made["metadata"]["annotations"] = {ANNOTATION: "true"}
     made["metadata"]["ownerReferences"] = [owner_reference(owner, controller=True, block_owner_deletion=True)]
     world.create(made)
+    world.settle()  # what an earlier attempt left has long been there for all to see
 
 
 @then('one claim with the devices "{devices}" comes to stand behind pod "{pod}"')
