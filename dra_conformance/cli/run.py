@@ -82,7 +82,8 @@ def _options(function: Any) -> Any:
 
 @click.command(
     epilog="Options may also stand in dra-conformance.toml, by the same names. A command behind exec: may use the "
-    "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root}; docs/driver-first-run.md tells more. "
+    "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root} {flags}; "
+    "docs/driver-first-run.md tells more. "
     "A webhook gets {host} {port} {tls_cert} {tls_key} {feature_gates} {kubeconfig}; docs/webhook.md tells more."
 )
 @run_options

@@ -6,6 +6,8 @@ driver is what the run's `--driver` says.
 
 from __future__ import annotations
 
+import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from dra_conformance.errors import TargetUnreachable, Untestable
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.seats.process import ManagedProcess
-from dra_conformance.seats.spec import fill
+from dra_conformance.seats.spec import FLAGS, fill
 
 if TYPE_CHECKING:
     from dra_conformance.suite.world import World
@@ -42,6 +44,8 @@ class NodeSeat:
         world.run.seats.work.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.root = world.run.seats.work / f"{alias}{world.suffix.rpartition('-')[2]}"
         self.root.mkdir(mode=0o700)
+        self.flags: tuple[str, ...] = ()
+        """Flags of the driver gpu.nvidia.com, in its own spelling, for the starts to come."""
         self._gpus: Any = None
         self._nvml: Any = None
         self._parts: dict[str, Part] = {}
@@ -101,7 +105,7 @@ class NodeSeat:
             raise Untestable(f"the kubelet of {self.alias} does not start: {error}") from error
 
     def start_driver(self, *, as_process: bool = False) -> None:
-        """Start the driver under test; returns at once, `wait_driver` waits until it is registered."""
+        """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered."""
         spec = self.world.run.seats.spec("driver")
         self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
         match spec.kind:
@@ -110,7 +114,7 @@ class NodeSeat:
             case "reference":
                 self._start_reference()
             case "exec":
-                self._start_process(self.driver_name, spec.command, {})
+                self._start_process(self.driver_name, with_flags(spec.command, self.flags), {})
             case "socket" if self.guest is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
@@ -273,10 +277,19 @@ class NodeSeat:
             KubeClient(self.world.run.part_transport("driver")),
             clock=self.world.clock,
             nvml=self.nvml,
-            options=self._plugin_options(self.driver_name),
+            options=self._gpu_plugin_options(),
         )
         plugin.start()
         self._parts[self.driver_name] = plugin
+
+    def _gpu_plugin_options(self) -> Any:
+        """The options that the reference's own command line makes of the node and its flags."""
+        from reference_impl.kubelet_plugin import command
+
+        parser = argparse.ArgumentParser()
+        command.add_arguments(parser)
+        words = self._reference_command("kubelet-plugin")[6:]
+        return command.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
 
     def _plugin_options(self, driver: str) -> Any:
         from reference_impl.kubelet_plugin.options import KubeletPluginOptions
@@ -299,9 +312,12 @@ class NodeSeat:
             *("--kubelet-registrar-directory-path", "{registrar}"),
             *("--cdi-root", "{cdi}"),
             *("--container-driver-root", "{driver_root}"),
+            *("--driver-name", "{driver}"),
+            # The reference's --feature-gates are Kubernetes' own.
+            *(re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in self.flags),
         ]
 
-    def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def _values(self, command: Sequence[str]) -> dict[str, str]:
         values = {
             "kubeconfig": str(self.world.run.seat_kubeconfig("driver")),
             "node": self.name,
@@ -312,6 +328,10 @@ class NodeSeat:
         }
         if any("{driver_root}" in word for word in command):
             values["driver_root"] = str(self.gpus.driver_root)
+        return values
+
+    def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        values = self._values(command)
         scratch = self.root / "tmp"
         scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
@@ -349,3 +369,8 @@ class NodeSeat:
                 process.stop()
         if part is not None:
             part.stop()
+
+
+def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """A command whose word `{flags}` is replaced by the flags, as words of their own."""
+    return [word for given in command for word in (flags if given == FLAGS else (given,))]

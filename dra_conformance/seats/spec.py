@@ -22,6 +22,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "webhook": ("reference", "exec", "cluster", "none"),
 }
 
+FLAGS = "{flags}"
+"""The word of a driver's command that stands for the flags of a scenario."""
+
 # What the harness fills into the command of a webhook.
 WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", "kubeconfig")
 

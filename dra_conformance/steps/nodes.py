@@ -95,9 +95,12 @@ def publish(world: World, obj: Obj) -> Obj:
     return created
 
 
-def run_driver(world: World, alias: str, *, inventory: str | None = None, as_process: bool = False) -> NodeSeat:
+def run_driver(
+    world: World, alias: str, *, inventory: str | None = None, as_process: bool = False, flags: str = ""
+) -> NodeSeat:
     """A node with kubelet and driver, registered and published."""
     node = world.node(alias, inventory=inventory)
+    node.flags = tuple(flags.split())
     node.start_kubelet()
     node.start_driver(as_process=as_process)
     node.wait_driver()
@@ -146,6 +149,18 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, inventory: str) -> None:
     """The same with the fake GPUs of a named inventory."""
     run_driver(world, node, inventory=inventory)
+
+
+@given('node "{node}" running the driver with "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """The same with flags of gpu.nvidia.com in their upstream spelling, separated by spaces."""
+    run_driver(world, node, flags=flags)
+
+
+@given('node "{node}" running the driver with "{flags}" on the GPUs of "{inventory}"')
+def _(world: World, node: str, flags: str, inventory: str) -> None:
+    """The same with the fake GPUs of a named inventory."""
+    run_driver(world, node, flags=flags, inventory=inventory)
 
 
 @given('node "{node}" running the driver as a process')

@@ -14,7 +14,7 @@ from dra_api.versions import VERSIONS
 from dra_conformance.errors import SpecificationError
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.rules.window import outside
-from dra_conformance.seats.spec import SeatSpec
+from dra_conformance.seats.spec import FLAGS, SeatSpec
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.status import Status
@@ -166,6 +166,12 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return f"speaks of the driver gpu.nvidia.com; the driver is {target.driver_name}"
     if need == "process-driver" and driver.kind not in ("exec", "reference"):
         return f"kills the driver; one that is {driver.kind} is not ours to kill"
+    if (
+        need == "driver-flags"
+        and driver.kind != "reference"
+        and not (driver.kind == "exec" and FLAGS in driver.command)
+    ):
+        return "starts the driver with flags of its own, and its command has no word {flags}"
     if need == "virtual-clock":
         used = [seat for seat in scenario.tags.seats if seat in target.seats]
         inside = {seat for seat, spec in target.seats.items() if spec.in_process or spec.kind == "embedded"}

@@ -36,6 +36,7 @@ NEEDS: dict[str, str] = {
     "virtual-clock": "time that the scenario can advance, in every seat that it uses",
     "process-driver": "a driver that runs as a process of the harness and can be killed",
     "gpu-driver": "the driver gpu.nvidia.com",
+    "driver-flags": "a driver whose flags the scenario can choose (the word {flags} in its command)",
     "compute-domain": "the ComputeDomain API and its driver",
     "kai": "the BindRequest API and seats that speak it",
     "direct-binding": "a scheduler that binds pods itself",

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--driver-feature-gates",
         default="",
         metavar="NAME=BOOL,…",
-        help="the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream), TimeSlicingSettings (false)",
+        help="the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
+        "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares, DRAListTypeAttributes",
     )
     parser.add_argument(
         "--additional-xids-to-ignore",
@@ -94,9 +95,14 @@ def node_options(
     )
 
 
+def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
+    """The options that `add_arguments` read. Raises PartError when they cannot work."""
+    ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
+    return node_options(args, gates=FeatureGates.parse(args.driver_feature_gates), ignored_xids=ignored)
+
+
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
     """Make the part, not yet started."""
-    ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
-    options = node_options(args, gates=FeatureGates.parse(args.driver_feature_gates), ignored_xids=ignored)
+    options = plugin_options(args)
     # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.
     return KubeletPlugin(client, clock=clock, nvml=importlib.import_module("pynvml"), options=options)

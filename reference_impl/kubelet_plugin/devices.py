@@ -3,7 +3,7 @@
 Values come from `reference_impl.kubelet_plugin.discovery`, which reads NVML and sysfs once at start. They are frozen: a
 change of the hardware is a new list.
 
-Source: cmd/gpu-kubelet-plugin deviceinfo.go, mig.go and partitions.go at 95932046; rules NV-020 to NV-033, NV-041,
+Source: cmd/gpu-kubelet-plugin deviceinfo.go, mig.go and partitions.go at 95932046; rules NV-020 to NV-037, NV-041,
 NV-042.
 """
 
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dra_api.objects import Obj
+from reference_impl.kubelet_plugin.partitions import MEBI, MigProfile, Partitioning, binary_quantity, quantity_of
 
 DeviceType: TypeAlias = Literal["gpu", "mig"]
 
-_MEBI = 1 << 20
-_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_HOPPER = 9  # major compute capability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,8 @@ class Gpu:
     """One physical GPU, as NVML and sysfs describe it.
 
     `memory_bytes` is None where NVML has no memory information (unified memory). `pcie_root`, `numa_node` and
-    `addressing_mode` are None where the machine does not say.
+    `addressing_mode` are None where the machine does not say. `partitioning` is set where MIG devices are made on
+    demand.
     """
 
     minor: int
@@ -45,6 +46,7 @@ class Gpu:
     pcie_root: str | None = None
     numa_node: int | None = None
     mig_enabled: bool = False
+    partitioning: Partitioning | None = None
 
     @property
     def name(self) -> str:
@@ -87,7 +89,52 @@ class Mig:
         return "mig"
 
 
-Device: TypeAlias = Gpu | Mig
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigSlot:
+    """A MIG device that is made when a claim is prepared: one place of one profile on one GPU."""
+
+    parent: Gpu
+    profile: MigProfile
+    start: int
+
+    @property
+    def name(self) -> str:
+        """The device's name in the slice; a MIG device that exists has the same."""
+        return mig_name(self.parent.minor, self.profile.name, self.profile.id, self.start)
+
+    @property
+    def type(self) -> DeviceType:
+        """The attribute that device classes select by; made before or on demand is the same to users."""
+        return "mig"
+
+
+Device: TypeAlias = Gpu | Mig | MigSlot
+
+
+def slots_of(gpu: Gpu) -> list[MigSlot]:
+    """Every place that a MIG device can have on a GPU that is cut on demand, in the order of their names."""
+    profiles = gpu.partitioning.profiles if gpu.partitioning is not None else ()
+    slots = [MigSlot(parent=gpu, profile=profile, start=start) for profile in profiles for start in profile.starts]
+    return sorted(slots, key=lambda slot: slot.name)
+
+
+def memory_slices(device: Device) -> range | None:
+    """The memory slices of its GPU that a device takes; None where they are not counted."""
+    match device:
+        case Gpu(partitioning=Partitioning() as whole):
+            return range(whole.memory_slices)
+        case Mig(start=start, size=size) | MigSlot(start=start, profile=MigProfile(size=size)):
+            return range(start, start + size)
+        case _:
+            return None
+
+
+def overlap(one: Device, other: Device) -> bool:
+    """Whether two devices have a piece of hardware in common."""
+    if full_gpu(one).uuid != full_gpu(other).uuid:
+        return False
+    mine, theirs = memory_slices(one), memory_slices(other)
+    return one.name == other.name or mine is None or theirs is None or bool(set(mine) & set(theirs))
 
 
 def gpu_name(minor: int) -> str:
@@ -103,7 +150,12 @@ def mig_name(parent_minor: int, profile: str, profile_id: int, start: int) -> st
 
 def full_gpu(device: Device) -> Gpu:
     """The GPU that holds the device."""
-    return device.parent if isinstance(device, Mig) else device
+    return device if isinstance(device, Gpu) else device.parent
+
+
+def can_toggle(gpu: Gpu) -> bool:
+    """Whether MIG mode changes without a reset of the GPU: from Hopper on."""
+    return int(gpu.cuda_compute_capability.partition(".")[0]) >= _HOPPER
 
 
 def to_slice_device(device: Device) -> Obj:
@@ -112,16 +164,29 @@ def to_slice_device(device: Device) -> Obj:
         "name": device.name,
         "attributes": attributes_of(device),
         **({"capacity": capacity} if (capacity := capacity_of(device)) else {}),
+        **({"consumesCounters": counters} if (counters := counters_of(device)) else {}),
     }
+
+
+def counters_of(device: Device) -> list[Obj]:
+    """What the device takes of its GPU's counters (rules NV-034 to NV-036)."""
+    gpu = full_gpu(device)
+    slices = memory_slices(device)
+    if gpu.partitioning is None or slices is None or isinstance(device, Mig):
+        return []
+    amounts = gpu.partitioning.amounts if isinstance(device, Gpu) else device.profile.amounts
+    return gpu.partitioning.consumed(gpu.minor, amounts, slices)
 
 
 def attributes_of(device: Device) -> Obj:
     """Attributes in upstream's names (rules NV-021 to NV-025, NV-028, NV-032)."""
     gpu = full_gpu(device)
-    attributes: Obj = {"type": {"string": device.type}, "uuid": {"string": device.uuid}}
-    if isinstance(device, Mig):
+    attributes: Obj = {"type": {"string": device.type}}
+    if not isinstance(device, MigSlot):
+        attributes["uuid"] = {"string": device.uuid}
+    if not isinstance(device, Gpu):
         attributes["parentUUID"] = {"string": gpu.uuid}
-        attributes["profile"] = {"string": device.profile}
+        attributes["profile"] = {"string": device.profile if isinstance(device, Mig) else device.profile.name}
     attributes |= {
         "productName": {"string": gpu.product_name},
         "brand": {"string": gpu.brand},
@@ -141,23 +206,23 @@ def attributes_of(device: Device) -> Obj:
 
 
 def capacity_of(device: Device) -> Obj:
-    """Capacities: memory of a GPU; engines, memory and memory slices of a MIG device (rules NV-026, NV-027, NV-031)."""
-    if isinstance(device, Gpu):
-        return {} if device.memory_bytes is None else {"memory": {"value": binary_quantity(device.memory_bytes)}}
-    capacity: Obj = {name: {"value": str(count)} for name, count in device.engines.items()}
-    capacity["memory"] = {"value": binary_quantity(device.memory_mib * _MEBI)}
-    for position in range(device.start, device.start + device.size):
-        capacity[f"memorySlice{position}"] = {"value": "1"}
-    return capacity
+    """Capacities: memory of a GPU; engines, memory and memory slices of a MIG device (rules NV-026, NV-027, NV-031).
 
-
-def binary_quantity(number: int) -> str:
-    """A quantity in its canonical BinarySI form: the largest suffix that divides (`85899345920` is `80Gi`)."""
-    step = 0
-    while number and number % 1024 == 0 and step + 1 < len(_SUFFIXES):
-        number //= 1024
-        step += 1
-    return f"{number}{_SUFFIXES[step]}"
+    A GPU that is cut on demand has the engines and memory that its partitions share, as its counters have.
+    """
+    match device:
+        case Gpu(partitioning=Partitioning() as whole):
+            return {name: {"value": quantity_of(name, number)} for name, number in whole.amounts.items()}
+        case Gpu(memory_bytes=total):
+            return {} if total is None else {"memory": {"value": binary_quantity(total)}}
+        case MigSlot():
+            return {name: {"value": quantity_of(name, number)} for name, number in device.profile.amounts.items()}
+        case Mig():
+            capacity: Obj = {name: {"value": str(count)} for name, count in device.engines.items()}
+            capacity["memory"] = {"value": binary_quantity(device.memory_mib * MEBI)}
+            for position in range(device.start, device.start + device.size):
+                capacity[f"memorySlice{position}"] = {"value": "1"}
+            return capacity
 
 
 def semantic_version(text: str) -> str:

@@ -11,13 +11,23 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig, cuda_version, pci_address, semantic_version
+from reference_impl.kubelet_plugin.devices import (
+    Device,
+    Gpu,
+    Mig,
+    can_toggle,
+    cuda_version,
+    pci_address,
+    semantic_version,
+    slots_of,
+)
+from reference_impl.kubelet_plugin.mig_profiles import ENGINES, partitioning
 from reference_impl.runtime import PartError
 
 log = logging.getLogger(__name__)
@@ -53,14 +63,6 @@ _ARCHITECTURES = {
     "RUBIN": "Rubin",
 }
 _ADDRESSING = {0: "None", 1: "HMM", 2: "ATS"}
-_ENGINES = (
-    ("multiprocessors", "multiprocessorCount"),
-    ("copyEngines", "copyEngineCount"),
-    ("decoders", "decoderCount"),
-    ("encoders", "encoderCount"),
-    ("jpegEngines", "jpegCount"),
-    ("ofaEngines", "ofaCount"),
-)
 
 
 class DiscoveryError(PartError):
@@ -119,8 +121,11 @@ class Nvml:
         except ctypes.ArgumentError:  # a stand-in for the library need not deal in pointers
             return id(handle)
 
-    def discover(self, sysfs: Path) -> Found:
-        """Read every GPU and MIG device. Raises DiscoveryError when NVML refuses something essential."""
+    def discover(self, sysfs: Path, *, dynamic_mig: bool = False) -> Found:
+        """Read every GPU and MIG device; with `dynamic_mig` every place where a MIG device could be made.
+
+        Raises DiscoveryError when NVML refuses something essential.
+        """
         try:
             driver_version = semantic_version(self.raw_driver_version())
             cuda_driver_version = cuda_version(self.module.nvmlSystemGetCudaDriverVersion())
@@ -128,6 +133,8 @@ class Nvml:
                 (handle, self._gpu(handle, index, driver_version, cuda_driver_version, sysfs))
                 for index, handle in enumerate(self.handles())
             ]
+            if dynamic_mig:
+                pairs = [(handle, self.cut(handle, gpu)) for handle, gpu in pairs]
             devices: list[Device] = []
             for handle, gpu in pairs:
                 devices += self.publishable(handle, gpu)
@@ -139,8 +146,23 @@ class Nvml:
         """The driver version as NVML spells it; library files are named after it."""
         return _text(self.module.nvmlSystemGetDriverVersion())
 
+    def cut(self, handle: Any, gpu: Gpu) -> Gpu:
+        """The GPU with the places where MIG devices can be made on demand, if it has such.
+
+        Before Hopper MIG mode changes only with a reset, so there MIG must be on already (rule NV-040).
+        """
+        if gpu.mig_enabled or can_toggle(gpu):
+            return replace(gpu, partitioning=partitioning(self.module, handle))
+        return gpu
+
     def publishable(self, handle: Any, gpu: Gpu) -> list[Device]:
-        """The GPU itself, or where MIG is on only its MIG devices, even if there are none (rules NV-029, NV-030)."""
+        """The GPU itself, or where MIG is on only its MIG devices, even if there are none (rules NV-029, NV-030).
+
+        Of a GPU that is cut on demand: itself where MIG mode can be turned off for it, and every place (rules NV-034,
+        NV-040).
+        """
+        if gpu.partitioning is not None:
+            return [*([gpu] if can_toggle(gpu) else []), *slots_of(gpu)]
         if not gpu.mig_enabled:
             return [gpu]
         found = list(self._mig_devices(handle, gpu))
@@ -222,7 +244,7 @@ class Nvml:
             gi_id=gi_id,
             ci_id=nvml.nvmlDeviceGetComputeInstanceId(handle),
             memory_mib=int(profile.memorySizeMB),
-            engines={name: int(getattr(profile, member)) for name, member in _ENGINES},
+            engines={name: int(getattr(profile, member)) for name, member in ENGINES},
         )
 
     def _gi_profile(self, parent: Any, profile_id: int) -> Any:

@@ -28,10 +28,18 @@ class FeatureGates:
 
     NVMLDeviceHealthCheck: bool = True
     TimeSlicingSettings: bool = False
+    MPSSupport: bool = False
+    DynamicMIG: bool = False
+    PassthroughSupport: bool = False
+    ConsumableShares: bool = False
+    DRAListTypeAttributes: bool = False
 
     @classmethod
     def parse(cls, text: str) -> FeatureGates:
-        """Read `Gate=true,Other=false`. Raises OptionError for an unknown gate or value (rule NV-009)."""
+        """Read `Gate=true,Other=false`.
+
+        Raises OptionError for an unknown gate or value, and for gates that exclude each other (rules NV-004 to NV-009).
+        """
         known = {f.name for f in fields(cls)}
         chosen: dict[str, bool] = {}
         for item in filter(None, (part.strip() for part in text.split(","))):
@@ -41,7 +49,26 @@ class FeatureGates:
             if value.lower() not in ("true", "false"):
                 raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
             chosen[name] = value.lower() == "true"
-        return cls(**chosen)
+        gates = cls(**chosen)
+        gates.check()
+        return gates
+
+    def check(self) -> None:
+        """Raise OptionError for gates that cannot be on together (rules NV-004 to NV-006)."""
+        for one, other in EXCLUSIVE:
+            if getattr(self, one) and getattr(self, other):
+                raise OptionError(
+                    f"feature gates {one} and {other} are mutually exclusive: switch one off ({other}=false)"
+                )
+
+
+EXCLUSIVE = (
+    ("DynamicMIG", "PassthroughSupport"),
+    ("DynamicMIG", "NVMLDeviceHealthCheck"),
+    ("DynamicMIG", "MPSSupport"),
+    ("PassthroughSupport", "NVMLDeviceHealthCheck"),
+)
+"""Gates that exclude each other, as upstream has them: health and sharing speak of devices that do not come and go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,27 +7,31 @@ specs of prepared claims stay when it stops, so that running pods keep their dev
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from contextlib import ExitStack
 from types import ModuleType
 
-from dra_api.client import KubeClient
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import Obj
 from dra_api.rpc import HealthFeed, PluginServer
+from dra_api.transport import TransportError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
-from reference_impl.kubelet_plugin.devices import Device, to_slice_device
+from reference_impl.kubelet_plugin.devices import Device, full_gpu, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
+from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
-from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout
+from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout, partitioned_layout
+from reference_impl.runtime import PartError
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class KubeletPlugin:
         self._root = DriverRoot(options.driver_root)
         self._found = Found((), ())
         self._raw_driver_version = ""
+        self._counters_apart = False
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
         self._claims = ClaimReader(self._client)
@@ -68,6 +73,7 @@ class KubeletPlugin:
             root=self._root,
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
             sharing=TimeSlicing(enabled=options.gates.TimeSlicingSettings, run=NvidiaSmi(self._root.nvidia_smi)),
+            mig=MigInstances(self._nvml) if options.gates.DynamicMIG else None,
         )
         self.publisher = SlicePublisher(
             self._client,
@@ -97,7 +103,8 @@ class KubeletPlugin:
             options.data_dir.chmod(0o700)
             self._nvml.open()
             ending.callback(self._nvml.close)
-            self._found = self._nvml.discover(self._root.sysfs)
+            self._found = self._nvml.discover(self._root.sysfs, dynamic_mig=options.gates.DynamicMIG)
+            self._counters_apart = options.gates.DynamicMIG and self._server_keeps_counters_apart()
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
             service = self._service(ending)
@@ -138,8 +145,27 @@ class KubeletPlugin:
         self.publisher.publish(self.slices())
 
     def slices(self) -> list[SliceContent]:
-        """What the pool must hold: every device, the sick ones with their taints (rules NV-020, NV-118)."""
-        return layout([self.slice_device(device) for device in self._found.devices])
+        """What the pool must hold: every device, the sick ones with their taints (rules NV-020, NV-038, NV-118)."""
+        if not any(gpu.partitioning for gpu in self._found.gpus):
+            return layout([self.slice_device(device) for device in self._found.devices])
+        return partitioned_layout(
+            [
+                (
+                    gpu.partitioning.counter_set(gpu.minor) if gpu.partitioning is not None else None,
+                    [self.slice_device(device) for device in self._found.devices if full_gpu(device) is gpu],
+                )
+                for gpu in sorted(self._found.gpus, key=lambda gpu: gpu.pci_bus_id)
+            ],
+            counters_apart=self._counters_apart,
+        )
+
+    def _server_keeps_counters_apart(self) -> bool:
+        """Whether the API server wants counters in slices of their own: from Kubernetes 1.35 on (NV-038, NV-039)."""
+        try:
+            told = self._client.version()
+            return (int(told["major"]), int(re.sub(r"\D.*", "", told["minor"]))) >= (1, 35)
+        except (ApiError, TransportError, OSError, KeyError, ValueError) as error:
+            raise PartError(f"the API server does not tell its version, on which slices depend: {error}") from error
 
     def slice_device(self, device: Device) -> Obj:
         """One device with its taints."""

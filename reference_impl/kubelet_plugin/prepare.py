@@ -1,8 +1,9 @@
 """Prepare and Unprepare of one claim: the order of steps that makes a SIGKILL at any instruction repairable.
 
-Prepare writes `PrepareStarted`, then the CDI spec, then `PrepareCompleted`; Unprepare removes the spec, then the
-entry. So a completed entry always had its spec, and whatever a killed plugin left is either finished by the kubelet's
-next call or removed by `repair` and `clean_stale`. `ClaimPreparer` owns the entries and specs; both outlive it.
+Prepare writes `PrepareStarted`, changes the hardware, writes the CDI spec, then `PrepareCompleted`; Unprepare undoes
+the hardware and removes the spec, then the entry. So a completed entry always had its spec, a Prepare that fails leaves
+nothing but its entry, and whatever a killed plugin left is either finished by the kubelet's next call or removed by
+`repair` and `clean_stale`. `ClaimPreparer` owns the entries and specs; both outlive it.
 
 Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules NV-049 to NV-070, NV-096 to NV-110.
 """
@@ -10,7 +11,7 @@ Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dra_api.objects import Obj
@@ -20,9 +21,10 @@ from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, DeviceKind
-from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig
+from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig, MigSlot, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.sharing import TimeSlicing
 
@@ -55,6 +57,7 @@ class ClaimPreparer:
         driver: the driver whose results count.
         found: asked for the node's devices whenever they are needed.
         raw_driver_version: NVML's spelling, for the names of library files.
+        mig: makes MIG devices on demand; None where they are made by an administrator.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class ClaimPreparer:
         root: DriverRoot,
         lock: NodeLock,
         sharing: TimeSlicing,
+        mig: MigInstances | None = None,
     ) -> None:
         self.driver = driver
         self._found = found
@@ -79,6 +83,7 @@ class ClaimPreparer:
         self._root = root
         self._lock = lock
         self._sharing = sharing
+        self._mig = mig
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
 
@@ -101,10 +106,16 @@ class ClaimPreparer:
             if config_state := self.plan(chosen):
                 started = replace(started, config_state=config_state)
                 self.remember_started(claim.uid, started)
-                self._sharing.apply(config_state)
-            self.write_spec(claim, chosen)
-            devices = tuple(self.held(claim, item) for item in chosen)
-            self.remember_completed(claim.uid, completed(started, devices))
+            try:
+                if config_state:
+                    self._sharing.apply(config_state)
+                chosen = [self.realize(claim.uid, item, held) for item in chosen]
+                self.write_spec(claim, chosen)
+                devices = tuple(self.held(claim, item) for item in chosen)
+                self.remember_completed(claim.uid, completed(started, devices))
+            except Exception:
+                self.withdraw(claim.uid, started)
+                raise
             return tuple(device.answer for device in devices)
 
     def unprepare(self, uid: str) -> None:
@@ -126,20 +137,33 @@ class ClaimPreparer:
         """The same answer as before. A spec that somebody removed is written again, or the answer would be a lie."""
         if not self._cdi.path(claim.uid).exists():
             log.warning("the CDI spec of prepared claim %s is gone; writing it again", claim)
-            self.write_spec(claim, self.choose(claim, own_results(entry.status, self.driver)))
+            chosen = self.choose(claim, own_results(entry.status, self.driver))
+            self.write_spec(claim, [self.realize(claim.uid, item, {claim.uid: entry}) for item in chosen])
         return entry.answer
 
     def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
-        """Refuse a device that another completed claim holds; admin access never conflicts (NV-060 to NV-064)."""
-        wanted = {result.device for result in results if not result.admin_access}
+        """Refuse what another completed claim holds; admin access never conflicts (rules NV-060 to NV-064).
+
+        A GPU and a MIG device cut from it have different names and are the same hardware (rule NV-060c).
+        """
+        wanted = [result for result in results if not result.admin_access]
         for other_uid, entry in held.items():
             if other_uid == uid or entry.state is not ClaimState.COMPLETED:
                 continue
-            for result in own_results(entry.status, self.driver):
-                if not result.admin_access and result.device in wanted:
+            for taken in own_results(entry.status, self.driver):
+                clash = None if taken.admin_access else next((r for r in wanted if self.clash(r, taken)), None)
+                if clash is not None:
+                    part = "" if clash.device == taken.device else f" as {taken.device}"
                     raise PrepareError(
-                        f"requested device {result.device} is already allocated to different claim {other_uid}"
+                        f"requested device {clash.device} is already allocated to different claim {other_uid}{part}"
                     )
+
+    def clash(self, wanted: Result, taken: Result) -> bool:
+        """Whether two results mean the same hardware, in whole or in part."""
+        if wanted.device == taken.device:
+            return True
+        one, other = self._found().device(wanted.device), self._found().device(taken.device)
+        return one is not None and other is not None and overlap(one, other)
 
     def remember_started(self, uid: str, entry: ClaimEntry) -> None:
         """From here on a dead plugin's successor knows that something may have to be undone (rule NV-099)."""
@@ -174,6 +198,29 @@ class ClaimPreparer:
         return self._sharing.plan(
             [(item.device, item.config.sharing) for item in chosen if isinstance(item.config, configs.GpuConfig)]
         )
+
+    def realize(self, uid: str, chosen: Chosen, held: Mapping[str, ClaimEntry]) -> Chosen:
+        """The chosen device as hardware: a MIG device that is only a place so far is made (rules NV-116, NV-117).
+
+        One that this claim or another completed one has is used as it is: admin access, or a spec that was lost.
+        """
+        slot = chosen.device
+        if self._mig is None or not isinstance(slot, MigSlot):
+            return chosen
+        live = self._mig.live(slot) if slot.name in self.kept(held) else None
+        if live is None:
+            self._mig.destroy(slot)  # what an attempt that was killed left there
+            live = self._mig.create(slot)
+        return replace(chosen, device=live)
+
+    def kept(self, held: Mapping[str, ClaimEntry], *, but: str = "") -> set[str]:
+        """The names of devices that completed claims have, those of one claim left out."""
+        return {
+            result.device
+            for uid, entry in held.items()
+            if uid != but and entry.state is ClaimState.COMPLETED
+            for result in own_results(entry.status, self.driver)
+        }
 
     def write_spec(self, claim: AllocatedClaim, chosen: Sequence[Chosen]) -> None:
         """Write the claim's CDI spec (rules NV-094, NV-095)."""
@@ -221,6 +268,20 @@ class ClaimPreparer:
         """Undo what was done for a claim, finished or not: first the hardware, then the spec."""
         self._sharing.undo(entry)
         self.remove_spec(uid)
+        if self._mig is None:
+            return
+        kept = self.kept(self._checkpoint.claims(), but=uid)
+        for result in own_results(entry.status, self.driver):
+            slot = self._found().device(result.device)
+            if isinstance(slot, MigSlot) and slot.name not in kept:
+                self._mig.destroy(slot)
+
+    def withdraw(self, uid: str, entry: ClaimEntry) -> None:
+        """Undo a Prepare that failed. What cannot be undone now is left to the next call: the entry stays."""
+        try:
+            self.roll_back(uid, entry)
+        except Exception as error:
+            log.warning("claim %s: what its failed preparation left cannot be undone yet: %s", uid, error)
 
     def remove_spec(self, uid: str) -> None:
         """Remove the claim's CDI spec (rule NV-096)."""
@@ -233,8 +294,11 @@ class ClaimPreparer:
         """
         with self._lock.hold():
             self._checkpoint.open()
-            for uid in self._cdi.clean(self._checkpoint.claims()):
+            claims = self._checkpoint.claims()
+            for uid in self._cdi.clean(claims):
                 log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
+            for name in self._mig.sweep(self._found(), self.kept(claims)) if self._mig is not None else ():
+                log.warning("removed MIG device %s, which no claim has", name)
 
     def clean_stale(self) -> list[str]:
         """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106)."""
@@ -257,6 +321,8 @@ def device_info(device: Device) -> Obj:
     match device:
         case Gpu():
             return {"uuid": device.uuid}
+        case MigSlot():
+            return {}  # only a place: nothing of it exists
         case Mig():
             return {
                 "parentMinor": device.parent.minor,

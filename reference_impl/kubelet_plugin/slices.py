@@ -82,6 +82,23 @@ def layout(devices: Sequence[Obj], counters: Sequence[Obj] = ()) -> list[SliceCo
     return content or [SliceContent()]
 
 
+def partitioned_layout(gpus: Sequence[tuple[Obj | None, Sequence[Obj]]], *, counters_apart: bool) -> list[SliceContent]:
+    """One slice a GPU, given as its counter set (if it has one) and its devices.
+
+    From Kubernetes 1.35 on counter sets must lie apart from devices, in slices of their own at the front; before, they
+    must lie in the slice of the devices that consume them (rules NV-038, NV-039).
+    """
+    counters = [counter_set for counter_set, _ in gpus if counter_set is not None]
+    apart = layout((), counters) if counters_apart and counters else []
+    rest = []
+    for counter_set, devices in gpus:
+        parts = layout(devices)
+        if counter_set is not None and not counters_apart:
+            parts[0] = SliceContent(devices=parts[0].devices, shared_counters=(counter_set,))
+        rest += [part for part in parts if part.fields()]
+    return [*apart, *rest] or [SliceContent()]
+
+
 def check(content: Sequence[SliceContent]) -> None:
     """Refuse duplicate names and counters that do not exist. Raises InvalidSlicesError (rule DRA-293)."""
     names: set[str] = set()

@@ -1,0 +1,156 @@
+"""MIG devices made and unmade: GPU instance and compute instance of one place on one GPU.
+
+The instances are the hardware's and outlive every process; the checkpoint says whose they are. `MigInstances` keeps
+nothing. Callers hold the node lock.
+
+Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046, with the roll-back of pull request 1476; rules NV-113 to NV-117.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from reference_impl.kubelet_plugin.devices import Gpu, Mig, MigSlot, can_toggle, slots_of
+from reference_impl.kubelet_plugin.discovery import Found, Nvml
+from reference_impl.kubelet_plugin.mig_profiles import FILLING
+
+log = logging.getLogger(__name__)
+
+_COMPUTE_INSTANCES = 8  # of one GPU instance, at most
+
+
+class MigError(Exception):
+    """A MIG device cannot be made or unmade now; the text names the device and NVML's answer."""
+
+
+class MigInstances:
+    """Makes and unmakes MIG devices of one node, through an NVML that its owner opened."""
+
+    def __init__(self, nvml: Nvml) -> None:
+        self._nvml = nvml
+
+    def create(self, slot: MigSlot) -> Mig:
+        """Make the device: MIG mode, GPU instance, compute instance. Leaves nothing half made. Raises MigError."""
+        nvml = self._nvml.module
+        try:
+            handle = self.handle(slot.parent)
+            if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+                nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
+            place = nvml.c_nvmlGpuInstancePlacement_t(slot.start, slot.profile.size)
+            instance = nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, slot.profile.id, ctypes.byref(place))
+            try:
+                return self.fill(slot, instance)
+            except nvml.NVMLError:
+                self.clear(instance)
+                raise
+        except nvml.NVMLError as error:
+            self.settle(slot.parent)
+            raise MigError(f"error creating MIG device {slot.name}: {error}") from error
+
+    def fill(self, slot: MigSlot, instance: Any) -> Mig:
+        """Make the compute instance that takes the whole of a GPU instance."""
+        nvml = self._nvml.module
+        profile = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
+            instance, FILLING[slot.profile.slices], nvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+        )
+        compute = nvml.nvmlGpuInstanceCreateComputeInstance(instance, profile.id)
+        return self.describe(slot, instance, compute)
+
+    def describe(self, slot: MigSlot, instance: Any, compute: Any) -> Mig:
+        """The MIG device of a live GPU instance and its compute instance."""
+        nvml = self._nvml.module
+        info = nvml.nvmlComputeInstanceGetInfo_v2(compute)
+        uuid = nvml.nvmlDeviceGetUUID(info.device)
+        return Mig(
+            parent=slot.parent,
+            uuid=uuid.decode() if isinstance(uuid, bytes) else str(uuid),
+            profile=slot.profile.name,
+            profile_id=slot.profile.id,
+            start=slot.start,
+            size=slot.profile.size,
+            gi_id=int(nvml.nvmlGpuInstanceGetInfo(instance).id),
+            ci_id=int(info.id),
+            memory_mib=slot.profile.memory_mib,
+            engines=slot.profile.engines,
+        )
+
+    def live(self, slot: MigSlot) -> Mig | None:
+        """The whole MIG device at this place, if there is one."""
+        nvml = self._nvml.module
+        with contextlib.suppress(nvml.NVMLError):
+            for instance in self.instances(slot):
+                for compute in self.computes(instance):
+                    return self.describe(slot, instance, compute)
+        return None
+
+    def destroy(self, slot: MigSlot) -> None:
+        """Unmake what is at this place, whole, half or nothing (rules NV-113, NV-114). Raises MigError."""
+        nvml = self._nvml.module
+        try:
+            for instance in self.instances(slot):
+                self.clear(instance)
+            self.settle(slot.parent)
+        except nvml.NVMLError as error:
+            raise MigError(f"error deleting MIG device {slot.name}: {error}") from error
+
+    def clear(self, instance: Any) -> None:
+        """Unmake a GPU instance: its compute instances first."""
+        nvml = self._nvml.module
+        for compute in list(self.computes(instance)):
+            nvml.nvmlComputeInstanceDestroy(compute)
+        nvml.nvmlGpuInstanceDestroy(instance)
+
+    def sweep(self, found: Found, keep: Collection[str]) -> list[str]:
+        """Unmake every MIG device whose name is not in `keep`; returns their names (rule NV-115). Raises MigError."""
+        removed = []
+        for gpu in found.gpus:
+            if gpu.partitioning is None:
+                continue
+            for slot in slots_of(gpu):
+                if slot.name not in keep and any(True for _ in self.instances(slot)):
+                    self.destroy(slot)
+                    removed.append(slot.name)
+        return removed
+
+    def settle(self, gpu: Gpu) -> None:
+        """Turn MIG mode off once nothing is left, where that needs no reset (Hopper and later; rule NV-113)."""
+        if not can_toggle(gpu) or any(True for slot in slots_of(gpu) for _ in self.instances(slot)):
+            return
+        nvml = self._nvml.module
+        try:
+            handle = self.handle(gpu)
+            if nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE:
+                nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_DISABLE)
+        except nvml.NVMLError as error:
+            log.warning("MIG mode of %s stays on: %s", gpu.name, error)
+
+    def handle(self, gpu: Gpu) -> Any:
+        """NVML's handle of a GPU."""
+        return self._nvml.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
+
+    def instances(self, slot: MigSlot) -> Iterator[Any]:
+        """The GPU instance at this very place, if there is one."""
+        nvml = self._nvml.module
+        handle = self.handle(slot.parent)
+        if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+            return
+        count = ctypes.c_uint(len(slot.profile.starts))
+        room = (nvml.c_nvmlGpuInstance_t * count.value)()
+        nvml.nvmlDeviceGetGpuInstances(handle, slot.profile.id, room, ctypes.byref(count))
+        for instance in room[: count.value]:
+            if nvml.nvmlGpuInstanceGetInfo(instance).placement.start == slot.start:
+                yield instance
+
+    def computes(self, instance: Any) -> Iterator[Any]:
+        """The compute instances of a GPU instance."""
+        nvml = self._nvml.module
+        for number in range(_COMPUTE_INSTANCES):
+            try:
+                yield nvml.nvmlGpuInstanceGetComputeInstanceById(instance, number)
+            except nvml.NVMLError as error:
+                if error.value not in (nvml.NVML_ERROR_NOT_FOUND, nvml.NVML_ERROR_INVALID_ARGUMENT):
+                    raise

@@ -1,0 +1,97 @@
+"""How a GPU can be cut into MIG devices, and the counters that keep the pieces from overlapping.
+
+A GPU whose MIG devices are made on demand is published with every place that a MIG device could have. Counters of the
+GPU (engines, memory, one for each memory slice) let a scheduler give out only what fits. Values come from NVML, read
+once by `reference_impl.kubelet_plugin.mig_profiles`; they are frozen.
+
+Source: KEP-4815 (partitionable devices); cmd/gpu-kubelet-plugin partitions.go at 95932046; rules NV-034 to NV-040.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dra_api.objects import Obj
+
+MEBI = 1 << 20
+_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigProfile:
+    """One GPU instance profile that a single compute instance fills.
+
+    `index` is the number to ask NVML by, `id` the one that instances carry; `slices` counts compute slices, `size`
+    memory slices, `starts` are the placements; `engines` maps capacity names to how many an instance has.
+    """
+
+    index: int
+    id: int
+    name: str
+    slices: int
+    size: int
+    starts: tuple[int, ...]
+    memory_mib: int
+    engines: Mapping[str, int]
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """What an instance takes of each divisible thing; memory in bytes."""
+        return {**self.engines, "memory": self.memory_mib * MEBI}
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """The profiles of a GPU that can be cut on demand."""
+
+    profiles: tuple[MigProfile, ...]
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """What the whole GPU has to give: of each thing the most that any profile takes."""
+        names = dict.fromkeys(name for profile in self.profiles for name in profile.amounts)
+        return {name: max(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
+
+    @property
+    def memory_slices(self) -> int:
+        """How many memory slices the GPU has."""
+        return max(profile.size for profile in self.profiles)
+
+    def counter_set(self, minor: int) -> Obj:
+        """The GPU's entry of `spec.sharedCounters` (rule NV-037)."""
+        return {"name": set_name(minor), "counters": self._counters(self.amounts, range(self.memory_slices))}
+
+    def consumed(self, minor: int, amounts: Mapping[str, int], slices: Sequence[int]) -> list[Obj]:
+        """`consumesCounters` of a device that takes these amounts and memory slices (rules NV-034 to NV-036)."""
+        return [{"counterSet": set_name(minor), "counters": self._counters(amounts, slices)}]
+
+    @staticmethod
+    def _counters(amounts: Mapping[str, int], slices: Sequence[int]) -> Obj:
+        counters: Obj = {counter_name(name): {"value": quantity_of(name, number)} for name, number in amounts.items()}
+        return counters | {f"memory-slice-{position}": {"value": "1"} for position in slices}
+
+
+def set_name(minor: int) -> str:
+    """The counter set of a GPU."""
+    return f"gpu-{minor}-counter-set"
+
+
+def counter_name(capacity: str) -> str:
+    """`copy-engines` for the capacity `copyEngines`: counters have the names of DNS labels."""
+    return re.sub(r"([A-Z])", r"-\1", capacity).lower()
+
+
+def quantity_of(name: str, number: int) -> str:
+    """A number as a quantity: memory in binary units, everything else as it is."""
+    return binary_quantity(number) if name == "memory" else str(number)
+
+
+def binary_quantity(number: int) -> str:
+    """A quantity in its canonical BinarySI form: the largest suffix that divides (`85899345920` is `80Gi`)."""
+    step = 0
+    while number and number % 1024 == 0 and step + 1 < len(_SUFFIXES):
+        number //= 1024
+        step += 1
+    return f"{number}{_SUFFIXES[step]}"
