@@ -38,12 +38,23 @@ class Ledger:
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         self._made: set[_Key] = set()
+        self._borrowed: set[str] = set()
         self._lock = threading.Lock()
 
     def add(self, group: str, plural: str, namespace: str, name: str) -> None:
         """Remember an object that the run made."""
         with self._lock:
             self._made.add((group, plural, namespace, name))
+
+    def borrow(self, node: str) -> None:
+        """A node that the user lends: its kubelet is the run's, so the run writes to it; its end is not the run's."""
+        with self._lock:
+            self._borrowed.add(node)
+
+    def borrows(self, node: str) -> bool:
+        """Whether a node is lent."""
+        with self._lock:
+            return node in self._borrowed
 
     def forget(self, group: str, plural: str, namespace: str, name: str) -> None:
         """An object is gone: one that somebody makes under the same name is not ours."""
@@ -97,7 +108,8 @@ class OwnObjectsTransport:
             self._remember(info, answer, query)
             return answer
         whole = info.verb == "update" or content_type.startswith(_APPLY)
-        answer = send(self._labelled(body) if whole and not info.subresource else body)
+        lent = info.resource == "nodes" and self._ledger.borrows(info.name)
+        answer = send(self._labelled(body) if whole and not info.subresource and not lent else body)
         if info.verb == "delete" and not info.subresource and info.resource != "namespaces" and _is_gone(answer):
             self._ledger.forget(*_key(info, info.name))
         return answer
@@ -145,6 +157,8 @@ class OwnObjectsTransport:
         key = _key(info, info.name)
         if self._ledger.holds(*key):
             return True
+        if info.resource == "nodes" and not info.group and self._ledger.borrows(info.name):
+            return info.verb != "delete"
         if not info.name:  # a whole collection, of a namespace that is not ours
             return False
         # Not made through here: by a program on one of our nodes, or by another process of the run.

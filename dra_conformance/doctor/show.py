@@ -24,7 +24,8 @@ def summary(findings: Sequence[Finding]) -> str:
     """The last line: can it run, and what stands in the way."""
     blocking = [each for each in findings if each.stands_in_the_way]
     others = sum(not each.needed and each.state is not State.OK for each in findings)
-    rest = f"; {others} more {'is' if others == 1 else 'are'} not needed for it" if others else ""
+    is_or_are = "is" if others == 1 else "are"
+    rest = f"; {others} more {is_or_are} missing or wrong, but not needed for it" if others else ""
     if not blocking:
         return f"Nothing stands in the way of this run{rest}."
     return f"{_count(len(blocking))} in the way of this run{rest}."

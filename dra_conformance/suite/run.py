@@ -314,6 +314,7 @@ class Run:
                     node_name=self.options.node_name,
                     cdi_root=self.options.cdi_root,
                 )
+                self._ledger.borrow(self.guest.node)
         except TargetUnreachable as error:
             self._failed_start = error
             raise

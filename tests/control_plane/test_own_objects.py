@@ -130,3 +130,18 @@ def test_a_dry_run_makes_nothing_ours(clients: tuple[KubeClient, KubeClient]) ->
     admin.create(NODES, named("later"))
     with pytest.raises(Forbidden):
         run.delete(NODES, "later")
+
+
+def test_a_node_that_the_user_lends_is_written_to_and_stays(tmp_path: Path) -> None:
+    with EmbeddedControlPlane(directory=tmp_path / "plane", https=False) as plane:
+        admin, ledger = KubeClient(plane.transport()), Ledger(RUN)
+        run = KubeClient(OwnObjectsTransport(plane.transport(), ledger))
+        admin.create(NODES, named("lent"))
+        admin.create(RESOURCE_SLICES, slice_on("lent", "on-lent"))
+        ledger.borrow("lent")
+        run.patch(NODES, "lent", {"status": {"phase": "Running"}}, subresource="status")
+        run.patch(NODES, "lent", {"metadata": {"annotations": {"a": "b"}}})
+        assert "labels" not in admin.get(NODES, "lent")["metadata"]
+        for resource, name in ((NODES, "lent"), (RESOURCE_SLICES, "on-lent")):
+            with pytest.raises(Forbidden):
+                run.delete(resource, name)

@@ -1,0 +1,233 @@
+"""What the doctor says: what stands in the way and what does not, in all its forms, without writing anything."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_api.client import KubeClient
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
+from dra_conformance.access import roles
+from dra_conformance.cli import call
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.control_plane.embedded.strategy import User
+from dra_conformance.doctor import kubelet, show
+from dra_conformance.doctor.finding import State, missing, ok, wrong
+from dra_conformance.errors import ExitCode
+from dra_conformance.suite.options import from_mapping
+
+Answer = dict[str, Any]
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Answer], bool]:
+    """Exit code, findings by `area: name`, and whether the run can go on."""
+    code = call(["doctor", "--format", "json", *words])
+    report = json.loads(capsys.readouterr().out)
+    return code, {f"{each['area']}: {each['name']}": each for each in report["findings"]}, report["ready"]
+
+
+def test_nothing_stands_in_the_way_of_a_rehearsal(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, ready = ask(capsys)
+    assert (code, ready) == (ExitCode.OK, True)
+    assert found["Python: interpreter"]["state"] == "ok"
+    assert found["Control plane: embedded"]["needed"]
+    assert all(each["cause"] and each["wayOut"] for each in found.values() if each["state"] != "ok")
+
+
+def test_it_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_missing_for_the_run_ends_in_code_10(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, ready = ask(
+        capsys,
+        *("--driver", "exec:./no-such-plugin", "--scheduler", "exec:no-such-program", "--inventory", "no-such"),
+        *("--control-plane", "binaries", "--kubernetes-version", "1.34", "--bin-dir", str(tmp_path)),
+    )
+    assert (code, ready) == (ExitCode.TARGET_UNREACHABLE, False)
+    assert found["Seats: driver"]["cause"] == "there is no program ./no-such-plugin"
+    assert found["Seats: scheduler"]["state"] == "missing"
+    assert found["GPUs: inventory"]["state"] == "wrong"
+    assert "control-plane install 1.34" in found["Control plane: kube-apiserver"]["wayOut"]
+
+
+def test_gates_that_do_not_fit_the_release(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found, _ = ask(capsys, "--feature-gates", "DRADeviceTaintRules=true", "--kubernetes-version", "1.34")
+    assert code == ExitCode.TARGET_UNREACHABLE
+    assert "unrecognized feature gate: DRADeviceTaintRules" in found["Control plane: embedded"]["cause"]
+
+
+def test_a_socket_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    _, found, _ = ask(capsys, "--driver", f"socket:{tmp_path}/file")
+    assert found["Seats: driver"]["cause"].endswith("is no socket")
+    _, found, _ = ask(capsys, "--driver", f"socket:{tmp_path}/none")
+    assert found["Seats: driver"]["state"] == "missing"
+
+
+def test_wrong_options_are_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["doctor", "--profile", "apy"]) == ExitCode.USAGE
+    assert "Did you mean api?" in capsys.readouterr().err
+
+
+# -- a cluster ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
+    with EmbeddedControlPlane(directory=tmp_path / "plane") as plane:
+        yield plane
+
+
+def jane(cluster: EmbeddedControlPlane, folder: Path) -> str:
+    path = cluster.write_kubeconfig(folder / "jane", User("jane", groups=("system:authenticated",)))
+    return f"kubeconfig:{path}"
+
+
+def test_a_cluster_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, found, _ = ask(capsys, "--control-plane", f"kubeconfig:{tmp_path}/none")
+    assert code == ExitCode.TARGET_UNREACHABLE
+    assert found["Cluster: kubeconfig"]["state"] == "missing"
+
+
+def test_rights_are_told_by_holder_and_what_is_printed_is_enough(
+    cluster: EmbeddedControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--control-plane", jane(cluster, tmp_path), "--profile", "api")
+    code, found, _ = ask(capsys, *words)
+    assert code == ExitCode.TARGET_UNREACHABLE
+    assert "create, delete, patch namespaces" in found["Rights: harness"]["cause"]
+    options = from_mapping({"control-plane": "kubeconfig", "profile": ["api"]}, where="test")
+    admin = KubeClient(cluster.transport())
+    for obj in roles.objects(options, roles.Subject("jane")):
+        admin.create(CLUSTER_ROLES if obj["kind"] == "ClusterRole" else CLUSTER_ROLE_BINDINGS, obj)
+    code, found, ready = ask(capsys, *words)
+    assert (code, ready) == (ExitCode.OK, True)
+    assert found["Rights: harness"]["state"] == found["Rights: cleanup"]["state"] == "ok"
+    assert found["Cluster: resource.k8s.io"]["found"].startswith("v1")
+    assert found["Cluster: kubeconfig"]["state"] == "ok"
+
+
+def test_an_api_that_the_profile_asks_for(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--control-plane", f"kubeconfig:{cluster.kubeconfig}")
+    code, found, _ = ask(capsys, *words, "--profile", "bind-requests")
+    assert code == ExitCode.TARGET_UNREACHABLE
+    assert found["Cluster: bindrequests.scheduling.run.ai"]["needed"]
+    code, found, _ = ask(capsys, *words, "--profile", "api")
+    assert code == ExitCode.OK
+    assert not found["Cluster: bindrequests.scheduling.run.ai"]["needed"]
+
+
+def test_what_an_earlier_run_left_is_told(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = {"name": "dra-1", "labels": {"dra-conformance/run": "0a1b2c3d"}}
+    KubeClient(cluster.transport()).create(NAMESPACES, {"metadata": metadata})
+    _, found, _ = ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}", "--profile", "api")
+    assert found["Cluster: leftovers"]["wayOut"] == "`dra-conformance cleanup --run-id 0a1b2c3d`"
+
+
+def test_it_writes_nothing_to_a_cluster(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    client = KubeClient(cluster.transport())
+    before = client.list(NAMESPACES).resource_version
+    ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}")
+    assert client.list(NAMESPACES).resource_version == before
+
+
+# -- a real kubelet ----------------------------------------------------------------------------------------------------
+
+
+def machine(root: Path, *, controllers: str = "cpu memory pids", capabilities: str = "1ffffffffff") -> Path:
+    """A machine that could run a kubelet, but for programs."""
+    for folder in ("proc/self", "sys/fs/cgroup", "run/containerd", "var/lib/kubelet", "var/lib/containerd", "etc/cdi"):
+        (root / folder).mkdir(parents=True)
+    (root / "proc/self/status").write_text(f"Name:\tx\nCapEff:\t{capabilities}\n")
+    (root / "proc/filesystems").write_text("nodev\ttmpfs\nnodev\toverlay\n")
+    (root / "proc/swaps").write_text("Filename Type Size Used Priority\n")
+    if controllers:
+        (root / "sys/fs/cgroup/cgroup.controllers").write_text(controllers + "\n")
+    return root
+
+
+def program(folder: Path, name: str, version: str) -> str:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{name} github.com/example/{name} {version}'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def looked(root: Path, programs: dict[str, str]) -> dict[str, Any]:
+    return {each.name: each for each in kubelet.look(root=root, which=programs.get)}
+
+
+def test_a_machine_that_has_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    with tempfile.TemporaryDirectory(prefix="dr-", dir="/tmp") as short, socket.socket(socket.AF_UNIX) as door:
+        root = machine(Path(short) / "r")
+        door.bind(str(root / "run/containerd/containerd.sock"))
+        door.listen()
+        programs = {name: program(tmp_path, name, "v2.1.4") for name in ("containerd", "runc", "kubelet")}
+        found = looked(root, programs)
+    assert {name: each.cause for name, each in found.items() if each.state is not State.OK} == {}
+
+
+def test_precisely_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    root = machine(tmp_path / "r", controllers="cpu", capabilities="0")
+    (root / "proc/filesystems").write_text("nodev\ttmpfs\n")
+    (root / "proc/swaps").write_text("Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n")
+    found = looked(root, {"containerd": program(tmp_path, "containerd", "1.7.27")})
+    assert "without SYS_ADMIN, NET_ADMIN, MKNOD, SYS_CHROOT" in found["privileges"].cause
+    assert found["cgroups"].cause == "v2 without memory, pids"
+    assert found["overlayfs"].state is State.MISSING
+    assert (found["containerd"].state, found["containerd"].found) == (State.WRONG, "1.7.27")
+    assert found["runc"].state is State.MISSING
+    assert found["containerd socket"].state is State.MISSING
+    assert found["swap"].found == "/dev/sda2"
+
+
+def test_cgroup_v1_is_told_from_none(tmp_path: Path) -> None:
+    root = machine(tmp_path / "r", controllers="")
+    assert looked(root, {})["cgroups"].state is State.MISSING
+    (root / "sys/fs/cgroup/memory").mkdir()
+    assert "refuses it by default since 1.35" in looked(root, {})["cgroups"].cause
+
+
+# -- how it looks ------------------------------------------------------------------------------------------------------
+
+FINDINGS = [
+    ok("Python", "interpreter", "3.12.1"),
+    wrong("Cluster", "release", "the suite knows 1.34 to 1.37", "Take another one.", found="v1.30.0"),
+    missing("Real kubelet", "runc", "there is no runc", "Install it.", needed=False),
+]
+
+
+def test_in_a_pipe_every_line_stands_for_itself() -> None:
+    assert show.text(FINDINGS, fancy=False, color=False) == (
+        "ok       Python: interpreter: 3.12.1\n"
+        "wrong    Cluster: release: v1.30.0; the suite knows 1.34 to 1.37\n"
+        "         way out: Take another one.\n"
+        "missing  Real kubelet: runc: there is no runc (not needed for this run)\n"
+        "         way out: Install it.\n"
+        "\n"
+        "1 thing stands in the way of this run; 1 more is missing or wrong, but not needed for it.\n"
+    )
+
+
+def test_on_a_terminal_there_are_marks_and_colours() -> None:
+    text = show.text(FINDINGS, fancy=True, color=True)
+    assert "\033[32m✓\033[0m interpreter" in text
+    assert "\033[31m✗\033[0m release" in text
+    assert "\033[33m!\033[0m runc" in text
+    assert "Real kubelet (not needed for this run)" in text
+    assert "\033" not in show.text(FINDINGS, fancy=True, color=False)
+
+
+def test_nothing_in_the_way() -> None:
+    assert show.summary(FINDINGS[:1]) == "Nothing stands in the way of this run."
