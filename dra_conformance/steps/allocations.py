@@ -81,6 +81,7 @@ def _(world: World, claim: str, one: str, ones: str, two: str, twos: str, node: 
         obj.setdefault("status", {})["allocation"] = {"devices": {"results": results}, "nodeSelector": selector}
 
     world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
+    world.settle()  # from now on every scheduler knows that they are taken
 
 
 # -- looking -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_api.objects import (
-    DEVICE_CLASSES,
     NODES,
     PODS,
     RESOURCE_CLAIMS,
@@ -19,7 +18,7 @@ from dra_api.objects import (
 )
 from dra_conformance.steps.allocations import words
 from dra_conformance.steps.bind_requests import paper_results
-from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, device_class, results_of
+from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, results_of
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.steps.pods import pod_object, scheduler_of
 from dra_conformance.steps.scheduling import expression_of
@@ -54,11 +53,19 @@ def claims_behind(world: World, pod: str) -> list[Obj]:
 
 
 def make_class(world: World, name: str, expression: str, resource: str) -> None:
-    """A class that selects devices and stands for an extended resource."""
-    made = device_class(world, name, expression_of(world, expression))
-    made["spec"]["extendedResourceName"] = world.text(resource)
-    made.setdefault("apiVersion", "resource.k8s.io/v1")
-    world.client.update(DEVICE_CLASSES, made)
+    """A class that selects devices and stands for an extended resource, seen by all before the scenario goes on."""
+    world.create(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": world.name(name)},
+            "spec": {
+                "selectors": [{"cel": {"expression": expression_of(world, expression)}}],
+                "extendedResourceName": world.text(resource),
+            },
+        }
+    )
+    world.settle()  # which class stands for the resource depends on all of them
 
 
 @given('a DeviceClass "{name}" for those devices standing for "{resource}"')
@@ -84,6 +91,7 @@ def _(world: World, node: str, amount: str) -> None:
             obj["status"][field] = {**(obj["status"].get(field) or {}), **more}
 
     world.update(NODES, world.name(node), change, subresource="status")
+    world.settle()  # a scheduler that has not seen it yet would be right to make a claim
 
 
 @given('a pod "{pod}" asking for {amount}')

@@ -77,8 +77,8 @@ Feature: Alternatives in order of preference
 
   @DRA-140
   Scenario: The node with the better alternative is preferred
-    Given node "n1" with 1 devices
-    And node "n2" with 2 devices
+    Given node "n2" with 2 devices
+    And node "n1" with 1 devices
     And node "n3" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:

@@ -129,15 +129,15 @@ Feature: Pools of devices
   @DRA-152
   Scenario: Devices that must be made ready are taken last
     Given node "n1"
-    And a ResourceSlice "a-slow" with:
-      """
-      nodeName: $(node:n1)
-      devices: [{name: slow, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
-      """
     And a ResourceSlice "z-plain" with:
       """
       nodeName: $(node:n1)
       devices: [{name: plain}]
+      """
+    And a ResourceSlice "a-slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: slow, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
