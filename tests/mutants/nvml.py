@@ -36,7 +36,7 @@ def _(patch: Patch) -> None:
 @mutant("any-version-taken", rule="NVML-006")
 def _(patch: Patch) -> None:
     """The second memory structure is filled whatever its version says."""
-    _built(patch, "device.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
+    _built(patch, "memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
 
 
 @mutant("newest-structure-for-all", rule="NVML-007")
@@ -44,7 +44,7 @@ def _(patch: Patch) -> None:
     """A caller of the fabric's second structure gets the third."""
     _built(
         patch,
-        "device.c",
+        "topology.c",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(nvmlGpuFabricInfo_v2_t));",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(info));",
     )
@@ -55,7 +55,7 @@ def _(patch: Patch) -> None:
     """The first process list has the entries of the second."""
     _built(
         patch,
-        "device.c",
+        "processes.c",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, true)",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, false)",
     )
@@ -154,13 +154,13 @@ def _(patch: Patch) -> None:
 @mutant("short-addresses-only", rule="NVML-024")
 def _(patch: Patch) -> None:
     """busId has four digits of domain, too."""
-    _built(patch, "device.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
+    _built(patch, "memory.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
 
 
 @mutant("reserved-memory-forgotten", rule="NVML-025")
 def _(patch: Patch) -> None:
     """The first memory structure's used part lacks what is reserved."""
-    _built(patch, "device.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
+    _built(patch, "memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
 
 
 @mutant("cuda-version-in-hundreds", rule="NVML-027")
@@ -320,7 +320,7 @@ def _(patch: Patch) -> None:
     """The device of a compute instance is the whole GPU."""
     _built(
         patch,
-        "mig.c",
+        "mig_compute.c",
         "    out->device = handle_make(KIND_MIG, h.gpu, h.gi, h.ci, ci->serial); /* the MIG device itself */",
         "    out->device = handle_make(KIND_DEVICE, h.gpu, 0, 0, 0);",
     )
@@ -349,13 +349,13 @@ def _(patch: Patch) -> None:
 @mutant("slice-with-all-memory", rule="NVML-048")
 def _(patch: Patch) -> None:
     """A MIG device has all memory of its GPU."""
-    _built(patch, "device.c", "        m->total = profile->memory_mib << 20;\n", "")
+    _built(patch, "memory.c", "        m->total = profile->memory_mib << 20;\n", "")
 
 
 @mutant("remapped-rows-beside-instances", rule="NVML-051")
 def _(patch: Patch) -> None:
     """Remapped rows are told though instances exist."""
-    _built(patch, "device.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
+    _built(patch, "health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
 
 
 @mutant("any-event-registered", rule="NVML-055")
@@ -424,7 +424,7 @@ def _(patch: Patch) -> None:
     """The first version of the fabric's structure tells another clique."""
     _built(
         patch,
-        "device.c",
+        "topology.c",
         "    out->cliqueId = (unsigned int)f.clique;",
         "    out->cliqueId = (unsigned int)f.clique + 1;",
     )
@@ -435,7 +435,7 @@ def _(patch: Patch) -> None:
     """A node with switches of its own has a cluster UUID."""
     _built(
         patch,
-        "device.c",
+        "topology.c",
         "    memcpy(f->cluster, gpu.cluster_uuid, 16);",
         "    memset(f->cluster, 1, 16);",
     )
@@ -444,7 +444,7 @@ def _(patch: Patch) -> None:
 @mutant("a-clique-for-each-gpu", rule="NVML-068")
 def _(patch: Patch) -> None:
     """Every GPU is in a clique of its own."""
-    _built(patch, "device.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
+    _built(patch, "topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
 
 
 @mutant("fault-on-every-call", rule="NVML-077")

@@ -1,0 +1,22 @@
+/* What both halves of MIG share: GPU instances (mig.c), and compute instances with the devices they make (mig_compute.c). */
+#ifndef FNVML_MIG_H
+#define FNVML_MIG_H
+
+#include "core.h"
+
+#define SLICES 8
+#define CI_PROFILES 8
+
+/* Numbers from the file are checked before they are used as shifts or indices: a damaged state must not crash a client. */
+static inline unsigned int span_of(unsigned int start, unsigned int size) {
+    return start < SLICES && size <= SLICES ? (((1u << size) - 1) << start) : (1u << SLICES) - 1;
+}
+
+/* The GPU of a MIG call: its handle is a whole GPU's, and the board has MIG. */
+nvmlReturn_t mig_gpu(const char *function, handle_t device, fn_handle *h, fn_Gpu *gpu);
+/* A GPU instance or compute instance handle: the device below it answers first. */
+nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kind kind, fn_handle *h, fn_Gpu *gpu,
+                          const fn_GpuInstance **gi, const fn_ComputeInstance **ci);
+void commit_instances(fn_txn *txn, unsigned int gpu);
+
+#endif
