@@ -110,6 +110,50 @@ API nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(handle_t device, unsigned int l
 API nvmlReturn_t nvmlDeviceResetGpuLockedClocks(handle_t device) { return lock_clocks(__func__, device, 0, 0, false); }
 API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(handle_t device) { return lock_clocks(__func__, device, 0, 0, true); }
 
+/* ---- power limit and application clocks ---- */
+
+API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(handle_t device, unsigned int limit);
+API nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(handle_t device, const nvmlPowerValue_v2_t *value) {
+    fn_handle h;
+    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    if (rc != OK) return rc;
+    if (value == NULL) return E_INVALID_ARGUMENT;
+    if (value->version != VERSION(nvmlPowerValue_v2_t, 2)) return E_VERSION_MISMATCH;
+    if (value->powerScope > 2) return E_INVALID_ARGUMENT;
+    if (value->powerScope != 0) return E_NOT_SUPPORTED; /* module and memory limits are not modelled */
+    return nvmlDeviceSetPowerManagementLimit(device, value->powerValueMw);
+}
+
+static nvmlReturn_t application_clocks(const char *function, handle_t device, bool standard, unsigned int memory,
+                                       unsigned int graphics) {
+    fn_handle h;
+    fn_Gpu gpu;
+    nvmlReturn_t rc = fn_gpu(function, device, &h);
+    if (rc == OK) rc = read_gpu(h.gpu, &gpu);
+    if (rc == OK) rc = gpu.scalars[F_clock_app_graphics].rc;
+    if (rc == OK) rc = gpu.scalars[F_clock_app_memory].rc;
+    if (rc != OK) return rc;
+    if (standard) {
+        memory = (unsigned int)SCALAR(&gpu, clock_app_default_memory);
+        graphics = (unsigned int)SCALAR(&gpu, clock_app_default_graphics);
+    } else if ((memory != SCALAR(&gpu, memory_clock_supported_0) && memory != SCALAR(&gpu, memory_clock_supported_1)) ||
+               graphics < SCALAR(&gpu, clock_min_graphics) || graphics > SCALAR(&gpu, clock_max_graphics))
+        return E_INVALID_ARGUMENT;
+    fn_txn txn;
+    rc = fn_write(&txn);
+    if (rc != OK) return rc;
+    fn_Gpu *live = &txn.state->gpus[h.gpu];
+    SCALAR(live, clock_app_memory) = memory;
+    SCALAR(live, clock_app_graphics) = graphics;
+    if (live->scalars[F_clock_app_sm].rc == OK) SCALAR(live, clock_app_sm) = graphics;
+    txn_commit(&txn);
+    return OK;
+}
+API nvmlReturn_t nvmlDeviceSetApplicationsClocks(handle_t device, unsigned int memory, unsigned int graphics) {
+    return application_clocks(__func__, device, false, memory, graphics);
+}
+API nvmlReturn_t nvmlDeviceResetApplicationsClocks(handle_t device) { return application_clocks(__func__, device, true, 0, 0); }
+
 /* ---- platform: where in a rack the GPU sits ---- */
 
 API nvmlReturn_t nvmlDeviceGetPlatformInfo(handle_t device, void *out) {

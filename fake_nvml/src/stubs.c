@@ -59,11 +59,9 @@ API nvmlReturn_t nvmlDevicePowerSmoothingSetState(void) { return fn_stub(__func_
 API nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadWritePRM_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceResetApplicationsClocks(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAPIRestriction(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAdaptiveTgpMode_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceSetApplicationsClocks(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAutoBoostedClocksEnabled(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetClockOffsets(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetConfComputeUnprotectedMemSize(void) { return fn_stub(__func__, 0); }
@@ -83,7 +81,6 @@ API nvmlReturn_t nvmlDeviceSetNvLinkDeviceLowPowerThreshold(void) { return fn_st
 API nvmlReturn_t nvmlDeviceSetNvLinkUtilizationControl(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvlinkBwMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvlinkBwModeAsync_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetPowerMizerMode_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetRusdSettings_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetTemperatureThreshold(void) { return fn_stub(__func__, 0); }

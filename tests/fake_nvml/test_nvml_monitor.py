@@ -111,6 +111,28 @@ def test_locked_clocks_stay_within_the_board(make_node: Make, nvml: Load) -> Non
     assert node.get(0, "clock_locked_graphics_max") == 0
 
 
+def test_application_clocks_and_power_limits(make_node: Make, nvml: Load) -> None:
+    node = make_node("h200")
+    lib = nvml(node)
+    handle = lib.nvmlDeviceGetHandleByIndex(0)
+    lib.nvmlDeviceSetApplicationsClocks(handle, 2201, 1200)
+    assert [lib.nvmlDeviceGetApplicationsClock(handle, clock) for clock in (0, 2)] == [1200, 2201]
+    for memory, graphics in ((1234, 1200), (3201, 100), (3201, 5000)):
+        with pytest.raises(lib.NVMLError_InvalidArgument):
+            lib.nvmlDeviceSetApplicationsClocks(handle, memory, graphics)
+    lib.nvmlDeviceResetApplicationsClocks(handle)
+    assert [lib.nvmlDeviceGetApplicationsClock(handle, clock) for clock in (0, 2)] == [1980, 3201]
+    lib.nvmlDeviceSetPowerManagementLimit_v2(handle, 0, 500_000)
+    assert lib.nvmlDeviceGetPowerManagementLimit(handle) == 500_000
+    for version, scope, limit, code in (
+        (lib.nvmlPowerValue_v2, 1, 500_000, lib.NVML_ERROR_NOT_SUPPORTED),
+        (lib.nvmlPowerValue_v2, 0, 5, lib.NVML_ERROR_INVALID_ARGUMENT),
+        (0, 0, 500_000, lib.NVML_ERROR_ARGUMENT_VERSION_MISMATCH),
+    ):
+        value = lib.c_nvmlPowerValue_v2_t(version, scope, limit)  # pynvml's own function drops the return code
+        assert lib.nvmlLib.nvmlDeviceSetPowerManagementLimit_v2(handle, ctypes.byref(value)) == code
+
+
 def test_nvlink_info_and_counters(make_node: Make, nvml: Load) -> None:
     """A second version's tail is not written for a first version's caller."""
     node = make_node("dgx-h200")
