@@ -112,3 +112,14 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     And XID 48 happens on GPU 3 of "n1"
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And the taint on device "gpu-2" of "n1" has the time of before
+
+  @NV-120 @NV-128 @needs:driver-flags
+  Scenario: XIDs may be ignored, and health not be looked at
+    Given node "n1" running the driver with "--feature-gates=NVMLDeviceHealthCheck=true --additional-xids-to-ignore=48,abc"
+    And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
+    When XID 48 happens on GPU 2 of "n1"
+    And XID 63 happens on GPU 3 of "n1"
+    And XID 48 happens on GPU 2 of "n2"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:None" only [NV-120]
+    And the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only [NV-120]
+    And device "gpu-2" on "n2" stays free of taints [NV-128]

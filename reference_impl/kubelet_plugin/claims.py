@@ -9,7 +9,7 @@ NV-068.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
@@ -30,6 +30,7 @@ class Result:
     device: str
     admin_access: bool = False
     share_id: str | None = None
+    consumed: Obj = field(default_factory=dict)
 
     @property
     def request_name(self) -> str:
@@ -107,6 +108,7 @@ def own_results(claim_status: Obj, driver: str) -> list[Result]:
             device=result.get("device") or "",
             admin_access=bool(result.get("adminAccess")),
             share_id=result.get("shareID"),
+            consumed=result.get("consumedCapacity") or {},
         )
         for result in results
         if result.get("driver") == driver

@@ -8,14 +8,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
 from dra_api.rpc import DRA_VERSIONS
-from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions
+from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
+from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.runtime import PartError
 
 
@@ -34,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="XID,…",
         help="XIDs that do not harm a device; entries that are no number are ignored",
+    )
+    parser.add_argument(
+        "--consumable-shares",
+        default="disabled",
+        metavar="MODE",
+        help="let several claims have one device: disabled, unlimited, memory, memory-and-cores or a number of shares; "
+        "needs the gate ConsumableShares (default: %(default)s)",
     )
 
 
@@ -98,7 +107,12 @@ def node_options(
 def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
     """The options that `add_arguments` read. Raises PartError when they cannot work."""
     ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
-    return node_options(args, gates=FeatureGates.parse(args.driver_feature_gates), ignored_xids=ignored)
+    gates = FeatureGates.parse(args.driver_feature_gates)
+    shares = ShareMode.parse(args.consumable_shares)
+    if shares.enabled and not gates.ConsumableShares:
+        raise OptionError(f"--consumable-shares {args.consumable_shares} needs the feature gate ConsumableShares=true")
+    options = node_options(args, gates=gates, ignored_xids=ignored)
+    return replace(options, consumable_shares=args.consumable_shares)
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:

@@ -235,6 +235,15 @@ def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
             raise ConfigError("active thread percentage must not be greater than 100")
 
 
+def asks_for_mps(config: Config) -> bool:
+    """Whether a config wants NVIDIA's Multi-Process Service."""
+    return (
+        isinstance(config, GpuConfig | MigDeviceConfig)
+        and config.sharing is not None
+        and (config.sharing.strategy == "MPS")
+    )
+
+
 # -- precedence --------------------------------------------------------------------------------------------------------
 
 

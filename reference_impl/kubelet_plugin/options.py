@@ -89,6 +89,7 @@ class KubeletPluginOptions:
         ignored_xids: XIDs that do not harm a device, beside the built-in ones.
         lock_timeout: seconds to wait for another plugin process of this node (rule NV-069).
         cleanup_interval: seconds between sweeps of claims that were never completed (10 minutes upstream).
+        consumable_shares: see `reference_impl.kubelet_plugin.shares`.
         resync_delay: seconds after a foreign change of a slice until it is put right. Upstream waits 30 s (DRA-290),
             which is the longest that a scheduler may be misled; sooner is allowed.
     """
@@ -102,6 +103,7 @@ class KubeletPluginOptions:
     versions: tuple[str, ...] = DRA_VERSIONS
     gates: FeatureGates = field(default_factory=FeatureGates)
     ignored_xids: frozenset[int] = frozenset()
+    consumable_shares: str = "disabled"
     lock_timeout: float = 10.0
     cleanup_interval: float = 600.0
     resync_delay: float = 1.0

@@ -29,6 +29,7 @@ from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
+from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
 from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout, partitioned_layout
 from reference_impl.runtime import PartError
@@ -60,6 +61,7 @@ class KubeletPlugin:
         self._found = Found((), ())
         self._raw_driver_version = ""
         self._counters_apart = False
+        self._shares = ShareMode.parse(options.consumable_shares)
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
         self._claims = ClaimReader(self._client)
@@ -73,6 +75,7 @@ class KubeletPlugin:
             root=self._root,
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
             sharing=TimeSlicing(enabled=options.gates.TimeSlicingSettings, run=NvidiaSmi(self._root.nvidia_smi)),
+            shares=self._shares,
             mig=MigInstances(self._nvml) if options.gates.DynamicMIG else None,
         )
         self.publisher = SlicePublisher(
@@ -169,7 +172,7 @@ class KubeletPlugin:
 
     def slice_device(self, device: Device) -> Obj:
         """One device with its taints."""
-        entry = to_slice_device(device)
+        entry = self._shares.entry(to_slice_device(device))
         taints = self._book.taints(device.name) if self._book is not None else []
         return {**entry, "taints": taints} if taints else entry
 

@@ -20,12 +20,13 @@ from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
-from reference_impl.kubelet_plugin.configs import Config, DeviceKind
+from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind
 from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig, MigSlot, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import TimeSlicing
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class ClaimPreparer:
         driver: the driver whose results count.
         found: asked for the node's devices whenever they are needed.
         raw_driver_version: NVML's spelling, for the names of library files.
+        shares: whether several claims may have one device.
         mig: makes MIG devices on demand; None where they are made by an administrator.
     """
 
@@ -72,6 +74,7 @@ class ClaimPreparer:
         root: DriverRoot,
         lock: NodeLock,
         sharing: TimeSlicing,
+        shares: ShareMode | None = None,
         mig: MigInstances | None = None,
     ) -> None:
         self.driver = driver
@@ -83,6 +86,7 @@ class ClaimPreparer:
         self._root = root
         self._lock = lock
         self._sharing = sharing
+        self._shares = shares or ShareMode()
         self._mig = mig
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
@@ -96,6 +100,7 @@ class ClaimPreparer:
                 return self.repeat(claim, entry)
             results = own_results(claim.status, self.driver)
             self.check_overlap(claim.uid, results, held)
+            self.check_shares(claim, results, held)
             if entry is not None:
                 self.roll_back(claim.uid, entry)
             started = ClaimEntry(
@@ -158,10 +163,33 @@ class ClaimPreparer:
                         f"requested device {clash.device} is already allocated to different claim {other_uid}{part}"
                     )
 
+    def check_shares(self, claim: AllocatedClaim, results: Sequence[Result], held: Mapping[str, ClaimEntry]) -> None:
+        """Refuse a share of a device that another claim has configured otherwise (rule NV-065)."""
+        if not self._shares.enabled:
+            return
+        wanted = {result.device: result for result in results if not result.admin_access}
+        mine = configs.candidates(claim.allocation, self.driver)
+        for other_uid, entry in held.items():
+            if other_uid == claim.uid or entry.state is not ClaimState.COMPLETED:
+                continue
+            theirs = configs.candidates(entry.status["allocation"], self.driver)
+            for taken in own_results(entry.status, self.driver):
+                result = None if taken.admin_access else wanted.get(taken.device)
+                if result is not None and self.config_of(mine, result) != self.config_of(theirs, taken):
+                    raise PrepareError(
+                        f"requested device {result.device} has conflicting configuration with already prepared claim "
+                        f"{other_uid}"
+                    )
+
+    def config_of(self, offered: Sequence[configs.Candidate], result: Result) -> Config:
+        """The config that applies to a result."""
+        device = self.find(result)
+        return configs.select(offered, request=result.request, device=device.name, kind=KINDS[device.type])
+
     def clash(self, wanted: Result, taken: Result) -> bool:
         """Whether two results mean the same hardware, in whole or in part."""
         if wanted.device == taken.device:
-            return True
+            return not self._shares.enabled
         one, other = self._found().device(wanted.device), self._found().device(taken.device)
         return one is not None and other is not None and overlap(one, other)
 
@@ -180,9 +208,10 @@ class ClaimPreparer:
         offered = configs.candidates(claim.allocation, self.driver)
         chosen = []
         for result in results:
-            device = self.find(result)
-            config = configs.select(offered, request=result.request, device=device.name, kind=KINDS[device.type])
+            device, config = self.find(result), self.config_of(offered, result)
             configs.validate(config, self._sharing.enabled)
+            if self._shares.enabled and configs.asks_for_mps(config):
+                raise ConfigError("MPS cannot be used while devices are shared (--consumable-shares)")
             chosen.append(Chosen(result, device, config))
         return chosen
 
@@ -231,7 +260,10 @@ class ClaimPreparer:
             }
             for item in chosen
         }
-        self._cdi.write(claim.uid, list(devices.values()), self.common_edits())
+        edits = self.common_edits()
+        for position, item in enumerate(chosen):
+            edits["env"] += self._shares.limits(position, item.result.consumed)
+        self._cdi.write(claim.uid, list(devices.values()), edits)
 
     def device_edits(self, device: Device) -> Obj:
         """What a container gets for one device: its nodes, and no other device's."""
