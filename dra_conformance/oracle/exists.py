@@ -190,8 +190,7 @@ class _Attempt:
                 self.unsound.append(f"pool {pool.title} cannot be used: {fault}")
                 continue
             for entry in here:
-                partitioned = entry.device.consumes_counters or entry.piece.spec.per_device_node_selection
-                if partitioned and not self._partitionable:
+                if entry.piece.spec.per_device_node_selection and not self._partitionable:
                     continue
                 if entry.device.binding_conditions and not self.settings.on("DRADeviceBindingConditions"):
                     continue
@@ -201,6 +200,8 @@ class _Attempt:
 
     def _counters_left(self) -> dict[tuple[PoolId, tuple[str, str]], int]:
         left: dict[tuple[PoolId, tuple[str, str]], int] = {}
+        if not self._partitionable:
+            return left
         for pool_id in {entry.id[:2] for entry in self.devices if entry.consumes}:
             for counter, value in self.cluster.pools[pool_id].counters.items():
                 left[pool_id, counter] = value
@@ -258,7 +259,12 @@ class _Attempt:
         return _Task(claim, name, wish, len(matching), tuple(matching), covering)
 
     def _free(self, entry: Listed, wish: Wish) -> bool:
-        """Whether the device could be taken at all, were it the only one."""
+        """Whether the device could be taken at all, were it the only one.
+
+        With the gate off, a device that consumes counters cannot, and yet it is there for those who ask for all.
+        """
+        if entry.device.consumes_counters and not self._partitionable:
+            return False
         if self.settings.on("DRADeviceTaints") and wishes.untolerated(entry, wish):
             return False
         selector = entry.offer.node_selector

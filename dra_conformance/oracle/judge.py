@@ -454,12 +454,19 @@ class _Bench:
                 total = sum(listed.consumes.get(counter, 0) for listed in counted.values())
                 if counter in pool.counters and total > pool.counters[counter]:
                     users = sorted(name for (_, _, name), listed in counted.items() if counter in listed.consumes)
-                    self._unless_younger(*(piece.metadata.changed for piece in pool.current))(
+                    say = self._unless_younger(*(piece.metadata.changed for piece in pool.current))
+                    if not any(counter in listed.consumes and not self._charged_before(listed) for listed in own):
+                        say = self.remark  # all were charged with other shares: who came first is not known
+                    say(
                         "DRA-189",
                         f"pool {pool.title}: counter {'/'.join(counter)} is {wishes.show(pool.counters[counter])}, yet "
                         f"{wishes.show(total)} is taken, by {', '.join(users)}",
                         RESULTS,
                     )
+
+    def _charged_before(self, listed: Listed) -> bool:
+        """Whether another claim has a share of the device, so that this one need not have cost anything (DRA-211)."""
+        return self._can_share(listed) and any(use.result.share_id for use in self._others(listed.id))
 
     def judge_capacity(self) -> None:
         """What all results take of a shared device's capacity together is there (DRA-212)."""

@@ -542,3 +542,14 @@ def test_a_fault_planted_anywhere_is_found(scene: Scene, data: st.DataObject) ->
     faults += [consume, move, config, steal, taint, unpublish]
     expected = data.draw(st.sampled_from(faults))()
     assert expected & rules_broken(scene, name)
+
+
+def test_all_wants_devices_with_counters_although_their_gate_is_off() -> None:
+    from dra_conformance.oracle import could_be_allocated
+
+    partition = device("h0", consumesCounters=[{"counterSet": "s", "counters": {"m": {"value": "1"}}}])
+    made = claim("c", exactly("r", "gpu", allocationMode="All"))
+    made["spec"]["devices"]["requests"][0]["exactly"] = {"deviceClassName": "gpu", "allocationMode": "All"}
+    scene = scene_of([piece("s", [device("a0"), partition], pool="n1", nodeName="n1")], made)
+    off = frozenset({"DRAPartitionableDevices"})
+    assert could_be_allocated(scene.case("c", gates_off=off)).verdict == "no"
