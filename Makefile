@@ -38,6 +38,7 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
+	@$(BIN)/python -m dra_conformance.access dra-report/events.jsonl
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
 		--require conformant --out dra-report/sweep-direct
@@ -54,6 +55,7 @@ peers: $(DEV_READY)       ## build the third-party programs that we test against
 
 peers-check: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
 	@$(BIN)/python -m peers check
+	@$(BIN)/python -m peers access
 
 CASES ?= 2000
 SEED ?=

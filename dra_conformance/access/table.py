@@ -38,6 +38,9 @@ AGENTS = {
 }
 """Holder of the rights behind each user agent of a run."""
 
+SOMETIMES = "sometimes"
+"""How `only` begins for a right that no scenario asks for each time: a watch that lags, a conflict."""
+
 IMPLIED = {"resourceclaims/binding": "resourceclaims/status", "resourceclaims/driver": "resourceclaims/status"}
 """Nobody requests these: an API server asks for rights on them when the other one is written (DRA-096, DRA-097)."""
 

@@ -154,5 +154,6 @@ def test_one_verb_can_be_taken_from_a_role() -> None:
 
 
 def test_few_scenarios_cover_all_calls() -> None:
-    uses = {("", "pods", "get"): ["a", "b"], ("", "pods", "list"): ["b", "c"], ("", "nodes", "get"): ["c"]}
+    pods, nodes = ("harness", "", "pods"), ("harness", "", "nodes")
+    uses = {(*pods, "get"): ["a", "b"], (*pods, "list"): ["b", "c"], (*nodes, "get"): ["c"]}
     assert cover(uses) == ["b", "c"]
