@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -101,10 +100,11 @@ class OwnObjectsTransport:
             answer = send(self._labelled(body))
             self._remember(info, answer, query)
             return answer
-        if not self._own(info, headers):
-            if not content_type.startswith(_APPLY) or self._exists(path, headers):
-                return self._refusal(info)
-            answer = send(self._labelled(body))
+        own = self._own(info, headers)
+        if own is False:
+            return self._refusal(info)
+        if own is None and (content_type.startswith(_APPLY) or info.verb == "update"):  # either may create it
+            answer = send(self._labelled(body) if not info.subresource else body)
             self._remember(info, answer, query)
             return answer
         whole = info.verb == "update" or content_type.startswith(_APPLY)
@@ -153,7 +153,8 @@ class OwnObjectsTransport:
         name = str((orjson.loads(answer.body).get("metadata") or {}).get("name") or info.name)
         self._ledger.add(*_key(info, name))
 
-    def _own(self, info: RequestInfo, headers: Mapping[str, str]) -> bool:
+    def _own(self, info: RequestInfo, headers: Mapping[str, str]) -> bool | None:
+        """Whether an object is the run's; None where there is none, which the server then says better than we."""
         key = _key(info, info.name)
         if self._ledger.holds(*key):
             return True
@@ -162,9 +163,13 @@ class OwnObjectsTransport:
         if not info.name:  # a whole collection, of a namespace that is not ours
             return False
         # Not made through here: by a program on one of our nodes, or by another process of the run.
-        found = self._read(info, headers)
-        if found is None:
-            return False
+        answer = self._read(info, headers)
+        if answer.status != 200:
+            return None if answer.status == 404 else False
+        items = orjson.loads(answer.body).get("items") or ()
+        if not items:
+            return None
+        found = items[0]
         labels = (found.get("metadata") or {}).get("labels") or {}
         node = (found.get("spec") or {}).get("nodeName") if info.resource == "resourceslices" else None
         own = labels.get(RUN_LABEL) == self._ledger.run_id or bool(
@@ -174,14 +179,11 @@ class OwnObjectsTransport:
             self._ledger.add(*key)
         return own
 
-    def _read(self, info: RequestInfo, headers: Mapping[str, str]) -> dict[str, Any] | None:
+    def _read(self, info: RequestInfo, headers: Mapping[str, str]) -> Response:
+        """The object as a list of one at most: who changes objects of a kind here may list them, but not always get."""
         path = info.path.removesuffix(f"/{info.subresource}") if info.subresource else info.path
-        answer = self._inner.request("GET", path, headers=headers)
-        found = orjson.loads(answer.body) if answer.status == 200 else None
-        return found if isinstance(found, dict) else None
-
-    def _exists(self, path: str, headers: Mapping[str, str]) -> bool:
-        return self._inner.request("GET", path, headers=headers).status != 404
+        named = [("fieldSelector", f"metadata.name={info.name}")]
+        return self._inner.request("GET", path.rpartition("/")[0], query=named, headers=headers)
 
     def _refusal(self, info: RequestInfo) -> Response:
         what = f"{info.resource}{f'.{info.group}' if info.group else ''} {info.name!r}"
