@@ -54,3 +54,13 @@ Feature: A driver takes its devices back
     And claim "train" is prepared on "n1"
     When claim "train" is unprepared on "n1"
     Then the CDI files of "n1" are those of before
+
+  @NV-051c @NV-108c
+  Scenario: However often calls come and in whatever order, the last one for each claim counts
+    Given node "n1" running the driver
+    And a ResourceClaim "a" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "b" allocated 1 devices of the driver on "n1"
+    When 24 stories of 6 calls for the claims "a, b" are told to the driver on "n1"
+    Then every Prepare of them was answered, and with the same devices each time [NV-051c]
+    And every Unprepare of them succeeded [NV-108c]
+    And after each of them the ids of every prepared claim resolved [NV-108c]

@@ -384,3 +384,37 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Whatever is published anew gets new times."""
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
+
+
+# -- stories -----------------------------------------------------------------------------------------------------------
+
+
+@mutant("a-claim-is-prepared-three-times-at-most", rule="NV-051c")
+def _(patch: Patch) -> None:
+    """The third repetition of a Prepare is an error."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repeat(self: Any, claim: Any, entry: Any) -> Any:
+            self.again = getattr(self, "again", 0) + 1
+            if self.again > 2:
+                raise RuntimeError("prepared too often")
+            return original(self, claim, entry)
+
+        return repeat
+
+    patch.wrap(f"{PREPARER}.repeat", make)
+
+
+@mutant("unprepare-takes-the-other-claims-spec", rule="NV-108c")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim that is not prepared removes the specifications of all."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            if self._checkpoint.get(uid) is None:
+                self._cdi.clean(())
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)

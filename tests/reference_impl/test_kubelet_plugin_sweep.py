@@ -1,0 +1,301 @@
+"""Sweeps that are generated from happy paths: every call repeated, calls in every order, death after every effect.
+
+An effect is whatever somebody else can see: a file that was replaced or removed, a change of the hardware, a call of
+nvidia-smi. Death is an exception that no handler of the plugin takes for an error of its own, so nothing is tidied up;
+the kernel's part (the lock ends with the process) is the closing of the descriptor. Time and order are ours: each case
+is the same on every run. The GPUs are the fake NVML's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+
+import fake_nvml
+from dra_api.clock import AdvanceableClock
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+from reference_impl.kubelet_plugin.discovery import Nvml
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.mig import MigInstances
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer
+from reference_impl.kubelet_plugin.sharing import TimeSlicing
+
+DRIVER = "gpu.nvidia.com"
+CHANGES = (
+    "nvmlDeviceSetMigMode",
+    "nvmlDeviceCreateGpuInstanceWithPlacement",
+    "nvmlGpuInstanceCreateComputeInstance",
+    "nvmlComputeInstanceDestroy",
+    "nvmlGpuInstanceDestroy",
+)
+
+
+class Killed(BaseException):
+    """SIGKILL, for the code under test."""
+
+
+@dataclass
+class Effects:
+    """Counts effects, and kills after the one that is asked for."""
+
+    count: int = 0
+    deadly: int = -1
+    names: list[str] = field(default_factory=list)
+
+    def after(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **options: Any) -> Any:
+            result = call(*args, **options)
+            self.names.append(name)
+            self.count += 1
+            if self.count - 1 == self.deadly:
+                raise Killed(name)
+            return result
+
+        return wrapped
+
+
+class Claims(ClaimReader):
+    """Every claim is in the API."""
+
+    def __init__(self) -> None:
+        """No client."""
+
+    def exists(self, *, namespace: str, name: str, uid: str) -> bool | None:
+        return True
+
+
+class Machine:
+    """One node: its folders and fake GPUs, and the plugin's lives on it, one after the other."""
+
+    def __init__(self, base: Path, pool: Any) -> None:
+        base.mkdir()
+        self.base = base
+        self.node = fake_nvml.Node.create("h200", base / "nvml")
+        self.pool, self.module = pool, pool.load(self.node)
+        self.data, self.cdi = base / "plugin", base / "cdi"
+        self.data.mkdir()
+        self.slices: dict[str, str] = {}
+        self.effects = Effects()
+        for name in CHANGES:
+            setattr(self.module, name, self.effects.after(name, getattr(self.module, name)))
+
+    def close(self) -> None:
+        self.pool.give_back(self.module)
+        self.node.close()
+
+    def start(self) -> ClaimPreparer:
+        """A new life of the plugin."""
+        nvml = Nvml(self.module)
+        nvml.open()
+        found = nvml.discover(self.node.driver_root / "sys", dynamic_mig=True)
+        preparer = ClaimPreparer(
+            driver=DRIVER,
+            found=lambda: found,
+            raw_driver_version=nvml.raw_driver_version,
+            claims=Claims(),
+            checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id="boot"),
+            cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
+            root=DriverRoot(self.node.driver_root),
+            lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
+            sharing=TimeSlicing(enabled=True, run=self.effects.after("nvidia-smi", self.nvidia_smi)),
+            mig=MigInstances(nvml),
+        )
+        preparer.repair()
+        return preparer
+
+    def nvidia_smi(self, words: Any) -> None:
+        if "--set-timeslice" in words:
+            self.slices[words[2]] = words[-1]
+
+    def state(self) -> dict[str, Any]:
+        """All that anybody can see: claims and answers, CDI files, instances and MIG modes, time slices, litter."""
+        document = orjson.loads((self.data / "checkpoint.json").read_bytes())
+        state = self.node.read()
+        return {
+            "claims": {
+                uid: (entry["checkpointState"], entry.get("preparedDevices"))
+                for uid, entry in document["v2"]["preparedClaims"].items()
+            },
+            "cdi": {
+                p.name: yaml.safe_load(p.read_text().replace(str(self.base), "")) for p in sorted(self.cdi.glob("*"))
+            },
+            "instances": sorted((i.profile, i.start) for i in state.gpus[0].instances if i.used),
+            "mig": [view.mig_enabled for view in self.node.gpus],
+            "slices": {uuid: number for uuid, number in self.slices.items() if number != "0"},
+            "litter": sorted(p.name for p in self.data.iterdir() if p.name not in ("checkpoint.json", "pu.lock")),
+        }
+
+
+def claim(uid: str, *devices: str, interval: str = "") -> AllocatedClaim:
+    sharing = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "sharing": sharing}
+    config = {"source": "FromClaim", "requests": [], "opaque": {"driver": DRIVER, "parameters": parameters}}
+    results = [{"request": "r", "driver": DRIVER, "pool": "n", "device": device} for device in devices]
+    allocation = {"devices": {"results": results, "config": [config] if interval else []}}
+    return AllocatedClaim(uid=uid, name=uid, namespace="default", status={"allocation": allocation})
+
+
+HAPPY = {
+    "a whole GPU": claim("a", "gpu-0"),
+    "a GPU with a time slice": claim("a", "gpu-0", interval="Long"),
+    "one MIG device": claim("a", "gpu-0-mig-1g18gb-19-2"),
+    "two MIG devices": claim("a", "gpu-0-mig-3g71gb-9-4", "gpu-0-mig-1g18gb-me-20-0"),
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Any:
+    return fake_nvml.PynvmlPool()
+
+
+@pytest.fixture
+def machines(tmp_path: Path, pool: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Machine]]:
+    made: list[Machine] = []
+    replace, unlink = os.replace, Path.unlink
+
+    def new() -> Machine:
+        machine = Machine(tmp_path / str(len(made)), pool)
+        made.append(machine)
+        monkeypatch.setattr(os, "replace", machine.effects.after("replace", replace))
+        monkeypatch.setattr(Path, "unlink", machine.effects.after("unlink", unlink))
+        return machine
+
+    yield new
+    monkeypatch.undo()
+    for machine in made:
+        machine.close()
+
+
+@pytest.mark.parametrize("name", HAPPY)
+def test_death_after_every_effect_of_prepare_and_unprepare(name: str, machines: Callable[[], Machine]) -> None:
+    sweep(HAPPY[name], machines)
+
+
+def test_the_sweep_catches_a_plugin_that_forgets_before_it_undoes(
+    machines: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unprepare(self: ClaimPreparer, uid: str) -> None:
+        entry = self._checkpoint.get(uid)
+        self._checkpoint.drop(uid)
+        if entry is not None:
+            self.roll_back(uid, entry)
+
+    monkeypatch.setattr(ClaimPreparer, "unprepare", unprepare)
+    with pytest.raises(AssertionError, match="killed after effect"):
+        sweep(HAPPY["a GPU with a time slice"], machines)
+
+
+def prepare_and_unprepare(plugin: ClaimPreparer, one: AllocatedClaim) -> None:
+    """The happy path."""
+    plugin.prepare(one)
+    plugin.unprepare(one.uid)
+
+
+def sweep(one: AllocatedClaim, machines: Callable[[], Machine]) -> None:
+    """Kill after every effect of Prepare and Unprepare; whoever starts then ends where an undisturbed one does."""
+    happy = machines()
+    plugin = happy.start()
+    begins = happy.effects.count
+    empty = happy.state()
+    answer = plugin.prepare(one)
+    prepared, ends_of_prepare = happy.state(), happy.effects.count
+    plugin.unprepare(one.uid)
+    assert happy.state() == empty
+    total = happy.effects.count
+    assert total - begins >= 5, "a sweep over nothing proves nothing"
+
+    for deadly in range(begins, total):
+        machine = machines()
+        plugin = machine.start()
+        machine.effects.deadly = deadly
+        with pytest.raises(Killed):
+            prepare_and_unprepare(plugin, one)
+        where = f"killed after effect {deadly}, {machine.effects.names[-1]}"
+        plugin = machine.start()  # the kubelet asks again for what it got no answer to
+        if deadly < ends_of_prepare:
+            assert plugin.prepare(one) == answer, where
+            assert machine.state() == prepared, where
+        plugin.unprepare(one.uid)
+        assert machine.state() == empty, where
+
+
+@pytest.mark.parametrize("name", HAPPY)
+def test_a_claim_that_nobody_asks_for_again_leaves_nothing(name: str, machines: Callable[[], Machine]) -> None:
+    """Death in the middle of Prepare; then Unprepare is all that comes, as for a pod that was deleted meanwhile."""
+    one = HAPPY[name]
+    happy = machines()
+    plugin = happy.start()
+    begins, empty = happy.effects.count, happy.state()
+    plugin.prepare(one)
+    for deadly in range(begins, happy.effects.count):
+        machine = machines()
+        plugin = machine.start()
+        machine.effects.deadly = deadly
+        with pytest.raises(Killed):
+            plugin.prepare(one)
+        plugin = machine.start()
+        plugin.unprepare(one.uid)
+        assert machine.state() == empty, f"killed after effect {deadly}, {machine.effects.names[-1]}"
+
+
+def test_death_twice_in_a_row_ends_like_once(machines: Callable[[], Machine]) -> None:
+    """The successor dies as well, at every one of its first effects."""
+    one = HAPPY["two MIG devices"]
+    happy = machines()
+    plugin = happy.start()
+    begins = happy.effects.count
+    plugin.prepare(one)
+    prepared, total = happy.state(), happy.effects.count
+    for first, second in itertools.product(range(begins, total, 2), range(6)):
+        machine = machines()
+        plugin = machine.start()
+        machine.effects.deadly = first
+        with pytest.raises(Killed):
+            plugin.prepare(one)
+        machine.effects.deadly = machine.effects.count + second
+        with contextlib.suppress(Killed):
+            machine.start().prepare(one)
+        machine.effects.deadly = -1
+        machine.start().prepare(one)
+        assert machine.state() == prepared, (first, second)
+
+
+def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[[], Machine]) -> None:
+    """Up to two Prepares and Unprepares of two claims, in every order: all stories of four calls."""
+    claims = {"a": HAPPY["one MIG device"], "b": claim("b", "gpu-0-mig-2g35gb-14-4")}
+    machine = machines()
+    plugin = machine.start()
+    ends: dict[tuple[bool, bool], Any] = {}
+    for wanted in itertools.product((False, True), repeat=2):
+        for uid, there in zip(claims, wanted, strict=True):
+            if there:
+                plugin.prepare(claims[uid])
+            else:
+                plugin.unprepare(uid)
+        ends[wanted] = machine.state()
+    for uid in claims:
+        plugin.unprepare(uid)
+    for story in itertools.product(("+a", "-a", "+b", "-b"), repeat=4):
+        held = {"a": False, "b": False}
+        for step in story:
+            held[step[1]] = step[0] == "+"
+            if held[step[1]]:
+                plugin.prepare(claims[step[1]])
+            else:
+                plugin.unprepare(step[1])
+        found, wanted_end = machine.state(), ends[held["a"], held["b"]]
+        assert found == wanted_end, story
+        for uid in claims:
+            plugin.unprepare(uid)
