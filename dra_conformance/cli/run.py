@@ -47,7 +47,7 @@ def run_options(function: Any) -> Any:
         ),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
-        click.option("--nvml", metavar="fake|real", default=None, help="Whom chapter nvml asks; real: this machine's."),
+        click.option("--nvml", metavar="fake|real", default=None, help="Whose GPUs: the fake's, or this machine's."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
         click.option("--config", "config_path", type=click.Path(path_type=Path), default=None, metavar="FILE"),
     ]

@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_api.client import KubeClient
@@ -67,7 +68,9 @@ class NodeSeat:
 
     @property
     def gpus(self) -> Any:
-        """The node's fake GPUs (a fake_nvml.Node), made at first use."""
+        """The node's fake GPUs (a fake_nvml.Node), made at first use. Raises Untestable with `--nvml real`."""
+        if self.real:
+            raise Untestable("the GPUs of this machine cannot be changed like fake ones (--nvml fake)")
         if self._gpus is None:
             import fake_nvml
 
@@ -76,10 +79,24 @@ class NodeSeat:
         return self._gpus
 
     @property
+    def real(self) -> bool:
+        """Whether the node has this machine's own GPUs (`--nvml real`)."""
+        return self.world.run.options.nvml == "real"
+
+    @staticmethod
+    def _machine_nvml() -> Any:
+        import fake_nvml
+
+        return fake_nvml.load_pynvml(None)
+
+    def _gpu_environment(self) -> dict[str, str]:
+        return {} if self.real else dict(self.gpus.env())
+
+    @property
     def nvml(self) -> Any:
-        """Unmodified pynvml, bound to this node's library."""
+        """Unmodified pynvml, bound to this node's library; with `--nvml real` to this machine's own."""
         if self._nvml is None:
-            self._nvml = self.world.run.pynvml_pool.load(self.gpus)
+            self._nvml = self._machine_nvml() if self.real else self.world.run.pynvml_pool.load(self.gpus)
         return self._nvml
 
     # -- the driver under test -------------------------------------------------------------------------------------
@@ -110,7 +127,9 @@ class NodeSeat:
         self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
         match spec.kind:
             case "reference" if as_process or spec.settings.get("process") == "yes":
-                self._start_process(self.driver_name, self._reference_command("kubelet-plugin"), self.gpus.env())
+                self._start_process(
+                    self.driver_name, self._reference_command("kubelet-plugin"), self._gpu_environment()
+                )
             case "reference":
                 self._start_reference()
             case "exec":
@@ -239,7 +258,7 @@ class NodeSeat:
         if self.guest is not None:
             self._take_leave()
         self.kubelet.stop()
-        if self._nvml is not None:
+        if self._nvml is not None and not self.real:
             self.world.run.pynvml_pool.give_back(self._nvml)
             self._nvml = None
         if self._gpus is not None:
@@ -299,7 +318,7 @@ class NodeSeat:
             plugins_dir=self.kubelet.plugins_dir,
             registrar_dir=self.kubelet.registration_dir,
             cdi_root=self.kubelet.cdi_roots[0],
-            driver_root=self.gpus.driver_root,
+            driver_root=Path("/") if self.real else self.gpus.driver_root,
             driver_name=driver,
         )
 
@@ -327,7 +346,7 @@ class NodeSeat:
             "driver": self.driver_name,
         }
         if any("{driver_root}" in word for word in command):
-            values["driver_root"] = str(self.gpus.driver_root)
+            values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
     def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:

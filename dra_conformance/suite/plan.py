@@ -160,6 +160,10 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
     driver = target.seats["driver"]
     if need == "fake-nvml" and "nvml" in scenario.tags.seats:
         return "changes the GPUs, which only the fake NVML lets it do (--nvml fake)" if target.nvml == "real" else None
+    if need == "fake-nvml" and target.nvml == "real":
+        return "changes or chooses the GPUs, which only the fake NVML lets it do (--nvml fake)"
+    if need == "seen-nvml" and driver.kind != "reference" and target.nvml != "real":
+        return f"asks NVML what the driver sees; the driver is {driver.kind} and may see another (--nvml real)"
     if need == "fake-nvml" and driver.kind != "reference":
         return f"needs the fake NVML under the reference driver; the driver is {driver.kind}"
     if need == "gpu-driver" and target.driver_name != "gpu.nvidia.com":

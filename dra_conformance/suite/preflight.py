@@ -29,6 +29,8 @@ def check(options: RunOptions) -> None:
         if not Path(folder).is_dir():
             raise UsageError(f"--features {folder}: there is no such folder")
     _inventory(options.inventory)
+    if options.nvml == "real":
+        _machine_nvml()
     for name, spec in options.seats().items():
         if spec.kind == "reference":
             check_settings(name, spec.settings)
@@ -60,6 +62,20 @@ def _inventory(name: str) -> None:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
         raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def _machine_nvml() -> None:
+    import fake_nvml
+
+    nvml = fake_nvml.load_pynvml(None)
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        raise TargetUnreachable(
+            f"--nvml real: this machine has no NVIDIA driver that answers ({error})",
+            hint="Leave the option out: then the GPUs are those of the fake NVML.",
+        ) from None
+    nvml.nvmlShutdown()
 
 
 def _placeholders(seat: str, command: Sequence[str]) -> None:

@@ -480,11 +480,12 @@ class Run:
             else "cluster",
             "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
             "nvml": (
-                f"fake NVML, inventory {self.options.inventory} (simulated)"
+                "this machine's own"
+                if self.options.nvml == "real"
+                else f"fake NVML, inventory {self.options.inventory} (simulated)"
                 if seats["driver"].startswith("reference")
                 else "as the driver finds it"
-            )
-            + ("; chapter nvml asks this machine's own library" if self.options.nvml == "real" else ""),
+            ),
             "resourceApi": ", ".join(self._resource_versions[:1]),
             "revision": self.options.revision,
             "evidence": "rehearsal" if rehearsal else "evidence",

@@ -33,6 +33,7 @@ ON_REQUEST = frozenset({"fault-sweep"})
 # What a scenario may need beside its seats; `plan` knows how each is decided.
 NEEDS: dict[str, str] = {
     "fake-nvml": "GPUs of the fake NVML that the scenario can change",
+    "seen-nvml": "the NVML that the driver sees: that of the reference driver, or this machine's (--nvml real)",
     "virtual-clock": "time that the scenario can advance, in every seat that it uses",
     "process-driver": "a driver that runs as a process of the harness and can be killed",
     "gpu-driver": "the driver gpu.nvidia.com",

@@ -1,0 +1,73 @@
+"""`--nvml real`: the machine's own library under the reference driver, and one sentence where there is none.
+
+The machine's own library is whatever the loader finds as libnvidia-ml.so.1. Here that is a fake node's, put in front by
+the environment, so nothing but the environment tells this from a machine with a driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import fake_nvml
+
+SCENARIO = "^driver/gpu#devices-are-what-nvml-shows"
+
+
+def run(folder: Path, env: dict[str, str], *more: str) -> tuple[int, str]:
+    """`dra-conformance run --nvml real`, in a process of its own."""
+    words = ["run", "--nvml", "real", "--out", str(folder), "--progress", "plain", *more]
+    ended = subprocess.run(
+        [sys.executable, "-m", "dra_conformance", *words],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def report(folder: Path) -> dict[str, Any]:
+    """The report of a run."""
+    found: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
+    return found
+
+
+def test_a_machine_without_a_driver_says_so_in_a_sentence(tmp_path: Path) -> None:
+    code, text = run(tmp_path / "report", {"LD_LIBRARY_PATH": str(tmp_path)}, "--focus", SCENARIO)
+    assert code == 10
+    said = [line for line in text.splitlines() if "--nvml real" in line]
+    assert len(said) == 1, text
+    assert "no NVIDIA driver" in said[0]
+    assert "Traceback" not in text
+
+
+def test_the_reference_driver_reads_the_machines_own_library(tmp_path: Path) -> None:
+    with fake_nvml.Node.create("h200", tmp_path / "machine") as machine:
+        code, text = run(tmp_path / "report", machine.env(), "--focus", SCENARIO)
+        assert code == 0, text
+        found = report(tmp_path / "report")
+        assert found["target"]["nvml"] == "this machine's own"
+        uuids = {view.uuid for view in machine.gpus}
+        events = (tmp_path / "report" / "events.jsonl").read_text()
+        assert all(uuid in events for uuid in uuids), "the slices are of that machine's GPUs"
+
+
+def test_nothing_is_changed_on_a_machines_own_gpus(tmp_path: Path) -> None:
+    """What chooses or changes GPUs does not apply, and the library hears no call that changes something."""
+    with fake_nvml.Node.create("h200", tmp_path / "machine") as machine:
+        machine.log_calls()
+        code, text = run(tmp_path / "report", machine.env(), "--focus", "^(driver/gpu|mig/)", "--patience", "2")
+        assert "Traceback" not in text
+        assert code in (0, 1), text  # a machine whose driver root is / lacks the libraries that Prepare wants
+        called = {call.function for call in machine.calls()}
+        assert "nvmlDeviceGetCount_v2" in called
+        assert not {name for name in called if "Set" in name and not name.startswith("nvmlEventSet")}
+        assert not {name for name in called if "Create" in name and not name.startswith("nvmlEventSet")}
+    rows = {row["id"]: row["status"] for row in report(tmp_path / "report")["scenarios"]}
+    assert {status for name, status in rows.items() if name.startswith("mig/")} == {"not-applicable"}
