@@ -18,7 +18,6 @@ from dra_api.objects import (
     NODES,
     PODS,
     RESOURCE_SLICES,
-    VALIDATING_WEBHOOKS,
     Obj,
     Resource,
     meta,
@@ -40,7 +39,6 @@ FINALIZERS = frozenset(
 
 _GRACE, _ROUND = 5.0, 1.0
 _TURN = 0.2
-_FIRST = (VALIDATING_WEBHOOKS.plural,)  # a webhook whose program is gone refuses every later change
 _LAST = (NODES.plural, NAMESPACES.plural)  # what others are found by goes last
 
 
@@ -121,7 +119,7 @@ def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -
 
 def _order(each: Leftover) -> tuple[int, str, str, str]:
     plural = each.resource.plural
-    rank = 1 + _LAST.index(plural) if plural in _LAST else -1 if plural in _FIRST else 0
+    rank = 1 + _LAST.index(plural) if plural in _LAST else 0
     return rank, each.resource.kind, each.namespace, each.name
 
 

@@ -18,7 +18,6 @@ from dra_api.objects import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
-    VALIDATING_WEBHOOKS,
     Obj,
     Resource,
 )
@@ -64,7 +63,6 @@ def leave(transport: Transport, run_id: str) -> None:
     ]
     for resource, namespace, finalizer, spec in held:
         client.create(resource, _named(f"left-{run_id}", namespace, spec=spec, finalizers=[finalizer]))
-    client.create(VALIDATING_WEBHOOKS, _named(f"left-{run_id}"))
     clique = _named(f"left-{run_id}", DRIVER_NAMESPACE)
     client.create(COMPUTE_DOMAIN_CLIQUES, clique)
 

@@ -17,7 +17,7 @@ import orjson
 import yaml
 
 from dra_api.client import KubeClient
-from dra_api.objects import CLUSTER_ROLES, CRDS, KNOWN, Obj, name_of
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CRDS, KNOWN, Obj, name_of
 from dra_conformance import assets, documents
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 
@@ -56,8 +56,18 @@ class Stage:
                 obj["roleRef"]["name"] = f"{user}-{obj['roleRef']['name']}"
             resource = next(each for each in KNOWN if each.kind == obj["kind"])
             self.admin.create(resource, obj)
+        self._let_read_gates(user)
         roles = [obj for obj in objects if obj["kind"] == CLUSTER_ROLES.kind]
         return Identity(user, self.plane.kubeconfig_for(user), roles)
+
+    def _let_read_gates(self, user: str) -> None:
+        """What the roles leave to the administrator: with /metrics a run knows that gates are on which ship off."""
+        name = f"{user}-metrics"
+        rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+        self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": rules})
+        role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}
+        subjects = [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user}]
+        self.admin.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
 
     def run(self, who: Identity, *options: str, focus: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
         """One run as somebody; exit code and report (empty where there is none)."""
