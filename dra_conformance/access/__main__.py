@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from dra_conformance.access import check, table
+from dra_conformance.access import check, roles, table
 
 _HEAD = """\
 # What a run asks of a cluster: who (`holder`), which resource, which verbs, for which profiles (none: all).
@@ -38,7 +38,12 @@ def main(words: Sequence[str]) -> int:
         lines = [yaml.safe_dump(msgspec.to_builtins(row), default_flow_style=True, width=10**6) for row in rows]
         table.FILE.write_text(_HEAD + "".join(f"- {line}" for line in lines))
         return 0
-    told = check.differences(found)
+    told = [str(each) for each in check.differences(found)]
+    told += [
+        f"the {holder} does something in {profile}, but has no role there (roles.takes_part)"
+        for holder, profile in sorted({(need[0], profile) for need, named in found.items() for profile in named - {""}})
+        if holder in table.SEATS and not roles.takes_part(holder, [profile])
+    ]
     for each in told:
         print(f"access: {each}")
     if told:

@@ -59,7 +59,7 @@ def needs(logs: Iterable[Path]) -> dict[Need, set[str]]:
             if event.kind != "calls":
                 continue
             scenario = scenarios.get(event.scenario)
-            if scenario and (scenario.tags.disruptive or "own-control-plane" in scenario.tags.needs):
+            if scenario and not may_run_on_a_cluster(scenario):
                 continue
             for agent, verb, group, resource in event.data["made"]:
                 if (group, resource) in _SETUP or agent not in AGENTS:
@@ -69,6 +69,13 @@ def needs(logs: Iterable[Path]) -> dict[Need, set[str]]:
                 profiles = scenario.tags.profiles if scenario and agent != _OPENED_BY_START else ()
                 found[AGENTS[agent], group, resource, verb].update(profiles or {""})
     return dict(found)
+
+
+def may_run_on_a_cluster(scenario: features.Scenario) -> bool:
+    """Whether a scenario can run where the control plane is not the run's own."""
+    tags = scenario.tags
+    moves_its_clock = "virtual-clock" in tags.needs and "control-plane" in tags.seats
+    return not (tags.disruptive or "own-control-plane" in tags.needs or moves_its_clock)
 
 
 def strangers(logs: Iterable[Path]) -> set[str]:

@@ -11,25 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
+from dra_conformance import assets
+from dra_conformance.access.check import may_run_on_a_cluster
 from dra_conformance.access.table import CLEANUP, HARNESS, SEATS, Right, needed
+from dra_conformance.suite import features
 from dra_conformance.suite.options import RunOptions
 
 PREFIX = "dra-conformance"
 _LABELS = {"app.kubernetes.io/name": PREFIX}
 
-# A seat takes part only in runs of these profiles; the others take part in all but the API's own.
-_SEAT_PROFILES = {
-    "fabric": {"imex"},
-    "taint-eviction": {"device-taints", "device-health"},
-    "kubelet": {"driver-core", "driver-gpu", "driver-mig", "imex", "device-health", "kubelet", "bind-requests"},
-    "driver": {"driver-core", "driver-gpu", "driver-mig", "device-health", "bind-requests"},
-    "scheduler": {"bind-requests", "device-health", "device-taints", "driver-mig", "imex", "scheduler-core"},
-    "binder": {"bind-requests", "device-health", "device-taints", "driver-mig", "imex", "scheduler-core"},
-    "claim-controller": {
-        *("bind-requests", "claim-lifecycle", "device-health", "device-taints", "driver-mig", "imex"),
-        "scheduler-core",
-    },
-}
+# Profiles whose scenarios have no kubelet of ours and no driver on it; the other seats are named by the tags.
+_WITHOUT_NODES = frozenset({"api", "claim-lifecycle", "device-taints", "nvml", "scheduler-core", "webhook"})
+_ON_NODES = ("kubelet", "driver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +46,20 @@ class Subject:
 
 def holders(options: RunOptions) -> list[str]:
     """Whose rights a run needs: the harness, its cleanup, and the seats that our own parts fill in these profiles."""
-    profiles = set(options.profile)
-    ours = [
-        seat
-        for seat in SEATS
-        if options.seat(seat).kind == "reference" and (not profiles or profiles & _SEAT_PROFILES[seat])
-    ]
+    ours = [seat for seat in SEATS if options.seat(seat).kind == "reference" and takes_part(seat, options.profile)]
     return [HARNESS, CLEANUP, *ours]
+
+
+def takes_part(seat: str, profiles: Sequence[str]) -> bool:
+    """Whether a scenario of these profiles (none: all), of those that may run on a cluster, uses a seat."""
+    if not profiles:
+        return True
+    if seat in _ON_NODES:
+        return bool(set(profiles) - _WITHOUT_NODES)
+    return any(
+        seat in scenario.tags.seats and set(profiles) & set(scenario.tags.profiles) and may_run_on_a_cluster(scenario)
+        for scenario in features.read_all([assets.features()])
+    )
 
 
 def rights_of(options: RunOptions) -> dict[str, list[Right]]:

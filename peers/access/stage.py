@@ -81,6 +81,12 @@ class Stage:
         path = out / "report.json"
         return result.returncode, orjson.loads(path.read_bytes()) if path.is_file() else {}
 
+    def planned(self, who: Identity) -> set[str]:
+        """The scenarios that would run here as somebody."""
+        words = ("--control-plane", f"kubeconfig:{who.kubeconfig}", "--dry-run", *OURS)
+        lines = [line.split() for line in _command("run", *words).stdout.splitlines()]
+        return {line[1] for line in lines if len(line) > 1 and line[0] == "run"}
+
     def cleanup(self, who: Identity, run_id: str) -> tuple[int, str]:
         """`dra-conformance cleanup` as somebody; exit code and output."""
         words = ("--run-id", run_id, "--kubeconfig", str(who.kubeconfig), "--patience", "20")

@@ -58,6 +58,13 @@ def test_a_seat_that_a_profile_does_not_use_gets_nothing(capsys: pytest.CaptureF
     assert "dra-conformance-fabric" not in names
 
 
+@pytest.mark.parametrize(("seat", "with_it", "without"), [("kubelet", "driver-core", "api"), ("binder", "imex", "api")])
+def test_a_seat_has_a_role_where_scenarios_use_it(seat: str, with_it: str, without: str) -> None:
+    assert roles.takes_part(seat, [with_it])
+    assert roles.takes_part(seat, [without, with_it])
+    assert not roles.takes_part(seat, [without])
+
+
 def test_nobody_is_given_everything(capsys: pytest.CaptureFixture[str]) -> None:
     seats = [word for seat in table.SEATS for word in (f"--{seat}", "reference")]
     for (kind, _), obj in printed(capsys, *seats).items():
