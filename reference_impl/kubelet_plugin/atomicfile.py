@@ -1,6 +1,9 @@
 """Files that are either the old one or the new one, whenever the process is killed.
 
 The caller owns the files. A writer that dies leaves at most a temporary file, which `sweep` removes at the next start.
+
+What a dead process wrote, the kernel still has. Only the death of the machine takes back what was not synced to disk; a
+file that nobody reads after a reboot need not wait for the disk, which is most of what a write costs.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from pathlib import Path
 _SUFFIX = ".partial"
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int) -> None:
-    """Replace `path` by `data` with permission bits `mode`: write aside, fsync, rename, fsync the folder."""
+def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True) -> None:
+    """Replace `path` by `data` with permission bits `mode`: write aside, rename; synced to disk where `durable`."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
     try:
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
@@ -22,19 +25,22 @@ def write_atomically(path: Path, data: bytes, *, mode: int) -> None:
             os.fchmod(file.fileno(), mode)  # the umask may have taken bits away
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(aside, path)
     except OSError:
         aside.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
-def remove(path: Path) -> None:
-    """Remove `path` if it is there, and make that last."""
+def remove(path: Path, *, durable: bool = True) -> None:
+    """Remove `path` if it is there; the removal is on disk where `durable`."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def sweep(folder: Path, *, prefix: str) -> list[Path]:

@@ -3,6 +3,10 @@
 One JSON file, replaced whole on every change, so a SIGKILL leaves the state before or after it and nothing between. The
 plugin owns the file; it outlives every plugin process, until the node reboots (rules NV-102, NV-103).
 
+What it says is true until the node reboots, so it need not outlive the kernel, and no claim waits for the disk. A
+marker beside it, synced to disk, names the boot in which it was written last: what a power cut made of it is then known
+to be of another boot, and forgotten. Where the kernel tells no boot id every write is synced.
+
 The layout is that of the NVIDIA driver: a `v2` part with all claims and a `v1` part with the completed ones, each with
 a checksum. The checksum is the CRC-32 of the part's canonical JSON; upstream hashes a Go memory dump instead, so the
 files of the two read alike but do not pass each other's check.
@@ -13,6 +17,7 @@ Source: cmd/gpu-kubelet-plugin checkpoint.go and checkpointv.go at 95932046; rul
 from __future__ import annotations
 
 import contextlib
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -78,13 +83,15 @@ class ClaimEntry:
 class Checkpoint:
     """The claims of one plugin, in its file.
 
-    The file is read on every access: another process of the same plugin may have changed it meanwhile, and the plugin's
-    lock (not this class) keeps the two apart. `boot_id` is the kernel's.
+    The file is looked at on every access, and read when it is not the last one: another process of the same plugin may
+    have changed it meanwhile, and the plugin's lock (not this class) keeps the two apart. `boot_id` is the kernel's.
     """
 
     def __init__(self, path: Path, *, boot_id: str) -> None:
         self.path = path
+        self.marker = path.with_suffix(".boot")
         self.boot_id = boot_id
+        self._known: tuple[tuple[int, ...], dict[str, ClaimEntry], str] | None = None
 
     def open(self) -> None:
         """Make the file fit for use: create it, or check it; forget it after a reboot.
@@ -92,14 +99,24 @@ class Checkpoint:
         Raises CorruptCheckpointError when it is not what was written.
         """
         sweep(self.path.parent, prefix=self.path.name)
-        if not self.path.exists():
-            self.write({})
-            return
-        claims, boot_id = self._read()
+        sweep(self.path.parent, prefix=self.marker.name)
+        try:
+            claims, boot_id = self._read()
+        except CorruptCheckpointError:
+            if self._marked() in ("", self.boot_id):
+                raise
+            claims, boot_id = {}, ""  # a power cut took what was not synced; its boot is over
         if boot_id and boot_id != self.boot_id:
-            self.write({})  # the containers of those claims died with the old kernel
-        elif boot_id != self.boot_id:
-            self.write(claims)
+            claims = {}  # the containers of those claims died with the old kernel
+        # First whole and on disk, then marked: from the mark on, damage means that the machine went down.
+        write_atomically(self.path, encode(claims, boot_id=self.boot_id), mode=_MODE)
+        if self.boot_id:
+            write_atomically(self.marker, self.boot_id.encode(), mode=_MODE)
+
+    def _marked(self) -> str:
+        with contextlib.suppress(OSError):
+            return self.marker.read_text().strip()
+        return ""
 
     def claims(self) -> dict[str, ClaimEntry]:
         """All claims by uid."""
@@ -110,7 +127,7 @@ class Checkpoint:
         return self.claims().get(uid)
 
     def put(self, uid: str, entry: ClaimEntry) -> None:
-        """Remember a claim; it is on disk when this returns."""
+        """Remember a claim; no death of this process takes that back."""
         self.write({**self.claims(), uid: entry})
 
     def drop(self, uid: str) -> None:
@@ -121,15 +138,23 @@ class Checkpoint:
 
     def write(self, claims: Mapping[str, ClaimEntry]) -> None:
         """Replace the whole file."""
-        write_atomically(self.path, encode(claims, boot_id=self.boot_id), mode=_MODE)
+        data = encode(claims, boot_id=self.boot_id)
+        write_atomically(self.path, data, mode=_MODE, durable=not self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
         try:
-            data = self.path.read_bytes()
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                version = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+                if self._known is not None and self._known[0] == version:
+                    return dict(self._known[1]), self._known[2]
+                data = file.read()
         except FileNotFoundError:
             return {}, self.boot_id
         try:
-            return decode(data)
+            claims, boot_id = decode(data)
+            self._known = (version, claims, boot_id)
+            return dict(claims), boot_id
         except _WrongError as error:
             raise CorruptCheckpointError(
                 f"unable to get checkpoint: checkpoint is corrupted: {self.path}: {error}. Drain the node's pods "

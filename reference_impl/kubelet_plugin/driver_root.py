@@ -64,8 +64,8 @@ class DriverRoot:
         return self._or_machine("proc")
 
     def _or_machine(self, name: str) -> Path:
-        own = self.root / name
-        return own if own.is_dir() else Path("/") / name
+        own = os.path.join(self.root, name)
+        return Path(own) if os.path.isdir(own) else Path("/") / name
 
     # -- device nodes ----------------------------------------------------------------------------------------------
 
@@ -81,10 +81,11 @@ class DriverRoot:
 
     def control_nodes(self) -> list[Obj]:
         """The nodes that every container with a GPU needs, those that exist (rule NV-095)."""
+        dev = self.dev
         return [
             self.node(name, major=major if major is not None else self.major(name.removesuffix("-tools")), minor=minor)
             for name, major, minor in _CONTROL_NODES
-            if (self.dev / name).exists()
+            if (dev / name).exists()
         ]
 
     def mig_capability_node(self, gpu_minor: int, access: str) -> Obj:
@@ -132,13 +133,14 @@ class DriverRoot:
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
         """One CDI device node. A real node's own numbers win over `major` and `minor`."""
-        host = self.dev / name
+        dev = self.dev
+        host = dev / name
         node: Obj = {"path": f"/dev/{name}", "type": "c"}
         try:
             found = host.stat()
         except FileNotFoundError:
             found = None
-        if found is not None and self.dev != Path("/dev"):
+        if found is not None and dev != Path("/dev"):
             node["hostPath"] = str(host)
         if found is not None and stat.S_ISCHR(found.st_mode):
             major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
@@ -195,4 +197,6 @@ class DriverRoot:
 
     def find(self, folders: tuple[str, ...], name: str) -> Path | None:
         """The first file of that name in the root's `folders`."""
-        return next((path for folder in folders if (path := self.root / folder / name).is_file()), None)
+        # By text: making and taking apart path objects took longer than asking the kernel.
+        tried = (os.path.join(self.root, folder, name) for folder in folders)
+        return next((Path(path) for path in tried if os.path.isfile(path)), None)

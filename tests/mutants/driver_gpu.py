@@ -164,7 +164,7 @@ def _(patch: Patch) -> None:
     in_the_process(
         patch,
         "from reference_impl.kubelet_plugin import checkpoint",
-        "checkpoint.write_atomically = lambda path, data, mode: path.write_bytes(data)",
+        "checkpoint.write_atomically = lambda path, data, **how: path.write_bytes(data)",
     )
 
 
@@ -175,9 +175,9 @@ def _(patch: Patch) -> None:
         patch,
         "from reference_impl.kubelet_plugin import cdi, checkpoint",
         "write = checkpoint.write_atomically",
-        "def careless(path, data, mode):",
+        "def careless(path, data, **how):",
         "    try:",
-        "        write(path, data, mode=mode)",
+        "        write(path, data, **how)",
         "    except OSError:",
         "        pass",
         "cdi.write_atomically = checkpoint.write_atomically = careless",

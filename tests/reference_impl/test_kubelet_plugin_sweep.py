@@ -134,7 +134,9 @@ class Machine:
             "instances": sorted((i.profile, i.start) for i in state.gpus[0].instances if i.used),
             "mig": [view.mig_enabled for view in self.node.gpus],
             "slices": {uuid: number for uuid, number in self.slices.items() if number != "0"},
-            "litter": sorted(p.name for p in self.data.iterdir() if p.name not in ("checkpoint.json", "pu.lock")),
+            "litter": sorted(
+                p.name for p in self.data.iterdir() if p.name not in ("checkpoint.boot", "checkpoint.json", "pu.lock")
+            ),
         }
 
 
