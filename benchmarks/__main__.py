@@ -6,13 +6,14 @@ import os
 import platform
 import sys
 
-from benchmarks import allocator, nvml, prepare, real, scheduling, whole
+from benchmarks import allocator, driver, nvml, prepare, real, scheduling, whole
 from benchmarks.figures import show
 
 GROUPS = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
+    "driver": ("The GPU driver under load, on the embedded control plane", driver.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),
