@@ -120,7 +120,11 @@ def table_of(found: Mapping[Need, set[str]], *, kept: Iterable[Right]) -> list[R
     which is what most people run on a cluster, and elsewhere where only few profiles ask for them.
     """
     grouped: defaultdict[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
+    kept = tuple(kept)
+    by_hand = {(row.holder, row.group, row.resource, verb) for row in kept for verb in row.verbs}
     for (holder, group, resource, verb), profiles in sorted(found.items()):
+        if (holder, group, resource, verb) in by_hand:
+            continue
         named, besides = _spread(profiles) if holder == HARNESS else ((), ())
         grouped[holder, group, resource, named, besides].append(verb)
     rows = [

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 
 _OBSERVED = (NODES, PODS, EVENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
 _CRD_TIMEOUT = 20.0
+_CLEANUP_PATIENCE = 60.0  # a cluster empties a namespace in turns, which takes many seconds on a busy one
 _OBSERVED_IF_SERVED = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 
 
@@ -344,7 +345,7 @@ class Run:
         try:
             client = KubeClient(self._connect(), user_agent=CLEANER)
             found = leftovers.find(client, self.run_id, profiles=self.options.profile)
-            held = leftovers.remove(client, found, clock=self.log.clock, patience=self.patience)
+            held = leftovers.remove(client, found, clock=self.log.clock, patience=max(self.patience, _CLEANUP_PATIENCE))
         except TargetUnreachable:  # the run's problem, told already
             return []
         except (ApiError, TransportError) as error:
