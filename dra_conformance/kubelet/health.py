@@ -72,6 +72,11 @@ class HealthCache:
                 told.append(key)
         return told
 
+    def known(self, driver: str) -> set[DeviceKey]:
+        """The devices of which a driver's stream has told anything."""
+        with self._lock:
+            return set(self._drivers.get(driver, ()))
+
     def clear(self, driver: str) -> None:
         """Forget all devices of a driver: its stream ended (rule DRA-298)."""
         with self._lock:

@@ -188,6 +188,10 @@ class Kubelet:
         """The kubelet's records of claims, as they are in its checkpoint."""
         return self._alive().cache.all()
 
+    def health_of(self, driver: str) -> set[DeviceKey]:
+        """The devices, as pool and name, of which the driver's health stream has told anything."""
+        return self._alive().health.cache.known(driver)
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _alive(self) -> _Life:

@@ -19,6 +19,7 @@ import msgspec
 from dra_api import versions
 from dra_conformance.errors import UsageError
 from dra_conformance.seats.spec import CHOICES, SeatSpec
+from dra_conformance.suite.declaration import REFERENCE, Declaration
 
 CONFIG_FILE = "dra-conformance.toml"
 
@@ -37,12 +38,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
     embedded, 20 s on binaries, 60 s elsewhere). `node_name` and `cdi_root` say where a driver behind `socket:` is,
-    where that cannot be told. `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's protocol
-    that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are NAME=true or
-    NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats. `runtime_config` is
-    kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false; a control plane of the
-    run's own serves all of them without it. `nvml` is whom the chapter nvml asks: the fake one,
-    or this machine's own.
+    where that cannot be told. `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's
+    protocol that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are
+    NAME=true or NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats.
+    `runtime_config` is kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false;
+    a control plane of the run's own serves all of them without it. `declaration` is what the driver's vendor says
+    of it. `nvml` is whom the chapter nvml asks: the fake one, or this machine's own.
     """
 
     control_plane: str = "embedded"
@@ -81,6 +82,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     progress: str = "auto"
     report: tuple[str, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    declaration: Declaration | None = None
+
+    @property
+    def declared(self) -> Declaration:
+        """What is declared of the driver: the user's words, else those of the reference driver where it sits there."""
+        if self.declaration is not None:
+            return self.declaration
+        ours = self.driver_name == "gpu.nvidia.com" and self.seat("driver").kind == "reference"
+        return REFERENCE if ours else Declaration()
 
     def seat(self, name: str) -> SeatSpec:
         """What sits in the seat with this option name, such as `claim-controller`."""
@@ -152,6 +162,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
                     f"--{name} cluster: a control plane of the run's own is not a cluster and has no {name} in it",
                     hint=f"A cluster is --control-plane kubeconfig; here this seat holds {others}.",
                 )
+        if self.declaration is not None:
+            self.declaration.check()
         for profile in self.profile:
             if profile not in PROFILES:
                 near = get_close_matches(profile, PROFILES, n=1)

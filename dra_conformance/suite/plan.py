@@ -33,7 +33,8 @@ class Target:
     `gates_assumed`: a cluster does not tell its gates, and they are taken to be those of its release.
     `missing_apis` are plural names of optional resources that the control plane does not serve; `claim_webhook` says
     whether the webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
-    resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real.
+    resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real;
+    `capabilities` are those that are declared of the driver.
     """
 
     kubernetes_version: Version
@@ -47,6 +48,7 @@ class Target:
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS
     nvml: str = "fake"
+    capabilities: tuple[str, ...] = ("configuration", "health")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,11 @@ def _decide(
         spec = target.seats.get(seat)
         if spec is not None and spec.kind == "none":
             return Decision(scenario, Status.NOT_APPLICABLE, f"the seat {seat} is empty (--{seat} none)")
+    for name in (need.removeprefix("declared-") for need in scenario.tags.needs if need.startswith("declared-")):
+        if name not in target.capabilities:
+            return Decision(
+                scenario, Status.NOT_SUPPORTED, f"{name} is not declared ([declaration] of dra-conformance.toml)"
+            )
     for need in scenario.tags.needs:
         if reason := _unmet(need, scenario, target):
             return Decision(scenario, Status.NOT_APPLICABLE, reason)

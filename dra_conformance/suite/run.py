@@ -259,6 +259,7 @@ class Run:
             revision=self.options.revision,
             resource_versions=self._resource_versions,
             nvml=self.options.nvml,
+            capabilities=self.options.declared.capabilities,
         )
 
     def expect(self, plan: Plan) -> None:

@@ -34,6 +34,8 @@ ON_REQUEST = frozenset({"fault-sweep"})
 NEEDS: dict[str, str] = {
     "fake-nvml": "GPUs of the fake NVML that the scenario can change",
     "seen-nvml": "the NVML that the driver sees: that of the reference driver, or this machine's (--nvml real)",
+    "declared-configuration": "a driver that is declared to read opaque parameters",
+    "declared-health": "a driver that is declared to stream the health of its devices",
     "virtual-clock": "time that the scenario can advance, in every seat that it uses",
     "process-driver": "a driver that runs as a process of the harness and can be killed",
     "gpu-driver": "the driver gpu.nvidia.com",

@@ -418,3 +418,50 @@ def _(patch: Patch) -> None:
         return unprepare
 
     patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+# -- what is declared --------------------------------------------------------------------------------------------------
+
+
+@mutant("every-configuration-refused", rule="NV-071b")
+def _(patch: Patch) -> None:
+    """Any configuration for the driver is an error."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(parameters: Any, **how: Any) -> Any:
+            raise RuntimeError("no configuration, please")
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("unknown-fields-passed-over", rule="NV-071c")
+def _(patch: Patch) -> None:
+    """Configuration is decoded leniently."""
+    patch.wrap(f"{CONFIGS}:decode", lambda original: lambda parameters, **how: original(parameters, strict=False))
+
+
+@mutant("a-bad-configuration-fails-the-call", rule="NV-071c")
+def _(patch: Patch) -> None:
+    """One claim's bad configuration ends the whole call."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare_one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            if result.error:
+                raise RuntimeError(result.error)
+            return result
+
+        return prepare_one
+
+    patch.wrap("reference_impl.kubelet_plugin.service:DriverService.prepare_one", make)
+
+
+@mutant("health-of-the-first-device-only", rule="DRA-295b")
+def _(patch: Patch) -> None:
+    """The stream tells of one device."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.service:HealthyDriverService.watch_health",
+        lambda original: lambda self: (list(devices)[:1] for devices in original(self)),
+    )

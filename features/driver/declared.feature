@@ -1,0 +1,16 @@
+@profile:driver-core @seat:driver
+Feature: A driver keeps what its vendor declares
+  What a driver can do beside the contract, and how its parameters look, only its vendor knows. What is declared is asked
+  for; a declaration without the samples that would show it is untestable.
+
+  @NV-071b @NV-071c @needs:declared-configuration
+  Scenario: Valid sample configurations are prepared, invalid ones refused
+    Given node "n1" running the driver
+    When a claim with each declared sample configuration is prepared and unprepared on "n1"
+    Then every valid sample was prepared [NV-071b]
+    And every invalid sample was refused as its own claim's error [NV-071c]
+
+  @DRA-295b @needs:declared-health @needs:own-kubelet
+  Scenario: The health of every device is streamed
+    Given node "n1" running the driver
+    Then the driver on "n1" streams the health of every device that it publishes
