@@ -206,6 +206,20 @@ class NodeSeat:
         """Stop the driver in good order."""
         self._end(self.driver_name, kill=False)
 
+    def roll_driver(self, flags: Sequence[str]) -> None:
+        """Start another instance of the driver beside the one that runs; `retire_driver` stops the older."""
+        retiring = f"{self.driver_name} retiring"
+        if self.driver_name in self._parts:
+            self._parts[retiring] = self._parts.pop(self.driver_name)
+        if self.driver_name in self._processes:
+            self._processes[retiring] = self._processes.pop(self.driver_name)
+        self.flags = (*self.flags, *flags)
+        self.start_driver()
+
+    def retire_driver(self) -> None:
+        """Stop the older of two instances in good order."""
+        self._end(f"{self.driver_name} retiring", kill=False)
+
     def kill_driver(self) -> None:
         """End the driver at once: SIGKILL for a process. Raises Untestable for one that is not ours."""
         if self.driver_name not in self._processes and self.driver_name not in self._parts:

@@ -203,6 +203,20 @@ def _(world: World, node: str) -> None:
     start_anew(world, seat, as_process=True)
 
 
+@when('another instance of the driver starts on "{node}" with "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """Start the driver once more beside the one that runs, with these flags besides; nothing is waited for."""
+    seat = world.node(node)
+    calls(world).before = seat.kubelet.plugins.instances(seat.driver_name)
+    seat.roll_driver(flags.split())
+
+
+@when('the older instance of the driver on "{node}" stops')
+def _(world: World, node: str) -> None:
+    """Stop the first of two instances in good order."""
+    world.node(node).retire_driver()
+
+
 @when('the kubelet of "{node}" restarts')
 def _(world: World, node: str) -> None:
     """Stop the kubelet as if killed and start it again; the driver keeps running."""

@@ -39,3 +39,23 @@ Feature: A driver remembers across its own restarts
     And every CDI id of the answer for claim "train" resolves on "n1"
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared
+
+  @NV-070d @NV-070e @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+  Scenario: A rolling update runs two instances of a driver side by side
+    Given node "n1" running the driver with "--pod-uid=old"
+    And a ResourceClaim "before" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "during" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "rival" allocated the same device as claim "before" on "n1"
+    And claim "before" is prepared on "n1"
+    When another instance of the driver starts on "n1" with "--pod-uid=new"
+    Then the driver on "n1" comes to be registered [NV-070d]
+    When claims "before, during, rival" are prepared on "n1" in one call
+    Then all answers for claim "before" are the same [NV-070d]
+    And claim "during" is prepared [NV-070d]
+    And claim "rival" is refused [NV-070e]
+    When the older instance of the driver on "n1" stops
+    And claim "before" is unprepared on "n1"
+    Then claim "before" is unprepared [NV-070d]
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is prepared [NV-070e]
+    And the slices of the driver on "n1" stay [NV-070d]

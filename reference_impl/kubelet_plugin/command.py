@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="XIDs that do not harm a device; entries that are no number are ignored",
     )
     parser.add_argument(
+        "--pod-uid",
+        default="",
+        metavar="UID",
+        help="name the sockets after this pod, so that two plugins can run on a node during a rolling update",
+    )
+    parser.add_argument(
         "--consumable-shares",
         default="disabled",
         metavar="MODE",
@@ -112,7 +118,7 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
     if shares.enabled and not gates.ConsumableShares:
         raise OptionError(f"--consumable-shares {args.consumable_shares} needs the feature gate ConsumableShares=true")
     options = node_options(args, gates=gates, ignored_xids=ignored)
-    return replace(options, consumable_shares=args.consumable_shares)
+    return replace(options, consumable_shares=args.consumable_shares, pod_uid=args.pod_uid)
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:

@@ -89,6 +89,8 @@ class KubeletPluginOptions:
         ignored_xids: XIDs that do not harm a device, beside the built-in ones.
         lock_timeout: seconds to wait for another plugin process of this node (rule NV-069).
         cleanup_interval: seconds between sweeps of claims that were never completed (10 minutes upstream).
+        pod_uid: of the pod that the plugin runs in; part of its sockets' names, so that two can run on one node during
+            a rolling update.
         consumable_shares: see `reference_impl.kubelet_plugin.shares`.
         resync_delay: seconds after a foreign change of a slice until it is put right. Upstream waits 30 s (DRA-290),
             which is the longest that a scheduler may be misled; sooner is allowed.
@@ -104,6 +106,7 @@ class KubeletPluginOptions:
     gates: FeatureGates = field(default_factory=FeatureGates)
     ignored_xids: frozenset[int] = frozenset()
     consumable_shares: str = "disabled"
+    pod_uid: str = ""
     lock_timeout: float = 10.0
     cleanup_interval: float = 600.0
     resync_delay: float = 1.0
@@ -116,9 +119,10 @@ class KubeletPluginOptions:
     @property
     def plugin_socket(self) -> Path:
         """The DRA service socket."""
-        return self.data_dir / "dra.sock"
+        return self.data_dir / (f"dra-{self.pod_uid}.sock" if self.pod_uid else "dra.sock")
 
     @property
     def registration_socket(self) -> Path:
         """The registration socket."""
-        return self.registrar_dir / f"{self.driver_name}-reg.sock"
+        own = f"-{self.pod_uid}" if self.pod_uid else ""
+        return self.registrar_dir / f"{self.driver_name}{own}-reg.sock"

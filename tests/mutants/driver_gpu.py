@@ -465,3 +465,51 @@ def _(patch: Patch) -> None:
         "reference_impl.kubelet_plugin.service:HealthyDriverService.watch_health",
         lambda original: lambda self: (list(devices)[:1] for devices in original(self)),
     )
+
+
+# -- two instances -----------------------------------------------------------------------------------------------------
+
+
+@mutant("the-older-instance-tidies-up", rule="NV-070d")
+def _(patch: Patch) -> None:
+    """An instance that stops removes every socket and claim of the driver."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def stop(self: Any) -> None:
+            original(self)
+            for folder in (self.options.data_dir, self.options.registrar_dir):
+                for path in folder.glob("*.sock"):
+                    path.unlink(missing_ok=True)
+
+        return stop
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.stop", make)
+
+
+@mutant("a-new-instance-begins-with-nothing", rule="NV-070d")
+def _(patch: Patch) -> None:
+    """An instance that starts does not know what the older one prepared, and answers otherwise."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def device_name(self: Any, uid: str, device: str) -> str:
+            return f"{original(self, uid, device)}-{id(self)}"
+
+        return device_name
+
+    patch.wrap(f"{CDI}.device_name", make)
+    patch.replace(f"{PREPARER}.is_done", lambda self, entry: False)
+
+
+@mutant("claims-in-memory", rule="NV-070e")
+def _(patch: Patch) -> None:
+    """Only claims that this very instance prepared keep their devices from others."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
+            mine = self.__dict__.setdefault("mine", set())
+            original(self, uid, results, {other: entry for other, entry in held.items() if other in mine})
+            mine.add(uid)
+
+        return check_overlap
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
