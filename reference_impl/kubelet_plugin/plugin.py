@@ -74,7 +74,11 @@ class KubeletPlugin:
             cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}"),
             root=self._root,
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
-            sharing=TimeSlicing(enabled=options.gates.TimeSlicingSettings, run=NvidiaSmi(self._root.nvidia_smi)),
+            sharing=TimeSlicing(
+                enabled=options.gates.TimeSlicingSettings,
+                mps=options.gates.MPSSupport,
+                run=NvidiaSmi(self._root.nvidia_smi),
+            ),
             shares=self._shares,
             mig=MigInstances(self._nvml) if options.gates.DynamicMIG else None,
         )

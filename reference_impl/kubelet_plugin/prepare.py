@@ -27,7 +27,7 @@ from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.shares import ShareMode
-from reference_impl.kubelet_plugin.sharing import TimeSlicing
+from reference_impl.kubelet_plugin.sharing import TimeSlicing, check_mps
 
 log = logging.getLogger(__name__)
 
@@ -213,7 +213,19 @@ class ClaimPreparer:
             if self._shares.enabled and configs.asks_for_mps(config):
                 raise ConfigError("MPS cannot be used while devices are shared (--consumable-shares)")
             chosen.append(Chosen(result, device, config))
+        self.refuse_mps(chosen)
         return chosen
+
+    def refuse_mps(self, chosen: Sequence[Chosen]) -> None:
+        """Check what is asked of MPS, and refuse it: there is no control daemon here (rules NV-090, NV-091)."""
+        for item in chosen:
+            if configs.asks_for_mps(item.config) and isinstance(
+                item.config, configs.GpuConfig | configs.MigDeviceConfig
+            ):
+                group = [other.device for other in chosen if other.config is item.config]
+                uuids = sorted(device.uuid for device in group if not isinstance(device, MigSlot))
+                check_mps(item.config.sharing or configs.Sharing("MPS"), uuids)
+                raise PrepareError("MPS cannot be set up: this reference driver has no MPS control daemon")
 
     def find(self, result: Result) -> Device:
         """The device of a result."""

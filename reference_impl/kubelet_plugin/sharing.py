@@ -1,9 +1,11 @@
 """Time slicing: nvidia-smi told to change a GPU's scheduling, and told to change it back.
 
 The setting is the hardware's and outlives every process, so what was applied is remembered in the checkpoint. Off
-unless the gate `TimeSlicingSettings` is on. MPS is not part of this reference.
+unless the gate `TimeSlicingSettings` is on. Of MPS only the settings are read and checked: the control daemon that
+would carry them out is not part of this reference, so a claim that asks for it is refused, and says so.
 
-Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085, NV-086, NV-089, NV-111.
+Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-066, NV-082, NV-085, NV-086,
+NV-089 to NV-091, NV-111.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from dra_api.objects import Obj
+from dra_api.quantity import Quantity
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import INTERVALS, ConfigError, EnabledSharing, Sharing
 from reference_impl.kubelet_plugin.devices import Device, Gpu
+from reference_impl.kubelet_plugin.partitions import MEBI
 
 Run = Callable[[Sequence[str]], None]
 _TIMEOUT = 30.0
@@ -48,8 +52,8 @@ class NvidiaSmi:
 class TimeSlicing:
     """Applies and resets time slices of full GPUs."""
 
-    def __init__(self, *, enabled: bool, run: Run) -> None:
-        self.enabled = EnabledSharing(time_slicing=enabled)
+    def __init__(self, *, enabled: bool, run: Run, mps: bool = False) -> None:
+        self.enabled = EnabledSharing(time_slicing=enabled, mps=mps)
         self._run = run
 
     def plan(self, wanted: Iterable[tuple[Device, Sharing | None]]) -> Obj:
@@ -78,3 +82,31 @@ class TimeSlicing:
         """Set one GPU's time slice (rule NV-085)."""
         self._run(["-i", uuid, "-c", "DEFAULT"])
         self._run(["compute-policy", "-i", uuid, "--set-timeslice", str(INTERVALS[interval])])
+
+
+def check_mps(sharing: Sharing, uuids: Sequence[str]) -> None:
+    """Check the memory limits of an mpsConfig for devices with these uuids. Raises ConfigError (rule NV-090).
+
+    A key of the limits by device is a uuid, or the position among the sorted uuids.
+    """
+    settings = sharing.mps or {}
+    limits: dict[str, object] = {}
+    if (default := settings.get("defaultPinnedDeviceMemoryLimit")) is not None:
+        limits["defaultPinnedDeviceMemoryLimit"] = default
+    by_device = settings.get("defaultPerDevicePinnedMemoryLimit") or {}
+    if not isinstance(by_device, dict):
+        raise ConfigError("invalid limit: defaultPerDevicePinnedMemoryLimit must map devices to quantities")
+    known = {*uuids, *(str(position) for position in range(len(uuids)))}
+    for key, value in by_device.items():
+        if key not in known:
+            raise ConfigError(
+                f"invalid device: defaultPerDevicePinnedMemoryLimit has {key!r}, which is no uuid or index"
+            )
+        limits[f"defaultPerDevicePinnedMemoryLimit[{key}]"] = value
+    for where, value in limits.items():
+        try:
+            mebibytes = int(Quantity.parse(str(value)).value) // MEBI
+        except ValueError as error:
+            raise ConfigError(f"invalid limit: {where}: {error}") from error
+        if mebibytes < 1:
+            raise ConfigError(f"invalid limit: {where} is {value}, less than 1Mi")

@@ -313,3 +313,32 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Unprepare leaves the time slice as it is."""
     patch.replace(f"{SHARING}:TimeSlicing.undo", lambda self, entry: None)
+
+
+# -- MPS ---------------------------------------------------------------------------------------------------------------
+
+
+@mutant("mps-limits-not-looked-at", rule="NV-090")
+def _(patch: Patch) -> None:
+    """Memory limits of MPS are not checked."""
+    patch.replace("reference_impl.kubelet_plugin.prepare:check_mps", lambda sharing, uuids: None)
+
+
+@mutant("mps-percentages-not-looked-at", rule="NV-091")
+def _(patch: Patch) -> None:
+    """Thread percentages of MPS are not checked."""
+
+    def make(original: Original) -> Original:
+        def validate(config: Any, gates: Any) -> None:
+            sharing = getattr(config, "sharing", None)
+            original(replace(config, sharing=replace(sharing, mps=None)) if sharing else config, gates)
+
+        return validate
+
+    patch.wrap(f"{CONFIGS}:validate", make)
+
+
+@mutant("mps-beside-shares", rule="NV-066")
+def _(patch: Patch) -> None:
+    """A claim that asks for MPS is prepared although its device is shared."""
+    patch.replace(f"{CONFIGS}:asks_for_mps", lambda config: False)
