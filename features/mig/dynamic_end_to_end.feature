@@ -29,6 +29,6 @@ Feature: From pods to MIG devices that are made for them
 
   @NV-035b
   Scenario: Mixed sizes in a storm of pods never take more than there is
-    When 24 pods for MIG devices of the profiles "1g.18gb, 2g.35gb, 3g.71gb, 1g.35gb" come and go on "n1"
+    When 12 pods for MIG devices of the profiles "1g.18gb, 2g.35gb, 3g.71gb, 1g.35gb" come and go on "n1"
     Then no counter on "n1" was taken more often than it is there
     And NVML on "n1" shows MIG off on GPU 0
