@@ -152,6 +152,12 @@ _PYTEST = (
     *("-p", "no:cacheprovider"),
     *("-p", "no:unraisableexception"),  # collects garbage five times at the end: half a second
     *("-p", "no:logging"),
+    # Fixtures that no step uses: pytest-bdd asks each of them, before every step, whether it is the step's.
+    *(
+        word
+        for name in ("doctest", "junitxml", "legacypath", "monkeypatch", "recwarn", "subtests")
+        for word in ("-p", f"no:{name}")
+    ),
     "--assert=plain",
     "--noconftest",
     *("-c", os.devnull),

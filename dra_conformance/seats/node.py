@@ -352,23 +352,25 @@ class NodeSeat:
 
     def _values(self, command: Sequence[str]) -> dict[str, str]:
         values = {
-            "kubeconfig": str(self.world.run.seat_kubeconfig("driver")),
             "node": self.name,
             "plugins": str(self.kubelet.plugins_dir),
             "registrar": str(self.kubelet.registration_dir),
             "cdi": str(self.kubelet.cdi_roots[0]),
             "driver": self.driver_name,
         }
+        if any("{kubeconfig}" in word for word in command):  # opens the fault proxy, which a part in process never uses
+            values["kubeconfig"] = str(self.world.run.seat_kubeconfig("driver"))
         if any("{driver_root}" in word for word in command):
             values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
     def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
         values = self._values(command)
+        kubeconfig = values.get("kubeconfig") or str(self.world.run.seat_kubeconfig("driver"))
         scratch = self.root / "tmp"
         scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
-            "KUBECONFIG": values["kubeconfig"],
+            "KUBECONFIG": kubeconfig,
             "NODE_NAME": self.name,
             "CDI_ROOT": values["cdi"],
             "DRIVER_NAME": self.driver_name,

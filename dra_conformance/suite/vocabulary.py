@@ -46,10 +46,13 @@ class Sentence(StepParser):
             pattern += f"{re.escape(before)}(?P<{name}>{body}){re.escape(after)}"
             last = found.end()
         self.pattern = re.compile(pattern + re.escape(text[last:]))
+        first = _FIELD.search(text)
+        self._start = text[: first.start()] if first else text
 
     def is_matching(self, name: str) -> bool:
         """Whether a step's text is this sentence."""
-        return self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
+        # Most sentences begin otherwise: that is told without a regular expression.
+        return name.startswith(self._start) and self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
         """The fields of a matching text."""
@@ -133,8 +136,7 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
         for step in scenario.steps:
             key = (step.kind, step.text)
             if key not in known:
-                bare = RULE_SUFFIX.sub("", step.text)
-                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.pattern.fullmatch(bare)]
+                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
             matching = known[key]
             if len(matching) == 1:
                 continue
