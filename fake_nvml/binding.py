@@ -18,6 +18,8 @@ import importlib.util
 import itertools
 import sys
 import threading
+from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Protocol
@@ -52,49 +54,67 @@ def load_pynvml(node: BoundLibrary | None) -> Any:
     if node is None:
         return importlib.import_module("pynvml")
     module = _fresh_copy()
-    _bind(module, node)
+    _bind(module, _load(node), node)
     return module
 
 
 class PynvmlPool:
-    """Modules for nodes that come and go. Thread-safe; the modules live until the process ends.
+    """Modules for nodes that come and go. Thread-safe; modules and libraries live until the process ends.
 
-    A module that is given back becomes as it was after its import, and is bound to another library of its own: a thread
-    that still called into the old one would have to take it from the module anew.
+    What is given back becomes as it was when it was loaded, its library uninitialised, and serves again after
+    `_RESTING` others: a thread that was inside a call when its node ended is woken by that end, and has left by then.
     """
 
     def __init__(self) -> None:
-        self._free: list[tuple[ModuleType, dict[str, Any]]] = []
-        self._out: dict[int, tuple[ModuleType, dict[str, Any]]] = {}
+        self._free: deque[_Lent] = deque()
+        self._out: dict[int, _Lent] = {}
         self._lock = threading.Lock()
 
     def load(self, node: BoundLibrary) -> Any:
         """A `pynvml` module for `node`, until `give_back`; see `load_pynvml`."""
         with self._lock:
-            held = self._free.pop() if self._free else None
-        if held is None:
+            lent = self._free.popleft() if len(self._free) > _RESTING else None
+        if lent is None:
             module = _fresh_copy()
-            held = (module, dict(vars(module)))
-        _bind(held[0], node)
+            lent = _Lent(module, dict(vars(module)), _load(node))
+        _bind(lent.module, ctypes.CDLL("", handle=lent.library._handle), node)
         with self._lock:
-            self._out[id(held[0])] = held
-        return held[0]
+            self._out[id(lent.module)] = lent
+        return lent.module
 
     def give_back(self, module: Any) -> None:
-        """Nobody uses `module` any more: every driver that had it has ended. Raises KeyError for one not from here."""
+        """Nobody uses `module` any more: its node and every driver that had it have ended.
+
+        Raises KeyError for one that is not from here.
+        """
         with self._lock:
-            held = self._out.pop(id(module))
-            vars(module).update(held[1])
+            lent = self._out.pop(id(module))
+            while lent.library.nvmlShutdown() == 0:
+                pass
+            vars(module).update(lent.fresh)
             module._nvmlGetFunctionPointer_cache.clear()  # the one table among its globals that is filled by calls
-            self._free.append(held)
+            self._free.append(lent)
 
 
-def _bind(module: ModuleType, node: BoundLibrary) -> None:
+_RESTING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    module: ModuleType
+    fresh: dict[str, Any]
+    library: ctypes.CDLL
+
+
+def _load(node: BoundLibrary) -> ctypes.CDLL:
     copy = node.copy_library()
     try:
-        library = ctypes.CDLL(str(copy))
+        return ctypes.CDLL(str(copy))
     finally:
         copy.unlink(missing_ok=True)  # what is mapped stays
+
+
+def _bind(module: ModuleType, library: ctypes.CDLL, node: BoundLibrary) -> None:
     if library.fnvml_use_state(str(node.state_path).encode()) != 0:
         raise FakeNvmlError(f"the path of the node state is too long: {node.state_path}")
     module.nvmlLib = library  # type: ignore[attr-defined]  # pynvml loads nothing itself while this is set

@@ -10,6 +10,7 @@ PCIe switch of the inventory.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Final
@@ -39,7 +40,7 @@ def create(root: Path, library: Path, state: State) -> None:
     lib = root / "usr" / "lib64"
     lib.mkdir(parents=True)
     real = lib / f"libnvidia-ml.so.{version}"
-    real.write_bytes(library.read_bytes())
+    shutil.copyfile(library, real)  # in the kernel, where that can
     real.chmod(0o755)
     (lib / "libnvidia-ml.so.1").symlink_to(real.name)
     (lib / "libnvidia-ml.so").symlink_to("libnvidia-ml.so.1")
@@ -144,13 +145,26 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
         "max_link_width": str(get_field(gpu, "pcie_width_max")[0]),
         "uevent": f"DRIVER=nvidia\nPCI_SLOT_NAME={bus}",
     }
-    for name, text in texts.items():
-        (folder / name).write_text(text + "\n", encoding="ascii")
+    where = os.open(folder, os.O_DIRECTORY)
+    try:
+        for name, text in texts.items():
+            _write_in(where, name, text + "\n")
+    finally:
+        os.close(where)
     for above in (sys / "bus" / "pci" / "devices", sys / "bus" / "pci" / "drivers" / "nvidia"):
         above.mkdir(parents=True, exist_ok=True)
         (above / bus).symlink_to(os.path.relpath(folder, above))
     driver = sys / "bus" / "pci" / "drivers" / "nvidia"
     (folder / "driver").symlink_to(os.path.relpath(driver, folder))
+
+
+def _write_in(folder: int, name: str, text: str) -> None:
+    """A new file of a folder by its descriptor: half the system calls of `Path.write_text`, a hundred times a node."""
+    file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=folder)
+    try:
+        os.write(file, text.encode("ascii"))
+    finally:
+        os.close(file)
 
 
 def _cpu_list(cpus: list[int]) -> str:

@@ -9,7 +9,6 @@ module do. The file's own `source` and `verified` speak of what it says beside i
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import re
 import uuid
@@ -112,7 +111,6 @@ def gpu_serial(node: str, which: int | str) -> str:
     return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{which}".encode()).digest()[:4], "big"))
 
 
-@functools.cache
 def mig_uuid(gpu: str, gi: int, ci: int) -> uuid.UUID:
     """The UUID of a MIG device: name-based, so that the same instance made again has it again."""
     return uuid.uuid5(_NAMESPACE, f"{gpu}/{gi}/{ci}")

@@ -272,12 +272,12 @@ class NodeSeat:
         if self.guest is not None:
             self._take_leave()
         self.kubelet.stop()
-        if self._nvml is not None and not self.real:
-            self.world.run.pynvml_pool.give_back(self._nvml)
-            self._nvml = None
         if self._gpus is not None:
             self._gpus.close()
             self._gpus = None
+        if self._nvml is not None and not self.real:
+            self.world.run.pynvml_pool.give_back(self._nvml)
+            self._nvml = None
         for obj in self.slices() if self.guest is None else ():
             self.world.client.delete_if_there(RESOURCE_SLICES, obj["metadata"]["name"])
 

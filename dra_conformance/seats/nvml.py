@@ -38,9 +38,10 @@ class NvmlSeat:
             name = inventory or world.run.options.inventory
             world.run.seats.work.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder = world.run.seats.work / f"nvml{world.suffix.rpartition('-')[2]}"
-            self.fake = self.cleanup.enter_context(fake_nvml.Node.create(world.run.inventory(name), folder))
+            self.fake = fake_nvml.Node.create(world.run.inventory(name), folder)
             self.module = world.run.pynvml_pool.load(self.fake)
-            self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)
+            self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)  # runs second, when the node is closed
+            self.cleanup.callback(self.fake.close)
         world.log.emit("nvml", action="load", real=self.real, inventory=inventory or world.run.options.inventory)
 
     @property
