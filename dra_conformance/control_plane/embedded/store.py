@@ -24,7 +24,7 @@ Key = tuple[str, str]
 HISTORY = 20_000
 """Events kept per resource type."""
 
-HISTORY_BYTES = 8 << 20
+HISTORY_BYTES = 2 << 20
 """JSON kept for the events of all types; the type with most of it gives way first.
 
 A watch from before what is kept gets 410, as after etcd's compaction.
