@@ -358,19 +358,23 @@ class NodeSeat:
             "cdi": str(self.kubelet.cdi_roots[0]),
             "driver": self.driver_name,
         }
-        if any("{kubeconfig}" in word for word in command):  # opens the fault proxy, which a part in process never uses
-            values["kubeconfig"] = str(self.world.run.seat_kubeconfig("driver"))
+        if any("{kubeconfig}" in word for word in command):
+            values["kubeconfig"] = self._kubeconfig()
         if any("{driver_root}" in word for word in command):
             values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
+    def _kubeconfig(self) -> str:
+        """For the driver's process, which ends with its node: the fault proxy only where the scenario has faults."""
+        run = self.world.run
+        return str(run.seat_kubeconfig("driver") if "faults" in self.world.scenario.tags.needs else run.kubeconfig)
+
     def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
         values = self._values(command)
-        kubeconfig = values.get("kubeconfig") or str(self.world.run.seat_kubeconfig("driver"))
         scratch = self.root / "tmp"
         scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
-            "KUBECONFIG": kubeconfig,
+            "KUBECONFIG": self._kubeconfig(),
             "NODE_NAME": self.name,
             "CDI_ROOT": values["cdi"],
             "DRIVER_NAME": self.driver_name,
