@@ -37,7 +37,7 @@ def command(config_path: Path | None, form: str, **given: Any) -> int:
         *programs.look(options),
         *cluster.look(options),
         *seats.look(options),
-        *kubelet.look(needed=options.seat("kubelet").kind == "kubelet"),
+        *kubelet.look(needed=options.seat("kubelet").kind == "kubelet", bin_dir=options.bin_dir),
     ]
     if form == "json":
         click.echo(orjson.dumps(show.document(findings), option=orjson.OPT_INDENT_2).decode())

@@ -16,11 +16,11 @@ from dra_conformance.errors import ExitCode, UsageError
 from dra_conformance.suite.options import Order, RunOptions, config_file, from_mapping, redact, to_json
 
 _SEAT_HELP = {
-    "control-plane": "embedded, binaries or kubeconfig[:FILE].",
+    "control-plane": "embedded, binaries, k3s or kubeconfig[:FILE].",
     "claim-controller": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
     "scheduler": "reference[:publish=direct], exec:COMMAND, kube-scheduler, cluster or none.",
     "binder": "reference, exec:COMMAND, cluster or none.",
-    "kubelet": "reference or cluster.",
+    "kubelet": "reference, kubelet (a real one, with containers) or cluster.",
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
     "fabric": "reference, exec:COMMAND, cluster or none.",
     "taint-eviction": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
@@ -41,6 +41,7 @@ def run_options(function: Any) -> Any:
         click.option("--cdi-root", metavar="DIR", default=None, help="CDI folder of a driver behind socket:."),
         click.option("--kubernetes-version", metavar="X.Y", default=None, help="Release of our own control plane."),
         click.option("--bin-dir", metavar="DIR", default=None, help="Where --control-plane binaries looks first."),
+        click.option("--k3s-image", metavar="IMAGE", default=None, help="Image of --control-plane k3s."),
         click.option("--feature-gates", multiple=True, metavar="A=true,B=false", help="Of a control plane of our own."),
         click.option(
             "--runtime-config", multiple=True, metavar="A=true,B=false", help="API versions; resource.k8s.io/v1=false."

@@ -31,8 +31,9 @@ class Timing:
     DRA-286). `reconcile`: between rounds that look for claims of pods that are gone (rule DRA-277). `health`: how
     long a health statement holds if it does not say (rule DRA-297). `health_retry`: from a health stream's end to the
     next attempt (rule DRA-298). `pod_backoff` and `pod_backoff_max`: between attempts to start or end one pod; the
-    real kubelet waits 10 s, the harness starts lower so that scenarios are quick. `registration_backoff`,
-    `registration_backoff_max`: between attempts to register a socket.
+    harness starts lower than a real kubelet, so that scenarios are quick. A real one waits 10 to 15 s to end a pod, and
+    60 to 90 s after a failed Prepare (`syncFrequency` with jitter; pkg/kubelet/pod_workers.go, completeWork, 1.36).
+    `registration_backoff`, `registration_backoff_max`: between attempts to register a socket.
     """
 
     call: float = 45.0

@@ -132,6 +132,10 @@ class Kubelet:
             self.runtime.kill_all()
         self.start()
 
+    def end(self) -> None:
+        """End it for good; its containers were never more than records."""
+        self.stop()
+
     def __enter__(self) -> Kubelet:
         self.start()
         return self

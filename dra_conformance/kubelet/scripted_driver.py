@@ -131,6 +131,11 @@ class ScriptedDriver:
         """The CDI id for one request of a claim."""
         return f"scripted.dra.test/device={claim}-{request}"
 
+    @staticmethod
+    def variable(claim: str, request: str) -> str:
+        """The environment variable that a container with one request of a claim sees."""
+        return f"DEVICE_{claim}_{request}".replace("-", "_").upper()
+
     def _prepare_one(self, claim: ClaimRef) -> PrepareResult:
         if self.prepare_error:
             return PrepareResult(error=self.prepare_error)
@@ -155,7 +160,18 @@ class ScriptedDriver:
             "devices": [
                 {
                     "name": f"{claim.name}-{request}",
-                    "containerEdits": {"env": [f"DEVICE_{claim.name}_{request}=yes".replace("-", "_").upper()]},
+                    "containerEdits": {
+                        "env": [f"{self.variable(claim.name, request)}=yes"],
+                        # Any character device that may be opened, and any file, as long as the machine has them.
+                        "deviceNodes": [{"path": f"/dev/{claim.name}-{request}", "hostPath": "/dev/null", "type": "c"}],
+                        "mounts": [
+                            {
+                                "containerPath": f"/scripted/{claim.name}-{request}",
+                                "hostPath": str(self._cdi_root),
+                                "options": ["ro", "bind"],
+                            }
+                        ],
+                    },
                 }
                 for request in requests
             ],

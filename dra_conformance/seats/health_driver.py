@@ -80,10 +80,14 @@ class HealthDriver:
         self._report()
 
     def end_streams(self) -> None:
-        """End every health stream; a kubelet that asks again gets a new one, with the same list."""
+        """End every health stream, and every new one at once, until `take_streams`."""
         with self._lock:
-            ended, self._feed = self._feed, HealthFeed()
-        ended.close()
+            self._feed.close()
+
+    def take_streams(self) -> None:
+        """A kubelet that asks again gets a stream, with the same list as before."""
+        with self._lock:
+            self._feed = HealthFeed()
         self._report()
 
     def _report(self) -> None:

@@ -1,7 +1,7 @@
 """One node of a scenario: its folders, its kubelet, its fake GPUs and the drivers on it.
 
-Everything lies below one short folder of the run and ends with the scenario. The kubelet is the harness's own; the
-driver is what the run's `--driver` says.
+Everything lies below one short folder of the run and ends with the scenario. The kubelet is the harness's own unless
+the scenario names the seat kubelet and the run has Kubernetes' own in it; the driver is what `--driver` says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from dra_api.rpc import ClaimRef, RpcError
 from dra_conformance.errors import TargetUnreachable, Untestable
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.kubelet.node_kubelet import NodeKubelet
 from dra_conformance.seats.process import ManagedProcess
+from dra_conformance.seats.real_node import real_kubelet
 from dra_conformance.seats.spec import FLAGS, fill
 
 if TYPE_CHECKING:
@@ -52,17 +54,21 @@ class NodeSeat:
         self._parts: dict[str, Part] = {}
         self._processes: dict[str, ManagedProcess] = {}
         self._asked: dict[str, ClaimRef] = {}
-        self.kubelet = Kubelet(
-            KubeClient(world.run.part_transport("kubelet"), user_agent="kubelet"),
-            world.clock,
-            self.name,
-            self.root,
-            log=self._record,
-            registration_dir=self.guest.registrar if self.guest else None,
-            cdi_roots=self.guest.cdi_roots if self.guest else None,
-            wipe_at_start=self.guest is None,
-            host_root=None,
-        )
+        self.kubelet: NodeKubelet
+        if world.has_real_kubelet:
+            self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
+        else:
+            self.kubelet = Kubelet(
+                KubeClient(world.run.part_transport("kubelet"), user_agent="kubelet"),
+                world.clock,
+                self.name,
+                self.root,
+                log=self._record,
+                registration_dir=self.guest.registrar if self.guest else None,
+                cdi_roots=self.guest.cdi_roots if self.guest else None,
+                wipe_at_start=self.guest is None,
+                host_root=None,
+            )
 
     # -- GPUs ------------------------------------------------------------------------------------------------------
 
@@ -113,6 +119,13 @@ class NodeSeat:
             return self.kubelet.plugin(DOMAIN_DRIVER)
         except KubeletError as error:
             raise Untestable(str(error)) from error
+
+    @property
+    def harness_kubelet(self) -> Kubelet:
+        """The kubelet's inside. Raises Untestable where it is not the harness's own."""
+        if not isinstance(self.kubelet, Kubelet):
+            raise Untestable(f"the kubelet of {self.alias} is not the harness's own")
+        return self.kubelet
 
     def start_kubelet(self) -> None:
         """Start the node's kubelet; its Node object appears."""
@@ -271,7 +284,7 @@ class NodeSeat:
             self._end(name, kill=True)
         if self.guest is not None:
             self._take_leave()
-        self.kubelet.stop()
+        self.kubelet.end()
         if self._gpus is not None:
             self._gpus.close()
             self._gpus = None

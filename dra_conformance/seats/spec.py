@@ -11,11 +11,11 @@ from dra_conformance.errors import UsageError
 
 # What each seat can hold today, by the option's name.
 CHOICES: dict[str, tuple[str, ...]] = {
-    "control-plane": ("embedded", "binaries", "kubeconfig"),
+    "control-plane": ("embedded", "binaries", "k3s", "kubeconfig"),
     "claim-controller": ("reference", "exec", "kube-controller-manager", "cluster", "none"),
     "scheduler": ("reference", "exec", "kube-scheduler", "cluster", "none"),
     "binder": ("reference", "exec", "cluster", "none"),
-    "kubelet": ("reference", "cluster"),
+    "kubelet": ("reference", "kubelet", "cluster"),
     "driver": ("reference", "exec", "socket", "cluster"),
     "fabric": ("reference", "exec", "cluster", "none"),
     "taint-eviction": ("reference", "exec", "kube-controller-manager", "cluster", "none"),
@@ -24,6 +24,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 FLAGS = "{flags}"
 """The word of a driver's command that stands for the flags of a scenario."""
+
+# The seats of which a k3s cluster has its own holder; `cluster` means it.
+K3S_SEATS = ("claim-controller", "scheduler", "kubelet", "taint-eviction")
 
 # What the harness fills into the command of a webhook.
 WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", "kubeconfig")
@@ -78,7 +81,7 @@ class SeatSpec:
     @property
     def is_kubernetes(self) -> bool:
         """Whether one of Kubernetes' own programs sits here, which the harness starts on its own control plane."""
-        return self.kind in ("kube-scheduler", "kube-controller-manager")
+        return self.kind in ("kube-scheduler", "kube-controller-manager", "kubelet")
 
     @property
     def in_process(self) -> bool:

@@ -57,7 +57,7 @@ def _(world: World, node: str) -> None:
     pools = {obj["spec"]["pool"]["name"] for obj in seat.slices()}
 
     def look() -> Seen:
-        told = {device for pool, device in seat.kubelet.health_of(seat.driver_name) if pool in pools}
+        told = {device for pool, device in seat.harness_kubelet.health_of(seat.driver_name) if pool in pools}
         return names <= told, sorted(names - told) or "all"
 
     world.eventually("health of every device", look, expected="an entry each", within=max(world.run.patience, 10.0))

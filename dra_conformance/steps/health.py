@@ -94,7 +94,7 @@ def _(world: World, node: str, gate: str) -> None:
     }
     if gate not in fields:
         raise SpecificationError(f"the kubelet's gate is one of {', '.join(fields)}, not {gate}")
-    kubelet = world.node(node).kubelet
+    kubelet = world.node(node).harness_kubelet
     kubelet.gates = dataclasses.replace(kubelet.gates, **{fields[gate]: False})
 
 
@@ -179,8 +179,14 @@ def _(world: World, device: str, node: str, health: str, count: int) -> None:
 
 @when('the driver of "{node}" ends its health streams')
 def _(world: World, node: str) -> None:
-    """The harness's driver hangs up on whoever watches; it answers anew to who asks again."""
+    """The harness's driver hangs up on whoever watches, and on whoever asks again."""
     health_driver(world, node).end_streams()
+
+
+@when('the driver of "{node}" takes health streams again')
+def _(world: World, node: str) -> None:
+    """Whoever asks the harness's driver for its health gets a stream again."""
+    health_driver(world, node).take_streams()
 
 
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')

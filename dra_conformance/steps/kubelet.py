@@ -404,16 +404,33 @@ def _(world: World, pod: str, text: str) -> None:
 
 @then('container "{container}" of pod "{pod}" on "{node}" gets the requests "{requests}" of claim "{claim}" only')
 def _(world: World, container: str, pod: str, node: str, requests: str, claim: str) -> None:
-    """The container's CDI devices are those of these requests of the claim."""
-    prefix = "scripted.dra.test/device="
-    wanted = sorted(f"{prefix}{claim}-{request}" for request in split(requests))
+    """The container's environment is that of the CDI devices of these requests of the claim."""
+    wanted = sorted(ScriptedDriver.variable(claim, request) for request in split(requests))
     try:
         views = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)
     except KubeletError as error:
         world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
         return
-    observed = sorted(views[container].cdi_devices)
+    observed = sorted(name for name in views[container].env if name.startswith(ScriptedDriver.variable(claim, "")))
     world.check(observed == wanted, f"devices of container {container}", expected=wanted, observed=observed)
+
+
+@then('container "{container}" of pod "{pod}" on "{node}" has variable, device node and mount of claim "{claim}"')
+def _(world: World, container: str, pod: str, node: str, claim: str) -> None:
+    """What the scripted driver's CDI specification says of the claim's request `gpu` is there in the container."""
+    try:
+        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
+    except KubeletError as error:
+        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
+        return
+    name = ScriptedDriver.variable(claim, "gpu")
+    world.check(view.env.get(name) == "yes", "the variable", expected=f"{name}=yes", observed=sorted(view.env))
+    path = f"/dev/{claim}-gpu"
+    nodes = {one.path: one.permissions for one in view.device_nodes}
+    world.check("rw" in nodes.get(path, ""), "the device node, to be read and written", expected=path, observed=nodes)
+    place = f"/scripted/{claim}-gpu"
+    mounts = sorted(mount.container_path for mount in view.mounts)
+    world.check(place in mounts, "the mount", expected=place, observed=mounts)
 
 
 # -- slices ------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import msgspec
 
 from dra_api import versions
 from dra_conformance.errors import UsageError
-from dra_conformance.seats.spec import CHOICES, SeatSpec
+from dra_conformance.seats.spec import CHOICES, K3S_SEATS, SeatSpec
 from dra_conformance.suite.declaration import REFERENCE, Declaration
 
 CONFIG_FILE = "dra-conformance.toml"
@@ -38,9 +38,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
     embedded, 20 s on binaries, 60 s elsewhere). `node_name` and `cdi_root` say where a driver behind `socket:` is,
-    where that cannot be told. `bin_dir` is where `binaries` looks first. `revision` is the revision of KAI's
-    protocol that the seats are held to. `webhook_path` is where the webhook takes reviews. `feature_gates` are
-    NAME=true or NAME=false, for a control plane of the run's own and for Kubernetes' programs in seats.
+    where that cannot be told. `bin_dir` is where `binaries` looks first, `k3s_image` the image of `k3s` (empty: the
+    pinned one). `revision` is the revision of KAI's protocol that the seats are held to. `webhook_path` is where the
+    webhook takes reviews. `feature_gates` are NAME=true or NAME=false, for a control plane of the run's own and for
+    Kubernetes' programs in seats.
     `runtime_config` is kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false;
     a control plane of the run's own serves all of them without it. `declaration` is what the driver's vendor says
     of it. `nvml` is whom the chapter nvml asks: the fake one, or this machine's own.
@@ -60,6 +61,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     device_class: str = ""
     kubernetes_version: str = "1.36"
     bin_dir: str = ""
+    k3s_image: str = ""
     node_name: str = ""
     cdi_root: str = ""
     feature_gates: tuple[str, ...] = ()
@@ -153,9 +155,17 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             raise UsageError("--runtime-config: a cluster that is not ours keeps its own", hint="Leave the option out.")
         if (self.node_name or self.cdi_root) and seats["driver"].kind != "socket":
             raise UsageError("--node-name and --cdi-root are of a driver that runs already (--driver socket:PATH)")
+        if self.k3s_image and seats["control-plane"].kind != "k3s":
+            raise UsageError("--k3s-image: only --control-plane k3s starts an image")
         if self.bin_dir and seats["control-plane"].kind != "binaries":
             raise UsageError("--bin-dir: only --control-plane binaries starts programs from a folder")
         for name, spec in seats.items():
+            if spec.kind == "cluster" and seats["control-plane"].kind == "k3s" and name not in K3S_SEATS:
+                others = " or ".join(choice for choice in CHOICES[name] if choice != "cluster")
+                raise UsageError(
+                    f"--{name} cluster: a k3s cluster of the run has no {name} in it",
+                    hint=f"Here this seat holds {others}.",
+                )
             if spec.kind == "cluster" and seats["control-plane"].kind in ("embedded", "binaries"):
                 others = " or ".join(choice for choice in CHOICES[name] if choice != "cluster")
                 raise UsageError(
@@ -215,6 +225,10 @@ def from_mapping(values: Mapping[str, Any], *, where: str) -> RunOptions:
         # A cluster has these parts already; a second one beside them would be judged together with the first.
         for seat in CHOICES:
             if "cluster" in CHOICES[seat]:
+                filled.setdefault(seat, "cluster")
+    if filled.get("control-plane") == "k3s":
+        for seat in K3S_SEATS:
+            if seat != "kubelet":  # nodes of scenarios have the harness's, beside the one of the cluster
                 filled.setdefault(seat, "cluster")
     try:
         return msgspec.convert(filled, RunOptions).validated()

@@ -23,6 +23,8 @@ from dra_conformance.suite.tags import ON_REQUEST
 # Steps that choose the revision of the BindRequest protocol name it in quotes.
 _REVISION = re.compile(r'revision "([^"]+)"')
 # Manifests of an older version of resource.k8s.io end in its name.
+_PASSING = re.compile(r"(\d+) seconds pass")
+_LONGEST_WAIT = 180  # seconds that a scenario may spend on waiting for a program that keeps its own time
 _OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 
 
@@ -186,7 +188,11 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
     if need == "virtual-clock":
         used = [seat for seat in scenario.tags.seats if seat in target.seats]
         inside = {seat for seat, spec in target.seats.items() if spec.in_process or spec.kind == "embedded"}
-        if outside_process := [seat for seat in used if seat not in inside]:
+        outside_process = [seat for seat in used if seat not in inside]
+        if outside_process == ["kubelet"] and target.seats["kubelet"].kind == "kubelet":
+            long = sum(int(found[1]) for step in scenario.steps if (found := _PASSING.fullmatch(step.text)))
+            return f"would wait {long} s for a real kubelet" if long > _LONGEST_WAIT else None
+        if outside_process:
             return f"advances time, which does not reach the {outside_process[0]} outside this process"
     if need == "own-control-plane" and not target.own_control_plane:
         return "needs a control plane that belongs to the run"
@@ -197,8 +203,12 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
             spec = target.seats.get(seat)
             if seat != "control-plane" and spec is not None and spec.kind in ("cluster", "socket"):
                 return f"the requests of the {seat} ({spec.kind}) do not pass through the harness"
-    if need == "own-kubelet" and target.seats["kubelet"].kind != "reference":
+    kubelet = target.seats["kubelet"].kind
+    # Kubernetes' own kubelet sits only where a scenario names the seat; elsewhere the harness's serves the driver.
+    if need == "own-kubelet" and (kubelet == "cluster" or (kubelet == "kubelet" and "kubelet" in scenario.tags.seats)):
         return "needs the harness's kubelet"
+    if need == "run-kubelet" and kubelet == "cluster":
+        return "needs a kubelet that the run starts; the cluster's is not ours"
     if need == "compute-domain" and target.seats["fabric"].kind == "none":
         return "the seat fabric is empty (--fabric none)"
     if need == "compute-domain" and "computedomains" in target.missing_apis:

@@ -22,6 +22,16 @@ def check(options: RunOptions) -> None:
 
     Raises TargetUnreachable for a socket that is not there: that is the target's state, not a slip of the pen.
     """
+    if options.seat("control-plane").kind == "k3s":
+        from dra_conformance.control_plane.k3s import require_docker
+
+        require_docker()
+    if options.seat("kubelet").kind == "kubelet":
+        from dra_conformance.control_plane.binaries import Wanted, find
+        from dra_conformance.kubelet.real import needs
+
+        release = find(Wanted(options.kubernetes_version), bin_dir=options.bin_dir).version
+        needs.require(release, bin_dir=options.bin_dir)
     catalogue = Catalogue.load()
     for rule in [*options.rule, *(waiver.rule for waiver in options.waivers)]:
         catalogue.find(rule)

@@ -57,6 +57,7 @@ from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats import guest
 from dra_conformance.seats.manager import Seats
 from dra_conformance.seats.registration import registered_for_claims
+from dra_conformance.seats.spec import K3S_SEATS
 from dra_conformance.seats.ways import Ways
 from dra_conformance.seats.work_folder import WorkFolder
 from dra_conformance.suite.features import Scenario
@@ -66,6 +67,7 @@ from dra_conformance.suite.plan import Plan, Target
 T = TypeVar("T")
 
 if TYPE_CHECKING:
+    from dra_conformance.kubelet.real.programs import NodePrograms
     from dra_conformance.suite.world import World
 
 _OBSERVED = (NODES, PODS, EVENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
@@ -110,6 +112,7 @@ class Run:
         self._number = 0
         self._inventories: dict[str, Any] = {}
         self._pynvml_pool: Any = None
+        self._node_programs: NodePrograms | None = None
 
     # -- what scenarios ask for ------------------------------------------------------------------------------------
 
@@ -182,6 +185,14 @@ class Run:
         """The kubeconfig for a program in a seat: `own` or the run's identity, through the faults of the run."""
         return _there(self._ways).kubeconfig(seat, own)
 
+    def node_programs(self) -> NodePrograms:
+        """The programs of nodes with a real kubelet, looked for once. Raises TargetUnreachable with all that lacks."""
+        if self._node_programs is None:
+            from dra_conformance.kubelet.real import programs
+
+            self._node_programs = programs.find(_there(self.control_plane).version(), bin_dir=self.options.bin_dir)
+        return self._node_programs
+
     def part_transport(self, seat: str) -> Transport:
         """A transport for the reference part in a seat, recorded like the harness's own."""
         return _there(self._ways).transport(seat)
@@ -231,8 +242,8 @@ class Run:
         own = self.control_plane.own
         missing: list[str] = []
         asked = True
-        if self.options.seat("control-plane").kind == "binaries":
-            version = Version.parse(self.control_plane.version())  # its programs tell, without being started
+        if self.options.seat("control-plane").kind in ("binaries", "k3s"):
+            version = Version.parse(self.control_plane.version())  # programs and image tell, without being started
         if not own:
             self.control_plane.start()
             version = Version.parse(self.control_plane.version())
@@ -432,6 +443,16 @@ class Run:
                 feature_gates=self.options.gates(),
                 runtime_config=self.options.api_versions(),
             )
+        if spec.kind == "k3s":
+            from dra_conformance.control_plane.k3s import K3sControlPlane
+
+            return K3sControlPlane(
+                image=self.options.k3s_image,
+                directory=self.work / "k3s",
+                feature_gates=self.options.gates(),
+                runtime_config=self.options.api_versions(),
+                foreign_seats=[seat for seat in K3S_SEATS if self.options.seat(seat).kind != "cluster"],
+            )
         from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 
         return RehearsalControlPlane(
@@ -480,7 +501,7 @@ class Run:
             else "embedded emulation (simulated), served outside the run"
             if rehearsal
             else "cluster",
-            "kubelet": "harness kubelet (simulated)" if seats["kubelet"] == "reference" else seats["kubelet"],
+            "kubelet": self._describe_kubelet(seats["kubelet"]),
             "nvml": (
                 "this machine's own"
                 if self.options.nvml == "real"
@@ -492,6 +513,13 @@ class Run:
             "revision": self.options.revision,
             "evidence": "rehearsal" if rehearsal else "evidence",
         }
+
+    def _describe_kubelet(self, holds: str) -> str:
+        harness = "harness kubelet (simulated)"
+        if holds == "kubelet":
+            version = _version_of(self.control_plane)
+            return f"kubelet {version} with containers in scenarios of the seat kubelet, else {harness}"
+        return harness if holds == "reference" else holds
 
 
 def _version_of(control_plane: ControlPlane | None) -> str:

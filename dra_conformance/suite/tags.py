@@ -48,6 +48,7 @@ NEEDS: dict[str, str] = {
     "own-etcd": "a control plane of the run with an etcd that can be killed",
     "faults": "seats whose requests pass through the harness",
     "own-kubelet": "the harness's kubelet",
+    "run-kubelet": "a kubelet that the run starts: the harness's, or Kubernetes' own with containers",
     "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",
     "served-version": "the older version of resource.k8s.io that its manifest is written in",
     "own-webhook": "a webhook that the harness starts and can ask itself",

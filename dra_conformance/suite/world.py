@@ -127,6 +127,11 @@ class World:
             self.cleanup.callback(self._nvml.end)
         return self._nvml
 
+    @property
+    def has_real_kubelet(self) -> bool:
+        """Whether this scenario's nodes have Kubernetes' own kubelet: where it names the seat, and the run has one."""
+        return "kubelet" in self.scenario.tags.seats and self.run.options.seat("kubelet").kind == "kubelet"
+
     # -- objects ---------------------------------------------------------------------------------------------------
 
     def manifest(self, name: str) -> Obj:

@@ -1,4 +1,4 @@
-@profile:kubelet @seat:kubelet @needs:own-kubelet
+@profile:kubelet @seat:kubelet @needs:run-kubelet
 Feature: The kubelet prepares claims for pods
   Judged with a scripted driver: what the kubelet asks of it, and what becomes of the pod.
 
@@ -100,6 +100,13 @@ Feature: The kubelet prepares claims for pods
     When pod "train" is bound by hand to "n1"
     Then container "one" of pod "train" on "n1" gets the requests "small" of claim "a" only
     And container "all" of pod "train" on "n1" gets the requests "big, small" of claim "a" only
+
+  @DRA-271c
+  Scenario: A container has what the CDI specification of its device says
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then container "main" of pod "train" on "n1" has variable, device node and mount of claim "a"
 
   @DRA-272
   Scenario: A device without request names belongs to every request

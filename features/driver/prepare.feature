@@ -70,7 +70,7 @@ Feature: A driver prepares the devices of a claim
     Then claim "train" is prepared
     And all answers for claim "train" are the same
 
-  @DRA-271b
+  @DRA-271b @seat:kubelet
   Scenario: Containers see the devices of their own claims
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"

@@ -1,4 +1,4 @@
-@profile:device-health @seat:kubelet @needs:own-kubelet
+@profile:device-health @seat:kubelet @needs:run-kubelet
 Feature: A pod's status shows how its devices are
   A driver streams the health of its devices to the kubelet, which shows it in the status of the containers that use
   them. Nothing else follows from it.
@@ -64,7 +64,8 @@ Feature: A pod's status shows how its devices are
     When the driver of "n1" ends its health streams
     Then pod "train" shows the health "Unknown" for "claim:train"
     And pod "infer" shows the health "Unknown" for "claim:infer"
-    When 6 seconds pass
+    When the driver of "n1" takes health streams again
+    And 6 seconds pass
     Then pod "train" shows the health "Healthy" for "claim:train"
     And pod "infer" shows the health "Healthy" for "claim:infer"
 
@@ -77,7 +78,7 @@ Feature: A pod's status shows how its devices are
     When device "dev-0" of "n1" is reported Unhealthy with a message of 1024 letters
     Then pod "train" shows a health message of 1024 letters that ends in "xxxx" for "claim:train"
 
-  @DRA-299
+  @DRA-299 @needs:own-kubelet
   Scenario: Without the gate for messages there are none
     Given the kubelet of "n1" has the gate ResourceHealthStatusMessage off
     And node "n1" running a driver that reports the health of 1 devices
@@ -103,7 +104,7 @@ Feature: A pod's status shows how its devices are
     And pod "train" comes to phase Running
     And claim "train" is allocated the devices "dev-0"
 
-  @DRA-302
+  @DRA-302 @needs:own-kubelet
   Scenario: Without the gate a pod's status says nothing of health
     Given the kubelet of "n1" has the gate ResourceHealthStatus off
     And node "n1" running a driver that reports the health of 1 devices

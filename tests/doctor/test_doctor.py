@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from dra_conformance.control_plane.embedded.strategy import User
 from dra_conformance.doctor import kubelet, show
 from dra_conformance.doctor.finding import State, missing, ok, wrong
 from dra_conformance.errors import ExitCode
+from dra_conformance.kubelet.real import needs
 from dra_conformance.suite.options import from_mapping
 
 Answer = dict[str, Any]
@@ -143,60 +142,19 @@ def test_it_writes_nothing_to_a_cluster(cluster: EmbeddedControlPlane, capsys: p
 # -- a real kubelet ----------------------------------------------------------------------------------------------------
 
 
-def machine(root: Path, *, controllers: str = "cpu memory pids", capabilities: str = "1ffffffffff") -> Path:
-    """A machine that could run a kubelet, but for programs."""
-    for folder in ("proc/self", "sys/fs/cgroup", "run/containerd", "var/lib/kubelet", "var/lib/containerd", "etc/cdi"):
-        (root / folder).mkdir(parents=True)
-    (root / "proc/self/status").write_text(f"Name:\tx\nCapEff:\t{capabilities}\n")
-    (root / "proc/filesystems").write_text("nodev\ttmpfs\nnodev\toverlay\n")
-    (root / "proc/swaps").write_text("Filename Type Size Used Priority\n")
-    if controllers:
-        (root / "sys/fs/cgroup/cgroup.controllers").write_text(controllers + "\n")
-    return root
-
-
-def program(folder: Path, name: str, version: str) -> str:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\necho '{name} github.com/example/{name} {version}'\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def looked(root: Path, programs: dict[str, str]) -> dict[str, Any]:
-    return {each.name: each for each in kubelet.look(root=root, which=programs.get)}
-
-
-def test_a_machine_that_has_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    with tempfile.TemporaryDirectory(prefix="dr-", dir="/tmp") as short, socket.socket(socket.AF_UNIX) as door:
-        root = machine(Path(short) / "r")
-        door.bind(str(root / "run/containerd/containerd.sock"))
-        door.listen()
-        programs = {name: program(tmp_path, name, "v2.1.4") for name in ("containerd", "runc", "kubelet")}
-        found = looked(root, programs)
-    assert {name: each.cause for name, each in found.items() if each.state is not State.OK} == {}
-
-
-def test_precisely_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    root = machine(tmp_path / "r", controllers="cpu", capabilities="0")
-    (root / "proc/filesystems").write_text("nodev\ttmpfs\n")
-    (root / "proc/swaps").write_text("Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n")
-    found = looked(root, {"containerd": program(tmp_path, "containerd", "1.7.27")})
-    assert "without SYS_ADMIN, NET_ADMIN, MKNOD, SYS_CHROOT" in found["privileges"].cause
-    assert found["cgroups"].cause == "v2 without memory, pids"
-    assert found["overlayfs"].state is State.MISSING
-    assert (found["containerd"].state, found["containerd"].found) == (State.WRONG, "1.7.27")
-    assert found["runc"].state is State.MISSING
-    assert found["containerd socket"].state is State.MISSING
-    assert found["swap"].found == "/dev/sda2"
-
-
-def test_cgroup_v1_is_told_from_none(tmp_path: Path) -> None:
-    root = machine(tmp_path / "r", controllers="")
-    assert looked(root, {})["cgroups"].state is State.MISSING
-    (root / "sys/fs/cgroup/memory").mkdir()
-    assert "refuses it by default since 1.35" in looked(root, {})["cgroups"].cause
+def test_each_need_of_a_real_kubelet_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [
+        needs.Need("privileges", "root"),
+        needs.Need("cgroups", "v1", "v1 without pids", "Delegate."),
+        needs.Need("kernel", "", "without overlayfs", "modprobe overlay"),
+    ]
+    monkeypatch.setattr(needs, "look", lambda **_: iter(seen))
+    found = {each.name: each for each in kubelet.look(release="v1.0.0", bin_dir=str(tmp_path), needed=True)}
+    assert [found[name].state for name in ("privileges", "cgroups", "kernel")] == [State.OK, State.WRONG, State.MISSING]
+    assert found["cgroups"].cause == "v1 without pids"
+    assert found["programs"].cause.startswith("not found: kubelet v1.0.0")
+    assert "make peers" in found["programs"].way_out
+    assert all(each.needed for each in found.values())
 
 
 # -- how it looks ------------------------------------------------------------------------------------------------------

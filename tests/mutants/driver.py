@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -399,6 +400,16 @@ def _one_at_a_time(patch: Patch) -> None:
         return prepare
 
     patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("containers-have-no-mounts", rule="DRA-271c")
+def _(patch: Patch) -> None:
+    """The mounts of CDI devices do not reach the container."""
+
+    def make(original: Any) -> Any:
+        return lambda *args, **named: dataclasses.replace(original(*args, **named), mounts=())
+
+    patch.wrap("dra_conformance.kubelet.pods:build_view", make)
 
 
 @mutant("every-container-gets-everything", rule="DRA-271b")

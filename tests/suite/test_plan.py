@@ -18,6 +18,8 @@ from dra_conformance.suite.plan import Decision, Target
 from dra_conformance.suite.status import Status
 from dra_conformance.suite.tags import Tags
 
+REAL = {"kubelet": "kubelet", "control_plane": "binaries"}
+
 
 def rule(ident: str, **more: Any) -> Rule:
     return Rule(id=ident, text="It holds.", level="MUST", seat="driver", source="a file", **more)
@@ -107,6 +109,28 @@ def test_a_scenario_that_fits_runs() -> None:
             "belongs to the run",
         ),
         (scenario(needs=("own-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "harness's kubelet"),
+        (scenario(needs=("run-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "not ours"),
+        (
+            scenario(needs=("own-kubelet",), seats=("kubelet",)),
+            {**REAL},
+            {},
+            Status.NOT_APPLICABLE,
+            "harness's kubelet",
+        ),
+        (
+            scenario(needs=("virtual-clock",), seats=("kubelet",), step="3600 seconds pass"),
+            {**REAL},
+            {},
+            Status.NOT_APPLICABLE,
+            "would wait 3600 s",
+        ),
+        (
+            scenario(needs=("virtual-clock",), seats=("kubelet", "scheduler"), step="30 seconds pass"),
+            {"scheduler": "exec:x", **REAL},
+            {},
+            Status.NOT_APPLICABLE,
+            "does not reach the",
+        ),
         (scenario(needs=("compute-domain",)), {"fabric": "none"}, {}, Status.NOT_APPLICABLE, "fabric is empty"),
         (
             scenario(needs=("compute-domain",)),
@@ -151,6 +175,11 @@ def test_the_same_scenarios_run_where_their_condition_is_met() -> None:
     assert decide(scenario(rules=("DRA-004",)), target={"feature_gates": {"DRAThing": True}}).status is None
     assert decide(scenario(disruptive=True), target={"own_control_plane": False}, allow_disruptive=True).status is None
     assert decide(scenario(), rule=("dra-001",), focus=("^PROBE/p#s s$",)).status is None
+    assert decide(scenario(needs=("run-kubelet",), seats=("kubelet",)), **REAL).status is None
+    # Kubernetes' own kubelet sits only where a scenario names the seat, and keeps its own time.
+    assert decide(scenario(needs=("own-kubelet",)), **REAL).status is None
+    waits = scenario(needs=("virtual-clock",), seats=("kubelet",), step="30 seconds pass")
+    assert decide(waits, **REAL).status is None
     clock = scenario(seats=("scheduler",), needs=("virtual-clock",))
     assert decide(clock, driver="exec:x").status is None
 

@@ -1,0 +1,89 @@
+"""The container of a k3s cluster: testcontainers' own, with a command line and folders of ours.
+
+Importing this module needs the extra `k3s`. Whoever starts a container stops it; testcontainers' reaper removes the
+one of a harness that was killed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import docker
+from testcontainers.community.k3s import K3SContainer
+from testcontainers.core.config import ConnectionMode
+
+from dra_api.clock import RealClock
+
+_CDI = "/etc/cdi"  # where containerd in the image looks for specs, beside the volatile /var/run/cdi
+_READY_LINE = b"Node controller sync successful"
+_TURN = 0.25
+_ATTEMPTS = 20
+
+
+class Container(K3SContainer):
+    """One k3s server.
+
+    Arguments:
+        image: the image, with a tag.
+        kubelet_root: mounted at the same path, shared both ways: drivers on either side find the other's sockets.
+        cdi: mounted where the container's runtime looks for CDI specifications.
+        timeout: seconds from the start of the container to a running cluster.
+    """
+
+    def __init__(self, image: str, *, kubelet_root: Path, cdi: Path, timeout: float, **options: Any) -> None:
+        super().__init__(image, **options)
+        self._timeout = timeout
+        self.with_volume_mapping(str(kubelet_root), str(kubelet_root), "rw,rshared")
+        self.with_volume_mapping(str(cdi), _CDI, "rw")
+        # What tells a server of another one to join; there is none.
+        self.env.pop("K3S_URL", None)
+
+    def get_container_host_ip(self) -> str:
+        """The name under which the container is reached; known before it runs, for the server's certificate."""
+        if self._container is not None:
+            return str(super().get_container_host_ip())
+        client = self.get_docker_client()
+        if client.get_connection_mode() is ConnectionMode.gateway_ip:  # the harness itself runs in a container
+            bridge = client.client.networks.get("bridge").attrs
+            return str(bridge["IPAM"]["Config"][0]["Gateway"])
+        return str(client.host())
+
+    def serving(self, command: Sequence[str]) -> Container:
+        """Itself, with the words behind `k3s`."""
+        self.with_command(list(command))
+        return self
+
+    def _connect(self) -> None:
+        """Wait for the line that tells of a running cluster. Raises TimeoutError, at once when the container ends."""
+        clock, never = RealClock(), threading.Event()
+        deadline = clock.monotonic() + self._timeout
+        wrapped = self.get_wrapped_container()
+        while _READY_LINE not in wrapped.logs():
+            wrapped.reload()
+            if wrapped.status in ("exited", "dead") or clock.monotonic() > deadline:
+                raise TimeoutError
+            clock.wait(never, _TURN)
+
+    def config_yaml(self) -> str:
+        """The cluster's kubeconfig as seen from outside. Raises TimeoutError when the container does not tell it."""
+        clock, never = RealClock(), threading.Event()
+        for _ in range(_ATTEMPTS):
+            if text := str(super().config_yaml()):
+                return text
+            clock.wait(never, _TURN)  # docker-py can lose the output of a command that is over at once
+        raise TimeoutError
+
+    def state(self) -> str:
+        """What Docker says of it, with its last lines; for messages."""
+        wrapped = self._container
+        if wrapped is None:
+            return "no container was made"
+        try:
+            wrapped.reload()
+            said = wrapped.logs(tail=5).decode(errors="replace").strip()
+        except docker.errors.DockerException as error:
+            return str(error)
+        return f"it is {wrapped.status}; it said last: {said or 'nothing'}"

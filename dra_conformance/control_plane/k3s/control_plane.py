@@ -1,0 +1,207 @@
+"""A k3s cluster in a container that belongs to the run.
+
+Owns the container and `directory` (kubeconfig, the kubelet's plugin folders, CDI files): `stop` removes both. k3s'
+own scheduler, controllers and kubelet sit in their seats (`cluster`); a seat that holds something else is taken from
+k3s when it starts.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
+from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.embedded.certificates import write_private
+from dra_conformance.control_plane.k3s import flags
+from dra_conformance.errors import TargetUnreachable, UsageError
+
+if TYPE_CHECKING:
+    from dra_conformance.control_plane.k3s.container import Container
+
+DEFAULT_IMAGE = "rancher/k3s:v1.36.2-k3s1"
+_TIMEOUT = 180.0
+_TAG = re.compile(r":v(\d+\.\d+\.\d+)")
+_WAY_OUT = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
+
+
+class K3sControlPlane:
+    """A k3s server.
+
+    Arguments:
+        image: the image with its tag, which tells the release (`rancher/k3s:v1.36.2-k3s1`).
+        directory: gets the kubeconfig and the folders that the container shares; removed by `stop`.
+        feature_gates: for every program of Kubernetes in it.
+        runtime_config: versions of resource.k8s.io that are switched; all are served without it.
+        foreign_seats: seats that the run fills itself, so that k3s must leave them out.
+    """
+
+    own = True
+    evidence = "evidence"
+
+    def __init__(
+        self,
+        *,
+        image: str = DEFAULT_IMAGE,
+        directory: Path,
+        feature_gates: Mapping[str, bool] | None = None,
+        runtime_config: Mapping[str, bool] | None = None,
+        foreign_seats: Collection[str] = (),
+    ) -> None:
+        self.image = image or DEFAULT_IMAGE
+        self._directory = directory
+        self._gates = dict(feature_gates or {})
+        self._runtime_config = dict(runtime_config or {})
+        self._foreign = frozenset(foreign_seats)
+        self._container: Container | None = None
+        self._transports: list[HttpTransport] = []
+        self._version = ""
+
+    # -- what is known of it ---------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        return f"k3s ({self.image})"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin kubeconfig (0600), there after `start`."""
+        return self._directory / "kubeconfig"
+
+    @property
+    def kubelet_root(self) -> Path:
+        """The kubelet's root folder, with `plugins` and `plugins_registry`, for drivers outside the container."""
+        return self._directory / "kubelet"
+
+    @property
+    def cdi(self) -> Path:
+        """The folder for CDI specifications of drivers outside the container."""
+        return self._directory / "cdi"
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The gates that were set; the others are the release's defaults."""
+        return self._gates
+
+    def version(self) -> str:
+        """What the server says; before `start`, what the image's tag says."""
+        if self._version:
+            return self._version
+        found = _TAG.search(self.image)
+        if found is None:
+            raise UsageError(
+                f"--k3s-image {self.image}: the tag names no release",
+                hint=f"For example {DEFAULT_IMAGE}.",
+            )
+        return f"v{found[1]}"
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the container and wait until the cluster serves. Raises TargetUnreachable with cause and way out."""
+        if self._container is not None:
+            return
+        self.version()  # a tag without a release is told before anything is pulled
+        for folder in (self._directory, self.kubelet_root, self.cdi):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Remove the container and the folder. Idempotent."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        container, self._container = self._container, None
+        if container is not None:
+            container.stop()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def kill(self, program: str) -> None:
+        """Raises NotOurs: k3s is one process for all."""
+        raise NotOurs(f"{program} of k3s cannot be killed alone: it is one process for all")
+
+    def restart(self, program: str) -> None:
+        """Raises NotOurs."""
+        raise NotOurs(f"{program} of k3s cannot be started alone")
+
+    def transport(self) -> Transport:
+        """A connection as the admin."""
+        made = HttpTransport.from_kubeconfig(self.kubeconfig)
+        self._transports.append(made)
+        return made
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        require_docker()
+        import docker.errors
+
+        from dra_conformance.control_plane.k3s.container import Container
+
+        container = Container(self.image, kubelet_root=self.kubelet_root, cdi=self.cdi, timeout=_TIMEOUT)
+        self._container = container.serving(
+            flags.server(
+                host=container.get_container_host_ip(),
+                kubelet_root=str(self.kubelet_root),
+                feature_gates=self._gates,
+                runtime_config=self._runtime_config,
+                foreign_seats=self._foreign,
+            )
+        )
+        try:
+            container.start()
+            config = container.config_yaml()
+        except docker.errors.DockerException as error:
+            raise TargetUnreachable(
+                f"--control-plane k3s: Docker does not start {self.image}: {_first_line(error)}", hint=_WAY_OUT
+            ) from None
+        except TimeoutError:
+            raise TargetUnreachable(
+                f"--control-plane k3s: the cluster did not come up (at most {_TIMEOUT:.0f} s); {container.state()}"
+            ) from None
+        write_private(self.kubeconfig, config.encode())
+        self._version = self._ask_version()
+
+    def _ask_version(self) -> str:
+        try:
+            answer = self.transport().request("GET", "/version", timeout=10.0)
+        except (KubeconfigError, TransportError) as error:
+            raise TargetUnreachable(f"--control-plane k3s: its API server does not answer: {error}") from None
+        told = str(orjson.loads(answer.body).get("gitVersion") or "") if answer.status == 200 else ""
+        if not told:
+            raise TargetUnreachable(f"--control-plane k3s: its API server answered {answer.status} to /version")
+        return told
+
+
+def require_docker() -> None:
+    """Ask the Docker daemon for a sign of life. Raises TargetUnreachable where it, or the extra `k3s`, is not there."""
+    try:
+        import docker
+        import testcontainers.community.k3s  # noqa: F401 - is it installed
+    except ImportError as error:
+        raise TargetUnreachable(
+            f"--control-plane k3s: {str(error.name).partition('.')[0]} is not installed",
+            hint="pip install 'dra-conformance[k3s]'",
+        ) from None
+    try:
+        client = docker.from_env()
+        client.ping()
+        client.close()
+    except docker.errors.DockerException as error:
+        told = _first_line(error)
+        raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {told}", hint=_WAY_OUT) from None
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

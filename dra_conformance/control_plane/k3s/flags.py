@@ -1,0 +1,53 @@
+"""The command line of `k3s server` for a run. Pure functions.
+
+k3s runs API server, controllers, scheduler and kubelet in one process; what it hands to each of them is behind
+`--kube-apiserver-arg` and its like. Parts whose seat somebody else fills are left out, so that no two judge one claim.
+
+Source: docs.k3s.io, cli/server; the flags behind `-arg` are Kubernetes' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from dra_conformance.control_plane.binaries.flags import RESOURCE_VERSIONS, SEAT_CONTROLLERS
+
+# What k3s brings along that no scenario needs, and that would pull images.
+_WITHOUT = ("traefik", "servicelb", "metrics-server", "local-storage", "coredns")
+_PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
+
+
+def server(
+    *,
+    host: str,
+    kubelet_root: str,
+    feature_gates: Mapping[str, bool],
+    runtime_config: Mapping[str, bool],
+    foreign_seats: Collection[str],
+) -> Sequence[str]:
+    """The words behind `k3s`.
+
+    Arguments:
+        host: the name under which the API server is reached from outside, for its certificate.
+        kubelet_root: the kubelet's root folder, the same path inside and outside, so that sockets mean the same.
+        feature_gates: for every program.
+        runtime_config: overrides which versions of resource.k8s.io are served; all without it.
+        foreign_seats: seats that are not k3s' own in this run.
+    """
+    words = ["server", f"--tls-san={host}", *(f"--disable={name}" for name in _WITHOUT)]
+    served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **runtime_config}
+    words.append(f"--kube-apiserver-arg=runtime-config={_pairs(served)}")
+    if feature_gates:
+        words += [f"--{program}-arg=feature-gates={_pairs(feature_gates)}" for program in _PROGRAMS]
+    words.append(f"--kubelet-arg=root-dir={kubelet_root}")
+    # Nodes of scenarios have no kubelet that renews leases: none of them may be called dead.
+    words.append("--kube-controller-manager-arg=node-monitor-grace-period=24h")
+    if "scheduler" in foreign_seats:
+        words.append("--disable-scheduler")
+    if off := sorted(f"-{SEAT_CONTROLLERS[seat]}" for seat in foreign_seats if seat in SEAT_CONTROLLERS):
+        words.append(f"--kube-controller-manager-arg=controllers={','.join(['*', *off])}")
+    return words
+
+
+def _pairs(values: Mapping[str, bool]) -> str:
+    return ",".join(f"{name}={str(on).lower()}" for name, on in sorted(values.items()))

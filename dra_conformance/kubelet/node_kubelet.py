@@ -1,0 +1,83 @@
+"""What a scenario may ask of a node's kubelet, be it the harness's own or Kubernetes'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
+from dra_conformance.kubelet.claim_cache import ClaimRecord
+from dra_conformance.kubelet.container_view import ContainerView
+
+
+class Plugins(Protocol):
+    """The drivers that are registered with a kubelet."""
+
+    def drivers(self) -> list[str]:
+        """The names of all registered drivers."""
+        ...
+
+    def instances(self, driver: str) -> list[PluginInstance]:
+        """All registered instances of a driver, oldest first."""
+        ...
+
+    def explain(self, driver: str) -> str:
+        """Why a driver is not registered, in one sentence."""
+        ...
+
+
+class NodeKubelet(Protocol):
+    """A kubelet as far as scenarios know it. Its methods raise KubeletError where it is not running."""
+
+    @property
+    def registration_dir(self) -> Path:
+        """Where drivers put their registration sockets."""
+        ...
+
+    @property
+    def plugins_dir(self) -> Path:
+        """Where drivers put their own sockets."""
+        ...
+
+    @property
+    def cdi_roots(self) -> Sequence[Path]:
+        """The folders with CDI specifications, the least important first."""
+        ...
+
+    @property
+    def plugins(self) -> Plugins:
+        """The registered drivers."""
+        ...
+
+    def start(self) -> None:
+        """Start it; the Node object is ready when this returns. Raises KubeletError."""
+        ...
+
+    def stop(self) -> None:
+        """Kill it; drivers are told nothing and containers keep running. Idempotent."""
+        ...
+
+    def restart(self, *, reboot: bool = False) -> None:
+        """Stop and start it with its checkpoint; with `reboot` the containers are gone too."""
+        ...
+
+    def end(self) -> None:
+        """End it and all that it started. Idempotent."""
+        ...
+
+    def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
+        """Wait for so many instances of a driver, at most `timeout` seconds. Raises DriverNotRegistered."""
+        ...
+
+    def plugin(self, driver: str) -> PluginHandle:
+        """A driver to be called directly, without pods."""
+        ...
+
+    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+        """Wait for a pod to run; what each container sees. Raises KubeletError with the reason."""
+        ...
+
+    def claims(self) -> list[ClaimRecord]:
+        """The kubelet's records of claims, as they are in its checkpoint."""
+        ...

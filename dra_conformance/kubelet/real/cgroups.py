@@ -1,0 +1,96 @@
+"""The cgroups of one node: a folder of its own in every mounted hierarchy, removed when the node ends.
+
+Source: /proc/mounts for the hierarchies; cgroups(7). Version 1 (one hierarchy a controller) and version 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import zlib
+from pathlib import Path
+
+from dra_api.clock import RealClock
+
+_REMOVE_TIMEOUT = 10.0
+_TURN = 0.02
+
+
+class NodeCgroups:
+    """The folder `name` in the hierarchies of `mounts` (the text of /proc/mounts)."""
+
+    def __init__(self, name: str, *, mounts: str | None = None) -> None:
+        self.name = name
+        text = Path("/proc/mounts").read_text() if mounts is None else mounts
+        self._folders = [hierarchy / name for hierarchy in hierarchies(text)]
+        # Beside version 1, runc uses the empty version 2 as well where it is mounted.
+        self._all = [hierarchy / name for hierarchy in mounted(text)]
+
+    @property
+    def path(self) -> str:
+        """As a kubelet's `cgroupRoot` says it."""
+        return f"/{self.name}"
+
+    def make(self) -> None:
+        """Make the folders; a node gets all processors and memory of the machine."""
+        for folder in self._folders:
+            _delegate(folder.parent)
+            folder.mkdir(exist_ok=True)
+            for setting in ("cpuset.cpus", "cpuset.mems"):
+                with contextlib.suppress(OSError):  # only where the hierarchy has this controller, and it is empty
+                    if not (folder / setting).read_text().strip():
+                        (folder / setting).write_text((folder.parent / setting).read_text())
+
+    def remove(self) -> list[str]:
+        """Remove the folders and everything below; those that the kernel still holds after ten seconds."""
+        clock, never = RealClock(), threading.Event()
+        deadline = clock.monotonic() + _REMOVE_TIMEOUT
+        left = self._all
+        while left := [folder for folder in left if not _removed(folder)]:
+            if clock.monotonic() > deadline:
+                break
+            clock.wait(never, _TURN)  # a killed process leaves its cgroup a moment after it is gone
+        return [str(folder) for folder in left]
+
+
+def name_for(root: Path) -> str:
+    """The name of the cgroups of a node with this root folder, which lies in the folder of a run."""
+    run = root.parent
+    return f"{run.name}.{zlib.crc32(bytes(run.parent)):08x}.{root.name}"
+
+
+def remove_abandoned(folder: Path, *, mounts: str | None = None) -> list[Path]:
+    """Remove what killed runs with their folders in `folder` have left: the cgroups of runs whose folder is gone.
+
+    One in which something still runs cannot be removed, whoever tries.
+    """
+    text = Path("/proc/mounts").read_text() if mounts is None else mounts
+    mark = f"{zlib.crc32(bytes(folder)):08x}"
+    found = [path for each in mounted(text) for path in sorted(each.glob(f"dra-*.{mark}.*")) if path.is_dir()]
+    return [path for path in found if not (folder / path.name.split(".")[0]).exists() and _removed(path)]
+
+
+def hierarchies(mounts: str) -> list[Path]:
+    """Where cgroups can be made: every hierarchy of version 1, or version 2 where it stands alone."""
+    return mounted(mounts, "cgroup") or mounted(mounts, "cgroup2")[:1]
+
+
+def mounted(mounts: str, *kinds: str) -> list[Path]:
+    """The mount points of these file systems; of both versions of cgroups where none is named."""
+    lines = [line.split() for line in mounts.splitlines()]
+    return [Path(fields[1]) for fields in lines if fields[2] in (kinds or ("cgroup", "cgroup2"))]
+
+
+def _delegate(parent: Path) -> None:
+    """Let folders below `parent` have its controllers; only version 2 asks for that."""
+    with contextlib.suppress(OSError):
+        for controller in (parent / "cgroup.controllers").read_text().split():
+            (parent / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
+def _removed(folder: Path) -> bool:
+    for path, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+    return not folder.exists()

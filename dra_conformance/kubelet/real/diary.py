@@ -1,0 +1,126 @@
+"""What a real kubelet says it does: its JSON log, followed line by line.
+
+From the log come the registered plugins (a kubelet tells nobody else) and a record of its calls to drivers, of the
+slices that it deletes and of its troubles, in the words of `dra_conformance.kubelet.record`. The log is the kubelet's
+own statement: verdicts rest on what drivers were called for and what the API server stores, wherever that shows it.
+
+Source: pkg/kubelet/cm/dra/plugin, Kubernetes 1.34 to 1.36 (messages and keys at verbosity 4).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dra_api.clock import RealClock
+from dra_conformance.kubelet.record import Record
+
+_TURN = 0.05
+REGISTERED, UNREGISTERED = "Registered DRA plugin", "Unregistered DRA plugin"
+_SERVES = "Starting Kubelet Plugin Manager"
+_CALLS = {
+    "Calling NodePrepareResources rpc": ("NodePrepareResources", "request"),
+    "Done calling NodePrepareResources rpc": ("NodePrepareResources", "response"),
+    "Calling NodeUnprepareResource rpc": ("NodeUnprepareResources", "request"),
+    "Done calling NodeUnprepareResources rpc": ("NodeUnprepareResources", "response"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One registered instance of a driver."""
+
+    driver: str
+    endpoint: str
+    service: str
+    number: int
+    """Tells the lives of an instance apart that comes back at its old endpoint."""
+
+
+class Diary:
+    """Follows the log at `path` between `start` and `stop`; `poke` is called whenever something was read."""
+
+    def __init__(self, path: Path, *, record: Record, poke: Callable[[], None]) -> None:
+        self._path = path
+        self._record = record
+        self._poke = poke
+        self._lock = threading.Lock()
+        self._plugins: list[Plugin] = []
+        self._registrations = 0
+        self.serves = False
+        """Whether the kubelet has come as far as looking for plugins."""
+        self._offset = path.stat().st_size if path.exists() else 0
+        self._rest = b""
+        self._ended = threading.Event()
+        self._clock = RealClock()
+        self._thread = threading.Thread(target=self._follow, name="kubelet-diary", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read what is written from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Read what is left and end. Idempotent."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def plugins(self, driver: str = "") -> list[Plugin]:
+        """The registered instances of a driver, or all, the oldest first."""
+        with self._lock:
+            return [plugin for plugin in self._plugins if driver in ("", plugin.driver)]
+
+    def _follow(self) -> None:
+        while not self._ended.is_set():
+            self._read()
+            self._clock.wait(self._ended, _TURN)  # a file that another program writes: there is no event
+        self._read()
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            fresh = file.read()
+        self._offset += len(fresh)
+        *lines, self._rest = (self._rest + fresh).split(b"\n")
+        for line in lines:
+            try:
+                entry = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue  # what was said before logging was set up, or a panic
+            if isinstance(entry, dict):
+                self._take(entry)
+        if lines:
+            self._poke()
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        message = str(entry.get("msg") or "")
+        driver, endpoint = str(entry.get("driverName") or ""), str(entry.get("endpoint") or "")
+        if message == REGISTERED:
+            self._registrations += 1
+            plugin = Plugin(driver, endpoint, str(entry.get("chosenService") or ""), self._registrations)
+            with self._lock:
+                self._plugins.append(plugin)
+            self._record("registration", step="registered", driver=driver, endpoint=endpoint, service=plugin.service)
+        elif message == _SERVES:
+            self.serves = True
+        elif message == UNREGISTERED:
+            with self._lock:
+                self._plugins = [p for p in self._plugins if (p.driver, p.endpoint) != (driver, endpoint)]
+            self._record("registration", step="removed", driver=driver, endpoint=endpoint)
+        elif message in _CALLS:
+            method, key = _CALLS[message]
+            told = {key: entry.get(key), **({"error": entry["err"]} if entry.get("err") else {})}
+            self._record("log-call", driver=driver, endpoint=endpoint, method=method, **told)
+        elif message == "Deleted ResourceSlices":
+            self._record("slices", step="wiped", selector=entry.get("fieldSelector"))
+        elif "WatchResources" in message and "Unimplemented" in str(entry.get("err")):
+            self._record("health", step="driver has no health service")  # said anew every five seconds
+        elif entry.get("err") and "v" not in entry and ("pod" in entry or "ResourceSlice" in message):
+            self._record("problem", message=f"{message}: {entry['err']}")

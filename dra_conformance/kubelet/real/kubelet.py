@@ -1,0 +1,246 @@
+"""Kubernetes' own kubelet with containerd on one node of a scenario.
+
+`RealKubelet` owns everything that it starts: namespaces, cgroups, containerd, the kubelet and the containers. `stop`
+and `start` kill and start the kubelet alone, as an upgrade does; containers run on. `restart(reboot=True)` ends the
+containers too. `end` leaves nothing. Folders and Node object outlive all but `end`; the run removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from dra_api.client import KubeClient
+from dra_api.objects import NODES, PODS, uid_of
+from dra_conformance.kubelet.calls import PluginHandle
+from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
+from dra_conformance.kubelet.container_view import ContainerView
+from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
+from dra_conformance.kubelet.real import cgroups, settings, sight
+from dra_conformance.kubelet.real.cgroups import NodeCgroups
+from dra_conformance.kubelet.real.containerd import Containerd
+from dra_conformance.kubelet.real.diary import Diary
+from dra_conformance.kubelet.real.namespace import NodeNamespace
+from dra_conformance.kubelet.real.plugins import RealPlugins
+from dra_conformance.kubelet.real.programs import KUBELET, NODE, NodePrograms
+from dra_conformance.kubelet.record import Log, recorder
+from dra_conformance.seats.process import ManagedProcess
+
+T = TypeVar("T")
+Wait = Callable[[Callable[[], Any], float], Any]
+_READY_TIMEOUT = 60.0
+_RUNNING_AT_LEAST = 30.0
+
+
+class RealKubelet:
+    """One node.
+
+    Arguments:
+        programs: where kubelet, containerd and their like lie.
+        client: the API server, to look at the node and its pods; the kubelet itself uses `kubeconfig`.
+        kubeconfig: with the identity system:node:NAME in group system:nodes.
+        node_name: the Node object, which the kubelet makes.
+        root: the kubelet's root folder. Below it lie `plugins_registry`, `plugins` and the checkpoint, as in every
+            real one, and `cdi`.
+        logs: the folder for what the programs say.
+        log, poke: the run's record; `poke` wakes those who wait.
+        wait: waits until a look returns something true, at most so many seconds; what it returned last.
+        feature_gates: the kubelet's.
+    """
+
+    def __init__(
+        self,
+        programs: NodePrograms,
+        client: KubeClient,
+        *,
+        kubeconfig: Path,
+        node_name: str,
+        root: Path,
+        logs: Path,
+        log: Log,
+        poke: Callable[[], None],
+        wait: Wait,
+        feature_gates: Mapping[str, bool] | None = None,
+    ) -> None:
+        self.name = f"kubelet {node_name}"
+        self.node_name = node_name
+        self.root = root
+        self.registration_dir = root / "plugins_registry"
+        self.plugins_dir = root / "plugins"
+        self.cdi_roots: tuple[Path, ...] = (root / "cdi",)
+        self._programs = programs
+        self._client = client
+        self._kubeconfig = kubeconfig
+        self._logs = logs
+        self._record = recorder(log, node_name)
+        self._poke = poke
+        self._wait = wait
+        self._gates = dict(feature_gates or {})
+        self._layout = settings.Layout(root, self.cdi_roots)
+        self._cgroups = NodeCgroups(cgroups.name_for(root))
+        self._containerd = Containerd(self._layout, programs, log=logs / f"containerd-{node_name}.log")
+        self._namespace: NodeNamespace | None = None
+        self._process: ManagedProcess | None = None
+        self._diary: Diary | None = None
+        self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the node, if it is off, and the kubelet; returns when the Node is ready. Raises KubeletError."""
+        if self._process is not None:
+            return
+        for folder in (self.root, self.registration_dir, self.plugins_dir, *self.cdi_roots):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self._power_on()
+            self._launch()
+        except BaseException:
+            self.end()
+            raise
+
+    def stop(self) -> None:
+        """Kill the kubelet; drivers are told nothing, containers keep running. Idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            self._record("state", step="stopped")
+        diary, self._diary = self._diary, None
+        if diary is not None:
+            diary.stop()
+        self.plugins.close()
+
+    def restart(self, *, reboot: bool = False) -> None:
+        """Stop and start again with the checkpoint; with `reboot` the containers are gone too."""
+        self.stop()
+        if reboot:
+            self._power_off()
+        self.start()
+
+    def end(self) -> None:
+        """End kubelet, containers, containerd and namespaces, and remove the cgroups. Idempotent."""
+        self.stop()
+        self._power_off()
+        if left := self._cgroups.remove():
+            self._record("problem", message=f"cgroups that the kernel still holds: {', '.join(left)}")
+
+    # -- drivers ---------------------------------------------------------------------------------------------------
+
+    def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
+        """Wait for a driver. Raises DriverNotRegistered, telling what the registration folder holds instead."""
+        diary = self._alive()
+        if not self._wait(lambda: len(diary.plugins(driver)) >= instances, timeout):
+            raise DriverNotRegistered(self.plugins.explain(driver))
+        return self.plugins.handle(driver)
+
+    def plugin(self, driver: str) -> PluginHandle:
+        """A driver to be called by the harness, beside the kubelet."""
+        return self.plugins.handle(driver)
+
+    # -- pods ------------------------------------------------------------------------------------------------------
+
+    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+        """Wait for a pod to run; what each of its containers sees from inside. Raises KubeletError with the reason."""
+        told: list[str] = []
+
+        def look() -> dict[str, ContainerView] | None:
+            told.clear()
+            obj = self._client.find(PODS, pod, namespace)
+            if obj is None:
+                told.append(f"there is no pod {namespace}/{pod}")
+                return None
+            status = obj.get("status") or {}
+            if status.get("phase") != "Running":
+                told.append(f"pod {namespace}/{pod} is {status.get('phase')}: {self._events(namespace, pod)}")
+                return None
+            try:
+                return {
+                    container["name"]: self._view(namespace, pod, uid_of(obj), container["name"])
+                    for container in obj["spec"]["containers"]
+                }
+            except KubeletError as error:
+                told.append(str(error))
+                return None
+
+        found: dict[str, ContainerView] | None = self._wait(look, max(timeout, _RUNNING_AT_LEAST))
+        if found is None:
+            raise KubeletError(told[-1] if told else f"pod {namespace}/{pod} does not run")
+        return found
+
+    def claims(self) -> list[ClaimRecord]:
+        """The kubelet's records of claims, read from its checkpoint. Raises CheckpointCorrupt."""
+        path = self.root / FILE_NAME
+        return read_checkpoint(path) if path.exists() else []
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _power_on(self) -> None:
+        if self._namespace is not None:
+            return
+        cgroups.remove_abandoned(self.root.parent.parent)
+        self._cgroups.make()
+        self._logs.mkdir(parents=True, exist_ok=True)
+        keep: Sequence[Path] = [self.root.parent, *(path.resolve().parent for path in self._programs.paths.values())]
+        self._namespace = NodeNamespace(
+            self._programs[NODE],
+            keep=[*keep, self._kubeconfig.parent],
+            log=self._logs / f"node-{self.node_name}.log",
+        )
+        self._namespace.start()
+        self._containerd.start(self._namespace)
+        self._record("state", step="node on", containerd=self._programs.containerd)
+
+    def _power_off(self) -> None:
+        namespace, self._namespace = self._namespace, None
+        if namespace is not None:
+            namespace.end()
+            self._containerd.reap()
+            self._record("state", step="node off")
+
+    def _launch(self) -> None:
+        if self._namespace is None:
+            raise KubeletError(f"the node {self.node_name} is off")
+        written = settings.kubelet(self._layout, cgroup_root=self._cgroups.path, feature_gates=self._gates)
+        self._layout.kubelet_config.write_text(yaml.safe_dump(written))
+        flags = settings.kubelet_flags(self._layout, node=self.node_name, kubeconfig=self._kubeconfig)
+        log = self._logs / f"kubelet-{self.node_name}.log"
+        self._diary = Diary(log, record=self._record, poke=self._poke)
+        self._diary.start()
+        process = ManagedProcess(
+            "kubelet", self._namespace.command([str(self._programs[KUBELET]), *flags]), log_path=log
+        )
+        process.start()
+        self._process = process
+        self._record("state", step="started", release=self._programs.kubelet)
+        diary = self._diary
+
+        def ready() -> bool:
+            return not process.running or (diary.serves and self._node_ready())
+
+        if not self._wait(ready, _READY_TIMEOUT) or not process.running:
+            how = "is not ready" if process.running else f"ended with exit code {process.exit_code}"
+            raise KubeletError(f"the kubelet of {self.node_name} {how}; it said last: {process.last_lines(3)}")
+
+    def _node_ready(self) -> bool:
+        node = self._client.find(NODES, self.node_name)
+        conditions = ((node or {}).get("status") or {}).get("conditions") or ()
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+    def _view(self, namespace: str, pod: str, uid: str, container: str) -> ContainerView:
+        seen = sight.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
+        return sight.view(container, seen, self.cdi_roots)
+
+    def _events(self, namespace: str, pod: str) -> str:
+        from dra_api.objects import EVENTS
+
+        listed = self._client.list(EVENTS, namespace, field_selector=f"involvedObject.name={pod}").items
+        messages = [str(event.get("message") or "") for event in listed if event.get("type") == "Warning"]
+        return messages[-1] if messages else "no warning was recorded"
+
+    def _alive(self) -> Diary:
+        if self._diary is None or self._process is None:
+            raise KubeletError(f"the kubelet of node {self.node_name} is not running")
+        return self._diary

@@ -1,0 +1,92 @@
+"""A node's own PID and mount namespaces: what makes a real kubelet leave nothing behind.
+
+Process 1 of the namespaces is `dra-node init`. Whatever runs in them sees empty folders where kubelet and containerd
+keep things that no option moves (/run, /var/lib, /var/log), and kernel settings that read as a kubelet wants them, so
+that it changes none of the machine's. When process 1 ends, the kernel kills all other processes, containers and shims
+included, and unmounts everything with the last of them. Process 1 ends when the harness does.
+
+Linux with util-linux's `unshare`, `nsenter` and `setpriv`, as root.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from dra_api.clock import RealClock
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.seats.process import ManagedProcess
+
+_HIDDEN = ("/run", "/var/lib", "/var/log")
+# What a kubelet sets at its start (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables, 1.36).
+_SETTINGS = {
+    "/proc/sys/vm/overcommit_memory": "1",
+    "/proc/sys/vm/panic_on_oom": "0",
+    "/proc/sys/kernel/panic": "10",
+    "/proc/sys/kernel/panic_on_oops": "1",
+    "/proc/sys/kernel/keys/root_maxkeys": "1000000",
+    "/proc/sys/kernel/keys/root_maxbytes": "25000000",
+}
+_READY_TIMEOUT = 20.0
+_END_TIMEOUT = 20.0
+_TURN = 0.01
+
+
+class NodeNamespace:
+    """Namespaces for the programs of one node; `keep` are folders that stay visible, `log` gets what process 1 says.
+
+    The kernel ends them when the thread that called `start` ends.
+    """
+
+    def __init__(self, init: Path, *, keep: Sequence[Path], log: Path) -> None:
+        words = ["setpriv", "--pdeathsig", "KILL", "--"]
+        words += ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        words += ["--", str(init), "init"]
+        words += [f"-hide={path}" for path in _HIDDEN]
+        words += [f"-keep={path}" for path in dict.fromkeys(keep) if _below(path, _HIDDEN)]
+        words += [f"-value={path}={text}" for path, text in _SETTINGS.items()]
+        self._process = ManagedProcess("node", words, log_path=log)
+        self._log = log
+        self._first: int | None = None
+
+    def start(self) -> None:
+        """Make them. Raises KubeletError with what stands in the way."""
+        begin = self._log.stat().st_size if self._log.exists() else 0
+        self._process.start()
+        clock, never = RealClock(), threading.Event()
+        deadline = clock.monotonic() + _READY_TIMEOUT
+        while b"ready\n" not in (said := self._log.read_bytes()[begin:]):
+            if not self._process.running or clock.monotonic() > deadline:
+                self.end()
+                told = said.decode(errors="replace").strip() or "without a word"
+                raise KubeletError(f"a node cannot have namespaces of its own here: {told}")
+            clock.wait(never, _TURN)
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        self._first = os.pidfd_open(int(children[0]))
+
+    @property
+    def running(self) -> bool:
+        """Whether process 1 is alive."""
+        return self._process.running
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """A command line that runs `words` inside; it is killed with the harness."""
+        pid = self._process.pid
+        inside = [f"--mount=/proc/{pid}/ns/mnt", f"--pid=/proc/{pid}/ns/pid_for_children"]
+        return ["setpriv", "--pdeathsig", "KILL", "--", "nsenter", *inside, "--", *words]
+
+    def end(self) -> None:
+        """Kill everything inside and wait until the kernel is done with it. Idempotent."""
+        self._process.kill()
+        if self._first is not None:
+            # Process 1 of a PID namespace has ended when all others have.
+            select.select([self._first], [], [], _END_TIMEOUT)
+            os.close(self._first)
+            self._first = None
+
+
+def _below(path: Path, roots: Sequence[str]) -> bool:
+    return any(path.resolve().is_relative_to(Path(root).resolve()) for root in roots)

@@ -1,0 +1,193 @@
+"""`--control-plane k3s` against a stand-in of Docker (`fake_docker`): no image is pulled, no container started."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from testcontainers.core.config import ConnectionMode
+
+from dra_api.client import KubeClient
+from dra_api.clock import RealClock
+from dra_api.objects import NAMESPACES
+from dra_conformance.control_plane.k3s import DEFAULT_IMAGE, K3sControlPlane, flags
+from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
+from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.suite.options import from_mapping
+from tests.control_plane.fake_docker import FakeDocker
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory(prefix="k3s-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def docker(short: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDocker]:
+    """A Docker that runs k3s, behind whose door the embedded control plane answers."""
+    plane = RehearsalControlPlane(kubernetes_version="1.36", directory=short / "api", clock=RealClock(), seed=0)
+    plane.start()
+    port = int(plane.embedded.url.rpartition(":")[2])
+    inside = plane.kubeconfig.read_text().replace(plane.embedded.url, "https://127.0.0.1:6443")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{short}/docker.sock")
+    monkeypatch.setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
+    monkeypatch.setenv("TESTCONTAINERS_CONNECTION_MODE", "docker_host")
+    config = "testcontainers.core.config.testcontainers_config"
+    monkeypatch.setattr(f"{config}.ryuk_disabled", True)
+    monkeypatch.setattr(f"{config}.connection_mode_override", ConnectionMode.docker_host)
+    try:
+        with FakeDocker(short / "docker.sock", kubeconfig=inside, port=port) as fake:
+            yield fake
+    finally:
+        plane.stop()
+
+
+def test_a_cluster_is_started_asked_and_removed(docker: FakeDocker, short: Path) -> None:
+    plane = K3sControlPlane(directory=short / "k3s", feature_gates={"DRADeviceTaintRules": True})
+    assert plane.version() == "v1.36.2"  # the image's tag, before anything runs
+    plane.start()
+    try:
+        assert stat.S_IMODE(plane.kubeconfig.stat().st_mode) == 0o600
+        assert "https://127.0.0.1:6443" not in plane.kubeconfig.read_text()
+        assert plane.version().startswith("v1.36")
+        assert KubeClient(plane.transport()).get(NAMESPACES, "default")["metadata"]["name"] == "default"
+    finally:
+        plane.stop()
+    assert docker.removed
+    assert not (short / "k3s").exists()
+
+
+@pytest.mark.parametrize("mode", [ConnectionMode.docker_host, ConnectionMode.gateway_ip])
+def test_the_server_s_certificate_is_for_the_name_that_it_is_reached_by(
+    mode: ConnectionMode, docker: FakeDocker, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("testcontainers.core.config.testcontainers_config.connection_mode_override", mode)
+    plane = K3sControlPlane(directory=short / "k3s")
+    plane.start()
+    try:
+        (named,) = [word for word in docker.created["Cmd"] if word.startswith("--tls-san=")]
+        host = named.partition("=")[2]
+        assert f"https://{host}:{docker.port}" in plane.kubeconfig.read_text()
+    finally:
+        plane.stop()
+
+
+def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocker, short: Path) -> None:
+    plane = K3sControlPlane(
+        directory=short / "k3s",
+        feature_gates={"DRADeviceTaintRules": True},
+        runtime_config={"resource.k8s.io/v1": False},
+        foreign_seats=["scheduler", "taint-eviction"],
+    )
+    plane.start()
+    try:
+        asked = docker.created
+    finally:
+        plane.stop()
+    assert asked["Image"] == DEFAULT_IMAGE
+    assert asked["HostConfig"]["Privileged"] is True
+    assert set(asked["HostConfig"]["Tmpfs"]) == {"/run", "/var/run"}
+    root = short / "k3s" / "kubelet"
+    assert f"{root}:{root}:rw,rshared" in asked["HostConfig"]["Binds"]
+    assert f"{short}/k3s/cdi:/etc/cdi:rw" in asked["HostConfig"]["Binds"]
+    words = asked["Cmd"]
+    assert words[0] == "server"
+    assert f"--kubelet-arg=root-dir={root}" in words
+    assert "--disable-scheduler" in words
+    assert "--kube-controller-manager-arg=controllers=*,-device-taint-eviction-controller" in words
+    for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"):
+        assert f"--{program}-arg=feature-gates=DRADeviceTaintRules=true" in words
+    (versions,) = [word for word in words if "runtime-config" in word]
+    assert "resource.k8s.io/v1=false" in versions
+    assert "resource.k8s.io/v1beta1=true" in versions
+    assert not [word for word in asked.get("Env") or () if word.startswith("K3S_URL")]
+
+
+def test_a_cluster_that_does_not_come_up_is_told_with_its_last_words(
+    docker: FakeDocker, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker.says = b'level=fatal msg="no cgroups"\n'
+    monkeypatch.setattr("dra_conformance.control_plane.k3s.control_plane._TIMEOUT", 0.5)
+    with pytest.raises(TargetUnreachable, match=r"did not come up .*it is running; it said last: .*no cgroups"):
+        K3sControlPlane(directory=short / "k3s").start()
+    assert docker.removed
+    assert not (short / "k3s").exists()
+
+
+def test_an_image_that_is_not_to_be_had_is_named(docker: FakeDocker, short: Path) -> None:
+    with pytest.raises(TargetUnreachable, match=r"does not start example/k3s:v1\.35\.0: .*pull access denied"):
+        K3sControlPlane(image="example/k3s:v1.35.0", directory=short / "k3s").start()
+
+
+def test_a_tag_without_a_release_is_refused_before_docker_is_asked(short: Path) -> None:
+    with pytest.raises(UsageError, match="the tag names no release"):
+        K3sControlPlane(image="rancher/k3s:latest", directory=short / "k3s").start()
+
+
+def test_without_the_extra_the_package_is_named(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("docker", "testcontainers")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "dra_conformance.control_plane.k3s.container", raising=False)
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(TargetUnreachable, match="docker is not installed") as caught:
+        K3sControlPlane(directory=short / "k3s").start()
+    assert "dra-conformance[k3s]" in caught.value.hint
+
+
+def run(tmp_path: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """A run of the command line with an environment of its own."""
+    command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(tmp_path / "out")]
+    return subprocess.run(
+        [*command, "--control-plane", "k3s", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **env},
+    )
+
+
+def test_without_docker_there_is_one_line_and_exit_code_10(tmp_path: Path) -> None:
+    done = run(tmp_path, "--rule", "DRA-100", DOCKER_HOST=f"unix://{tmp_path}/none.sock")
+    assert done.returncode == ExitCode.TARGET_UNREACHABLE, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    told = [line for line in (done.stdout + done.stderr).splitlines() if "no Docker daemon answers" in line]
+    assert len(told) == 1, done.stdout + done.stderr
+    assert "docker info" in done.stdout + done.stderr
+
+
+def test_a_run_judges_what_is_behind_the_stand_in(docker: FakeDocker, tmp_path: Path) -> None:
+    # The emulation has no kube-controller-manager, so the seat is filled from outside, as `--claim-controller` says.
+    done = run(tmp_path, "--profile", "api", "--rule", "DRA-001", "--patience", "10")
+    report = orjson.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert done.returncode == ExitCode.OK, done.stdout + done.stderr
+    assert report["target"]["controlPlane"] == f"k3s ({DEFAULT_IMAGE}), started by the run"
+    assert docker.removed
+
+
+def test_the_cluster_s_own_parts_stay_in_their_seats() -> None:
+    options = from_mapping({"control-plane": "k3s"}, where="test")
+    kinds = {name: spec.kind for name, spec in options.seats().items()}
+    assert kinds["scheduler"] == kinds["claim-controller"] == kinds["taint-eviction"] == "cluster"
+    assert kinds["kubelet"] == kinds["driver"] == kinds["binder"] == "reference"
+    with pytest.raises(UsageError, match="has no binder in it"):
+        from_mapping({"control-plane": "k3s", "binder": "cluster"}, where="test")
+    with pytest.raises(UsageError, match="--k3s-image"):
+        from_mapping({"k3s-image": "rancher/k3s:v1.36.2-k3s1"}, where="test")
+
+
+def test_words_have_no_spaces_that_a_shell_would_be_needed_for() -> None:
+    words = flags.server(
+        host="h", kubelet_root="/r", feature_gates={}, runtime_config={}, foreign_seats=["claim-controller"]
+    )
+    assert all(re.fullmatch(r"\S+", word) for word in words)
+    assert not [word for word in words if "feature-gates" in word]

@@ -1,0 +1,156 @@
+"""A real kubelet that runs a container, reboots and leaves nothing; and what a killed harness leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_api.client import KubeClient
+from dra_api.objects import PODS
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.errors import TargetUnreachable
+from dra_conformance.events.log import EventLog
+from dra_conformance.kubelet.real import cgroups, needs, programs
+from dra_conformance.kubelet.real.kubelet import RealKubelet
+from dra_conformance.kubelet.real.namespace import NodeNamespace
+from dra_conformance.kubelet.record import silent
+
+SETTINGS = ("/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/panic", "/proc/sys/kernel/panic_on_oops")
+
+
+@pytest.fixture
+def found() -> programs.NodePrograms:
+    """The programs; where containers cannot run the test is skipped, with everything that lacks."""
+    try:
+        needs.require("")
+        return programs.find("")
+    except TargetUnreachable as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: sockets lie below it."""
+    path = Path(tempfile.mkdtemp(prefix="dra-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def traces(folder: Path) -> dict[str, list[str]]:
+    """What is left of a node below `folder`: processes, mounts, cgroups."""
+    processes = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in words and path.parent.name != str(os.getpid()):
+            processes.append(words)
+    mounts = [each for each in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in each]
+    name = cgroups.name_for(folder / "n1")
+    left = [str(each / name) for each in cgroups.mounted(Path("/proc/mounts").read_text()) if (each / name).exists()]
+    return {"processes": processes, "mounts": mounts, "cgroups": left}
+
+
+NOTHING: dict[str, list[str]] = {"processes": [], "mounts": [], "cgroups": []}
+
+
+def test_a_node_runs_a_pod_reboots_and_leaves_nothing(found: programs.NodePrograms, folder: Path) -> None:
+    before = [Path(path).read_text() for path in SETTINGS if Path(path).exists()]
+    there = {path: path.exists() for path in map(Path, ("/var/lib/kubelet", "/run/containerd", "/var/log/containers"))}
+    log = EventLog()
+    with BinariesControlPlane(
+        kubernetes_version=found.kubelet.removeprefix("v"), directory=folder / "api", logs=folder / "logs"
+    ) as plane:
+        client = KubeClient(plane.transport())
+        kubelet = RealKubelet(
+            found,
+            client,
+            kubeconfig=plane.kubeconfig_for("system:node:n1", ["system:nodes"]),
+            node_name="n1",
+            root=folder / "n1",
+            logs=folder / "logs",
+            log=silent,
+            poke=log.poke,
+            wait=log.wait_for,
+        )
+        try:
+            kubelet.start()
+            container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "env": [{"name": "A", "value": "1"}]}
+            pod = {
+                "metadata": {"name": "p", "namespace": "default"},
+                "spec": {"nodeName": "n1", "containers": [container]},
+            }
+            client.create(PODS, pod)
+            view = kubelet.wait_running("default", "p", 60.0)["main"]
+            assert view.env["A"] == "1"
+            assert "/dev/null" in view.device_paths()
+            kubelet.restart(reboot=True)
+            assert log.wait_for(lambda: restarts(client) > 0, 60.0)
+            assert [Path(path).read_text() for path in SETTINGS if Path(path).exists()] == before
+        finally:
+            kubelet.end()
+    assert traces(folder) == NOTHING
+    assert {path: path.exists() for path in there} == there
+
+
+def restarts(client: KubeClient) -> int:
+    statuses = client.get(PODS, "p", "default")["status"].get("containerStatuses") or ()
+    return sum(int(status["restartCount"]) for status in statuses)
+
+
+CHILD = """
+    import os, signal, sys
+    from pathlib import Path
+    from dra_conformance.kubelet.real.cgroups import NodeCgroups, name_for
+    from dra_conformance.kubelet.real.namespace import NodeNamespace
+    from dra_conformance.seats.process import ManagedProcess
+    folder, init = Path(sys.argv[1]), Path(sys.argv[2])
+    NodeCgroups(name_for(folder / "n1")).make()
+    inside = NodeNamespace(init, keep=[folder], log=folder / "log")
+    inside.start()
+    inner = ManagedProcess("sleep", inside.command(["sh", "-c", f"sleep 600; : {folder}"]), log_path=folder / "log")
+    inner.start()
+    print("up", flush=True)
+    signal.pause()
+"""
+
+
+def test_a_killed_harness_takes_its_nodes_along(found: programs.NodePrograms, folder: Path) -> None:
+    words = [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(found["dra-node"])]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "up\n"
+        child.send_signal(signal.SIGKILL)
+    log = EventLog()
+    log.wait_for(lambda: not traces(folder)["processes"], 10.0)
+    left = traces(folder)
+    assert (left["processes"], left["mounts"]) == ([], [])
+    shutil.rmtree(folder)
+    cgroups.remove_abandoned(folder.parent)  # as the next node does
+    assert traces(folder) == NOTHING
+
+
+def test_inside_the_machine_s_folders_are_hidden_but_for_those_that_are_kept(
+    found: programs.NodePrograms, folder: Path
+) -> None:
+    inside = NodeNamespace(found["dra-node"], keep=[folder], log=folder / "log")
+    inside.start()
+    try:
+        script = f"ls /var/lib | wc -l; cat /proc/sys/vm/overcommit_memory; ls -d {folder}; echo $$"
+        done = subprocess.run(inside.command(["sh", "-c", script]), capture_output=True, text=True, check=True)
+    finally:
+        inside.end()
+    hidden, overcommit, kept, pid = done.stdout.split()
+    assert (hidden, overcommit, kept) == ("0", "1", str(folder))
+    assert re.fullmatch(r"\d{1,2}", pid), "a PID namespace of its own"
