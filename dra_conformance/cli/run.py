@@ -68,6 +68,13 @@ def _options(function: Any) -> Any:
         click.option("--allow-disruptive", is_flag=True, default=None, help="Also what can break a cluster."),
         click.option("--seed", type=int, default=None, help="Seed of all choices (printed by every run)."),
         click.option("--patience", type=float, metavar="S", default=None, help="Seconds that a check waits."),
+        click.option(
+            "--retries",
+            type=click.IntRange(0, 100),
+            metavar="N",
+            default=None,
+            help="Ask a failed scenario again, N times at most; a pass then is flaky, never a pass.",
+        ),
         click.option("--require", metavar="VERDICT", default=None, help="Exit 12 below conformant or partial."),
         click.option("--out", metavar="DIR", default=None, help="Folder of the report (default dra-report)."),
         click.option("--report", multiple=True, metavar="FORM", help="Only json, yaml, junit or html (default all)."),

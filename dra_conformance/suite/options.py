@@ -37,7 +37,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     """All that a user can choose about a run. Durations are in seconds.
 
     `patience` is how long a check waits for the target to do a thing; None lets the control plane decide (5 s
-    embedded, 20 s on binaries, 60 s elsewhere). `node_name` and `cdi_root` say where a driver behind `socket:` is,
+    embedded, 20 s on binaries, 60 s elsewhere). `retries` is how often a failed scenario is asked again: a pass then is
+    flaky. `node_name` and `cdi_root` say where a driver behind `socket:` is,
     where that cannot be told. `bin_dir` is where `binaries` looks first, `k3s_image` the image of `k3s` (empty: the
     pinned one). `revision` is the revision of KAI's protocol that the seats are held to. `webhook_path` is where the
     webhook takes reviews. `feature_gates` are NAME=true or NAME=false, for a control plane of the run's own and for
@@ -80,6 +81,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     seed: int | None = None
     out: str = "dra-report"
     patience: float | None = None
+    retries: int = 0
     require: str = ""
     progress: str = "auto"
     report: tuple[str, ...] = ()
@@ -192,6 +194,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
                 f"--webhook-path {self.webhook_path!r}: must be the path of a URL",
                 hint="For example /validate-resource-claim-parameters",
             )
+        if not 0 <= self.retries <= 100:
+            raise UsageError(f"--retries {self.retries}: must be a number from 0 to 100")
         if self.patience is not None and not 0 < self.patience < 1e6:
             raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
         for form in self.report:

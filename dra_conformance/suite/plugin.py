@@ -45,6 +45,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("out", "folder of the report"),
     ("seed", "seed of all choices"),
     ("patience", "seconds that a check waits"),
+    ("retries", "how often a failed scenario is asked again; a pass then is flaky"),
 )
 
 
@@ -57,6 +58,7 @@ CONVERT: Mapping[str, Callable[[str], object]] = {
     **dict.fromkeys(("profile", "rule", "features", "feature-gates", "runtime-config"), _split),
     "seed": int,
     "patience": float,
+    "retries": int,
 }
 
 

@@ -26,6 +26,7 @@ from dra_conformance.suite import features, plan, preflight, sentences, vocabula
 from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
 from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
+from dra_conformance.suite.retries import Retries
 from dra_conformance.suite.run import Run
 from dra_conformance.suite.status import Status
 from dra_conformance.suite.world import World
@@ -61,6 +62,16 @@ class Session:
         self.outcome: tuple[Status, str] = (Status.PASSED, "")
         self.failed_step = ""
         self.began = 0.0
+        self.retries_left = 0
+
+    def tell_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Put a worker's outcome of a scenario into its last report, for the first process."""
+        if not self.is_worker or report.when != "teardown":
+            return
+        status, reason = self.outcome
+        duration = round(time.monotonic() - self.began, 4)
+        kept = [pair for pair in report.user_properties if pair[0] != _OUTCOME]
+        report.user_properties = [*kept, (_OUTCOME, [item.stash[_SCENARIO].id, status.value, reason, duration])]
 
     def fail(self, error: SuiteError) -> None:
         """The run cannot judge: say why in the log, once."""
@@ -120,6 +131,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_STATE] = state
     if worker_input:  # the first process has a handler already; a worker must end its seats like it
         signal.signal(signal.SIGTERM, _interrupt)
+    if order.options.retries:
+        config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
     _prepare(state, order.command)
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
@@ -353,10 +366,7 @@ def pytest_runtest_makereport(
         return report
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
-    if state.is_worker and call.when == "teardown":
-        status, reason = state.outcome
-        duration = round(time.monotonic() - state.began, 4)
-        report.user_properties.append((_OUTCOME, [item.stash[_SCENARIO].id, status.value, reason, duration]))
+    state.tell_outcome(item, report)
     return report
 
 
@@ -383,7 +393,11 @@ def _judge(
     if isinstance(error, TargetUnreachable):
         state.fail(error)
         item.session.shouldstop = error.message
-    elif state.run.options.fail_fast and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
+    elif (
+        state.run.options.fail_fast
+        and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE)
+        and not (state.retries_left and status is not Status.ERROR)
+    ):
         item.session.shouldstop = "--fail-fast"
 
 

@@ -335,3 +335,40 @@ def test_a_cluster_behind_a_kubeconfig(door: Door, tmp_path: Path) -> None:
         assert ended.statuses == {ROWS[0]: "passed", **dict.fromkeys(ROWS[1:], "filtered")}
         assert ended.report["evidenceClass"] == "rehearsal"
         assert ended.report["target"]["kubernetesVersion"].startswith("v1.36")
+
+
+FAILS_ONCE = """
+from dra_conformance.cli import main
+from dra_conformance.suite.world import World
+
+judge, judged = World.check, []
+
+def check(self, ok, message, **more):
+    judged.append(message)
+    judge(self, ok and len(judged) > 1, message, **more)
+
+World.check = check
+main()
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_what_passes_on_a_retry_only_is_flaky(door: Door, workers: list[str]) -> None:
+    (door.folder / "fails_once.py").write_text(FAILS_ONCE)
+    retried = ["run", "--progress", "plain", *door.features("good"), "--focus", "^probe/good#.*1", "--retries", "2"]
+    code, out, _ = door.run(*retried, *workers, module="fails_once" if not workers else "dra_conformance")
+    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    if workers:  # each has a process of its own, where nothing fails: retries alone change nothing
+        assert (code, report["verdict"]) == (ExitCode.OK, "partial")
+        return
+    assert code == ExitCode.FAILURES
+    assert {row["status"] for row in report["scenarios"] if row["id"].startswith("probe/")} == {"passed", "flaky"}
+    assert "passed on a retry only; at first: " in out
+    assert door.run("verify")[0] == ExitCode.OK
+
+
+def test_what_always_fails_is_asked_as_often_as_said_and_failed(door: Door) -> None:
+    ended = door.suite(*door.features("bad"), "--retries", "2", "--fail-fast")
+    assert ended.code == ExitCode.FAILURES
+    assert ended.statuses == {BAD: "failed"}
+    assert door.logged().count(b'"kind":"retry"') == 2
