@@ -123,8 +123,8 @@ def change_request(patch: Patch, change: Callable[..., None]) -> None:
     """Let the scheduler write another BindRequest: `change(request, pod, node)`."""
 
     def wrapped(original: Any) -> Any:
-        def make(pod: Obj, node: str, *args: Any) -> Obj:
-            request: Obj = original(pod, node, *args)
+        def make(pod: Obj, node: str, *args: Any, **more: Any) -> Obj:
+            request: Obj = original(pod, node, *args, **more)
             change(request, pod, node)
             return request
 
@@ -383,6 +383,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod whose BindRequest was refused is never tried again."""
     patch.replace("reference_impl.scheduler.scheduler:Scheduler._retry_later", lambda self, key, pod: None)
+    patch.replace("reference_impl.scheduler.scheduler:Scheduler._publish_again", lambda self, key, decision: False)
 
 
 @mutant("scheduler-overwrites-foreign-request", rule="KAI-028")
