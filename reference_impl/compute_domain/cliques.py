@@ -77,15 +77,22 @@ class CliqueWriter:
 
     def leave(self, domain_uid: str, clique_id: str, nodes: set[str]) -> None:
         """Remove nodes' entries; a clique that is gone is fine."""
-        if self._client.find(COMPUTE_DOMAIN_CLIQUES, clique_name(domain_uid, clique_id), self._namespace):
-            self._change(domain_uid, clique_id, lambda daemons: without(daemons, nodes), pod=None)
+        self._change(domain_uid, clique_id, lambda daemons: without(daemons, nodes), pod=None, make=False)
 
     def _change(
-        self, domain_uid: str, clique_id: str, change: Callable[[list[Obj]], list[Obj]], *, pod: Obj | None
+        self,
+        domain_uid: str,
+        clique_id: str,
+        change: Callable[[list[Obj]], list[Obj]],
+        *,
+        pod: Obj | None,
+        make: bool = True,
     ) -> None:
         name = clique_name(domain_uid, clique_id)
         for attempt in range(_ATTEMPTS):
             clique = self._client.find(COMPUTE_DOMAIN_CLIQUES, name, self._namespace)
+            if clique is None and not make:  # also when it went between two attempts
+                return
             fresh = clique or self._new(name, domain_uid, clique_id)
             before = list(fresh.get("daemons") or ())
             owners = list(meta(fresh).get("ownerReferences") or ())

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from fabric_bench import ROOT
 
+from dra_api.client import NotFound
 from reference_impl.compute_domain import cliques, objects, status
 from reference_impl.compute_domain.cliques import CliqueFullError
 
@@ -112,3 +113,26 @@ def test_device_classes_are_named_like_their_files(name: str) -> None:
     found = yaml.safe_load((ROOT / f"fixtures/deviceclasses/{name}.yaml").read_text())
     assert found["metadata"]["name"] == name
     assert "\n" not in found["spec"]["selectors"][0]["cel"]["expression"]
+
+
+def test_leaving_a_clique_that_goes_meanwhile_does_not_bring_it_back() -> None:
+    class GoneBetween:
+        """A clique that is there when it is read and gone when it is written."""
+
+        def __init__(self) -> None:
+            self.reads = 0
+            self.made: list[Any] = []
+
+        def find(self, *_: Any) -> Any:
+            self.reads += 1
+            return clique(a="Ready") if self.reads == 1 else None
+
+        def update(self, *_: Any) -> Any:
+            raise NotFound(404, {"reason": "NotFound"})
+
+        def create(self, *made: Any) -> None:
+            self.made.append(made)
+
+    client: Any = GoneBetween()
+    cliques.CliqueWriter(client, namespace="ns").leave("u", "c.0", {"a"})
+    assert (client.made, client.reads) == ([], 2)
