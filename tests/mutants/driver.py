@@ -465,9 +465,10 @@ def _(patch: Patch) -> None:
 
     def fetch(original: Any) -> Any:
         def fetched(self: Any, reference: ClaimRef) -> Any:
+            from dra_api.objects import RESOURCE_CLAIMS
             from reference_impl.kubelet_plugin.claims import AllocatedClaim
 
-            claim = self._client.get(self.resource(), reference.name, reference.namespace)
+            claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
             if (claim.get("status") or {}).get("allocation"):
                 return original(self, reference)
             return AllocatedClaim(uid=reference.uid, name=reference.name, namespace=reference.namespace, status={})
