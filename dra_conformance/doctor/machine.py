@@ -11,17 +11,16 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.seats.work_folder import root_for_sockets
 from dra_conformance.suite.options import RunOptions
 
 _PYTHON = (3, 11)
 _SPACE = 200 << 20
-_SOCKET_ROOM = 40  # characters that the folder may have, so that the paths of sockets below it stay within 107
 _NVML_TIMEOUT = 20.0
 _ASK_NVML = """\
 import pynvml as n
@@ -90,14 +89,12 @@ def _folders(options: RunOptions) -> Iterator[Finding]:
         yield wrong(area, "report", f"cannot write to {there}", "--out names another folder.", found=str(out))
     else:
         yield ok(area, "report", str(out))
-    root = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    if len(root) > _SOCKET_ROOM or not os.access(root, os.W_OK):
-        root = "/tmp"  # noqa: S108 - where the run would go too; mkdtemp makes its folder private
+    root = root_for_sockets(small=options.seat("control-plane").kind == "embedded")
     if not os.access(root, os.W_OK | os.X_OK):
         yield wrong(area, "sockets", f"cannot write to {root}", "TMPDIR names another folder, with a short path.")
     elif (free := shutil.disk_usage(root).free) < _SPACE:
         yield wrong(
-            area, "sockets", f"{free >> 20} MiB free, {_SPACE >> 20} needed", f"Make room in {root}.", found=root
+            area, "sockets", f"{free >> 20} MiB free, {_SPACE >> 20} needed", f"Make room in {root}.", found=str(root)
         )
     else:
         yield ok(area, "sockets", f"{root}, {free >> 20} MiB free")

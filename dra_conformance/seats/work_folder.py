@@ -17,13 +17,19 @@ from pathlib import Path
 
 _PREFIX = "dra-"
 _LOCK = "dra-conformance.lock"
+_MEMORY = 1 << 30
+ROOM = 40
+"""Characters that are left for the folder's root."""
 
 
 class WorkFolder:
-    """A fresh folder, mode 0700, with a path short enough for Unix sockets (108 bytes in all)."""
+    """A fresh folder, mode 0700, with a path short enough for Unix sockets (108 bytes in all).
 
-    def __init__(self) -> None:
-        root = _root()
+    `small`: it gets little, but thousands of files, so memory is a good place for it.
+    """
+
+    def __init__(self, *, small: bool = False) -> None:
+        root = root_for_sockets(small=small)
         remove_abandoned(root)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
         # Locked before it has its name: nobody can find it unlocked while we live.
@@ -66,8 +72,21 @@ def _is_abandoned(lock: Path) -> bool:
     return True
 
 
-def _root() -> Path:
-    root = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    if len(root) > 40 or not os.access(root, os.W_OK):
+def root_for_sockets(*, small: bool = False) -> Path:
+    """Where the folders of runs are made: the user's runtime folder, TMPDIR, or what the machine has."""
+    root = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or (_in_memory() if small else "")
+    root = root or tempfile.gettempdir()
+    if len(root) > ROOM or not os.access(root, os.W_OK):
         root = "/tmp"  # noqa: S108 - mkdtemp makes the folder below it private
     return Path(root)
+
+
+def _in_memory() -> str:
+    """A file system in memory from which libraries can be loaded and which has room; empty where there is none."""
+    folder = "/dev/shm"  # noqa: S108 - mkdtemp makes the folder below it private
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return ""
+    fits = found.f_bavail * found.f_frsize >= _MEMORY and os.access(folder, os.W_OK | os.X_OK)
+    return folder if fits and not found.f_flag & os.ST_NOEXEC else ""

@@ -368,7 +368,7 @@ class Run:
     def work(self) -> Path:
         """The short-lived folder for sockets and state; goes with the run."""
         if self._work is None:
-            self._work = WorkFolder()
+            self._work = WorkFolder(small=self.options.seat("control-plane").kind == "embedded")
         return self._work.path
 
     def told_start(self, command: str) -> None:

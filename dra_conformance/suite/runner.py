@@ -19,10 +19,19 @@ import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
 from dra_conformance import assets
-from dra_conformance.errors import CheckFailed, ExitCode, SuiteError, TargetUnreachable, Untestable, UsageError
+from dra_conformance.errors import (
+    CheckFailed,
+    ExitCode,
+    SpecificationError,
+    SuiteError,
+    TargetUnreachable,
+    Untestable,
+    UsageError,
+)
 from dra_conformance.events.log import read
 from dra_conformance.report import Report, files
 from dra_conformance.suite import features, plan, preflight, sentences, vocabulary
+from dra_conformance.suite.forked import each
 from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
 from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
@@ -150,7 +159,7 @@ def _prepare(state: Session, command: str) -> None:
     try:
         folders = [assets.features(), *(Path(extra) for extra in run.options.features)]
         state.scenarios = features.read_all(folders)
-        vocabulary.check(state.scenarios, vocabulary.catalogue())
+        _check_sentences(state)
         state.plan = plan.make(state.scenarios, run.catalogue, run.options, run.target())
         run.expect(state.plan)
     except SuiteError as error:
@@ -160,6 +169,33 @@ def _prepare(state: Session, command: str) -> None:
         if problem is not None:
             state.fail(problem)
     _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
+
+
+def _check_sentences(state: Session) -> None:
+    """Every step must be a sentence. Raises SpecificationError for the first that is not.
+
+    The first of several processes runs no step, so a child of it looks: what the steps import would stay with it.
+    """
+    if not state.has_workers:
+        _undefined(state.scenarios)
+        return
+    for _, answer in each([state.scenarios], _first_undefined, jobs=1, limit=300.0):
+        if isinstance(answer, str):
+            raise SuiteError(f"the sentences of the steps cannot be checked: {answer}")
+        if answer:
+            raise SpecificationError(answer[0], hint=answer[1])
+
+
+def _undefined(scenarios: list[features.Scenario]) -> None:
+    vocabulary.check(scenarios, vocabulary.catalogue())
+
+
+def _first_undefined(scenarios: list[features.Scenario]) -> tuple[()] | tuple[str, str]:
+    try:
+        _undefined(scenarios)
+    except SpecificationError as error:
+        return error.message, error.hint
+    return ()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
