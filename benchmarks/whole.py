@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 from benchmarks.cluster import embedded
 from benchmarks.figures import Figure, repeat
 
+_LOOK = 0.25
+
 
 def command(*words: str) -> tuple[float, float, int]:
-    """Run `dra-conformance`; wall seconds, peak memory of its largest process in MB, exit code."""
+    """Run `dra-conformance`; wall seconds, peak memory of all its processes together in MB, exit code.
+
+    Memory is the proportional set size, looked at every quarter of a second: what processes share counts once.
+    """
     began = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "dra_conformance", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return time.monotonic() - began, usage.ru_maxrss / 1024, process.returncode
+    peak = 0
+    while True:
+        try:
+            code = process.wait(_LOOK)
+        except subprocess.TimeoutExpired:
+            peak = max(peak, sum(_memory(pid) for pid in _family(process.pid)))
+        else:
+            return time.monotonic() - began, peak / 1024, code
+
+
+def _family(pid: int) -> Iterator[int]:
+    """A process and all that come from it."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in children.read_text().split():
+                yield from _family(int(child))
+
+
+def _memory(pid: int) -> int:
+    """The proportional set size of a process in KiB; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def ready() -> float:
@@ -44,8 +74,8 @@ def figures() -> list[Figure]:
             aim="< 30",
             note=f"exit codes {sorted(codes)}",
         ),
-        Figure("full reference run, one process", "s", [alone[0]]),
-        Figure("full reference run, peak memory of one process", "MB", [mb for _, mb, _ in runs], aim="< 400 in all"),
+        Figure("full reference run, two workers, all processes", "MB", [mb for _, mb, _ in runs], aim="< 400"),
+        Figure("full reference run, one process", "s", [alone[0]], note=f"{alone[1]:.0f} MB"),
         Figure("dra-conformance list", "s", repeat(5, lambda: command("list")[0]), aim="< 0.5"),
         Figure("embedded control plane ready", "s", repeat(5, ready), aim="< 0.5"),
     ]
