@@ -224,6 +224,17 @@ def _(world: World, node: str) -> None:
     seat.kubelet.restart()
 
 
+@then('the driver on "{node}" stays registered')
+def _(world: World, node: str) -> None:
+    """Nothing takes the driver away from the kubelet, also once all has come to rest."""
+    seat = world.node(node)
+    world.stays(
+        f"the driver on {node} stays registered",
+        lambda: look_registered(world, seat),
+        expected=f"a registered driver {seat.driver_name}",
+    )
+
+
 @then('the driver on "{node}" comes to be registered')
 def _(world: World, node: str) -> None:
     """The driver (a new life of it, when it was started again) registers and its service can be connected to."""

@@ -54,7 +54,8 @@ Feature: A driver remembers across its own restarts
     And claim "during" is prepared [NV-070d]
     And claim "rival" is refused [NV-070e]
     When the older instance of the driver on "n1" stops
-    And claim "before" is unprepared on "n1"
+    Then the driver on "n1" stays registered [NV-070d]
+    When claim "before" is unprepared on "n1"
     Then claim "before" is unprepared [NV-070d]
     When claim "rival" is prepared on "n1"
     Then claim "rival" is prepared [NV-070e]

@@ -11,7 +11,7 @@ Feature: A driver publishes its devices
     And standard attributes of the devices on "n1" have their standard form [NV-023]
     And every slice of the driver on "n1" is owned by the Node [NV-019]
 
-  @DRA-290
+  @DRA-290 @needs:process-driver
   Scenario: Slices that somebody deletes are published again
     Given node "n1" running the driver
     And the devices of "n1" are remembered

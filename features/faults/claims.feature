@@ -15,6 +15,7 @@ Feature: A claim controller whose requests fail
     Examples:
       | does                          | what                       |
       | asks for 1 seconds of rest at | creations of ResourceClaim |
+      | answers 500 to                | creations of ResourceClaim |
       | loses its answers to          | creations of ResourceClaim |
 
     @profile:fault-sweep
