@@ -29,7 +29,13 @@ from dra_conformance.suite.status import Status
 
 
 class Patch:
-    """What a mutant may do: replace or wrap a function, method or constant named `module:attribute.path`."""
+    """What a mutant may do: replace or wrap a function, method or constant named `module:attribute.path`.
+
+    `scratch` is a folder for what a mutant builds; whoever made the patch removes it.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
 
     def replace(self, target: str, new: Any) -> None:
         """Put `new` in the place of the target. Raises SpecificationError when there is no such target."""
@@ -208,11 +214,12 @@ def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, 
     if not able:
         status, reason = baseline.get(scenarios[0], ("not run", ""))
         return Outcome(one.id, one.rule, scenarios[0], "survived", f"without the mutant: {status}: {reason}")
-    try:
-        one.apply(Patch())
-    except SpecificationError as error:
-        return Outcome(one.id, one.rule, able[0], "survived", error.message)
-    results = _run(able, options)
+    with tempfile.TemporaryDirectory(prefix="dra-mutant-") as scratch:
+        try:
+            one.apply(Patch(Path(scratch)))
+        except SpecificationError as error:
+            return Outcome(one.id, one.rule, able[0], "survived", error.message)
+        results = _run(able, options)
     for scenario, row in results.items():
         for check in row["checks"]:
             if check["status"] == Status.FAILED and one.rule in check["rules"]:

@@ -6,11 +6,7 @@ changing nothing.
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from dra_conformance.suite.mutation import Patch, mutant
@@ -20,9 +16,7 @@ def _built(patch: Patch, file: str, old: str, new: str) -> None:
     """Let every node of the run use a library in which one place of the sources reads differently."""
     from fake_nvml import build
 
-    folder = Path(tempfile.mkdtemp(prefix="fake-nvml-mutant-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    library = build.variant(folder, file, old, new) / "libnvidia-ml.so.1"
+    library = build.variant(patch.scratch, file, old, new) / "libnvidia-ml.so.1"
     patch.replace("fake_nvml.node:library_path", lambda: library)
 
 

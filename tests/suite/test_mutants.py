@@ -123,10 +123,10 @@ class Thing:
 
 
 @pytest.mark.parametrize("name", ["method", "static", "of_class", "attribute"])
-def test_wrapping_keeps_what_a_thing_is(name: str) -> None:
+def test_wrapping_keeps_what_a_thing_is(name: str, tmp_path: Path) -> None:
     original = Thing.__dict__[name]
     try:
-        Patch().wrap(f"{__name__}:Thing.{name}", lambda inner: lambda *args: inner(*args) + "!")
+        Patch(tmp_path).wrap(f"{__name__}:Thing.{name}", lambda inner: lambda *args: inner(*args) + "!")
         found = getattr(Thing(), name)
         assert (found if name == "attribute" else found()).endswith("!")
         assert type(Thing.__dict__[name]) is type(original)
