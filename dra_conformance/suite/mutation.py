@@ -190,9 +190,14 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
         if isinstance(answer, str):
             answer = dict.fromkeys(share, (Status.ERROR.value, answer))
         baseline[key].update(answer)
-    work = [(one, targets[one.id], wanted[_key(one)][0], baseline[_key(one)]) for one in mutants]
-    for (one, judging, _, _), outcome in each(work, _run_mutant, jobs=jobs, limit=limit):
-        yield Outcome(one.id, one.rule, judging[0], "survived", outcome) if isinstance(outcome, str) else outcome
+    # Ours to remove: a mutant may take its process with it.
+    with tempfile.TemporaryDirectory(prefix="dra-mutants-") as scratch:
+        work = [
+            (one, targets[one.id], wanted[_key(one)][0], baseline[_key(one)], Path(scratch) / str(number))
+            for number, one in enumerate(mutants)
+        ]
+        for (one, judging, *_), outcome in each(work, _run_mutant, jobs=jobs, limit=limit):
+            yield Outcome(one.id, one.rule, judging[0], "survived", outcome) if isinstance(outcome, str) else outcome
 
 
 def _key(one: Mutant) -> str:
@@ -208,18 +213,18 @@ def _run_baseline(work: tuple[str, list[str], RunOptions]) -> dict[str, tuple[st
     return {name: (row["status"], row["reason"]) for name, row in _run(names, options).items()}
 
 
-def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, str]]]) -> Outcome:
-    one, scenarios, options, baseline = work
+def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, str]], Path]) -> Outcome:
+    one, scenarios, options, baseline, scratch = work
     able = [scenario for scenario in scenarios if baseline.get(scenario, ("", ""))[0] == Status.PASSED]
     if not able:
         status, reason = baseline.get(scenarios[0], ("not run", ""))
         return Outcome(one.id, one.rule, scenarios[0], "survived", f"without the mutant: {status}: {reason}")
-    with tempfile.TemporaryDirectory(prefix="dra-mutant-") as scratch:
-        try:
-            one.apply(Patch(Path(scratch)))
-        except SpecificationError as error:
-            return Outcome(one.id, one.rule, able[0], "survived", error.message)
-        results = _run(able, options)
+    scratch.mkdir()
+    try:
+        one.apply(Patch(scratch))
+    except SpecificationError as error:
+        return Outcome(one.id, one.rule, able[0], "survived", error.message)
+    results = _run(able, options)
     for scenario, row in results.items():
         for check in row["checks"]:
             if check["status"] == Status.FAILED and one.rule in check["rules"]:
