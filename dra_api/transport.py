@@ -80,6 +80,47 @@ class Transport(Protocol):
         ...
 
 
+class TransportAround:
+    """A transport around another one, to which it passes everything on; closing it closes the inner one.
+
+    What sees or changes the requests of a component is a subclass with the one method that it is about.
+    """
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Pass a request on."""
+        return self._inner.request(
+            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
+        )
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Pass a watch on."""
+        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+
+    def close(self) -> None:
+        """Close the inner transport."""
+        self._inner.close()
+
+
 class KubeconfigError(Exception):
     """The kubeconfig is missing, unreadable or names something that is not there."""
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport
+from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
 
 RUN_LABEL = "dra-conformance/run"
@@ -68,11 +68,11 @@ class Ledger:
             )
 
 
-class OwnObjectsTransport:
-    """A transport that labels what it creates and writes to nothing else. Closing it closes the inner one."""
+class OwnObjectsTransport(TransportAround):
+    """Labels what it creates and writes to nothing else."""
 
     def __init__(self, inner: Transport, ledger: Ledger) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._ledger = ledger
 
     def request(
@@ -113,21 +113,6 @@ class OwnObjectsTransport:
         if info.verb == "delete" and not info.subresource and info.resource != "namespaces" and _is_gone(answer):
             self._ledger.forget(*_key(info, info.name))
         return answer
-
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
-        """Pass the watch on."""
-        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
-
-    def close(self) -> None:
-        """Close the inner transport."""
-        self._inner.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport
+from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
 from dra_conformance.control_plane.embedded.request import Request, request_info
 
 Call = tuple[str, str, str, str]
@@ -42,11 +42,11 @@ class Calls:
         return sorted(seen)
 
 
-class CallsTransport:
-    """A transport that notes each request. Closing it closes the inner one."""
+class CallsTransport(TransportAround):
+    """Notes each request."""
 
     def __init__(self, inner: Transport, calls: Calls) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._calls = calls
 
     def request(
@@ -62,7 +62,7 @@ class CallsTransport:
     ) -> Response:
         """Pass the request on."""
         self._calls.note(method, path, query, headers)
-        return self._inner.request(
+        return super().request(
             method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
         )
 
@@ -76,8 +76,4 @@ class CallsTransport:
     ) -> Stream | Response:
         """Pass the watch on."""
         self._calls.note("GET", path, query, headers)
-        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
-
-    def close(self) -> None:
-        """Close the inner transport."""
-        self._inner.close()
+        return super().stream(path, query=query, headers=headers, timeout=timeout)

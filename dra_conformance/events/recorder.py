@@ -11,18 +11,18 @@ from typing import Any
 
 import orjson
 
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport
+from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
 from dra_conformance.events.log import EventLog
 
 _SECRET = re.compile(r"/secrets(/|$)|/token$|tokenreviews")
 _BODY_LIMIT = 4000
 
 
-class RecordingTransport:
-    """A transport that tells the log what was written through it. Closing it closes the inner one."""
+class RecordingTransport(TransportAround):
+    """Tells the log what was written through it."""
 
     def __init__(self, inner: Transport, log: EventLog) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._log = log
 
     def request(
@@ -37,27 +37,12 @@ class RecordingTransport:
         timeout: float | None = None,
     ) -> Response:
         """Pass the request on; writes are recorded with their outcome."""
-        answer = self._inner.request(
+        answer = super().request(
             method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
         )
         if method != "GET":
             self._record(method, path, body, headers, answer)
         return answer
-
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
-        """Pass the watch on."""
-        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
-
-    def close(self) -> None:
-        """Close the inner transport."""
-        self._inner.close()
 
     def _record(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], answer: Response) -> None:
         data: dict[str, Any] = {

@@ -6,6 +6,7 @@ Each story is drawn from the run's seed, so a failing one can be told again. It 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dra_conformance.kubelet import CDIRegistry
@@ -82,37 +83,34 @@ def unresolved(world: World, node: str, held: dict[str, tuple[str, ...]]) -> lis
     return wrong
 
 
+def judge(world: World, what: str, wrong: Sequence[str], *, expected: str, well: str = "") -> None:
+    """Check that no story came to anything `wrong`, of which the first three are told; no story proves nothing.
+
+    `well` is what is told when all went well, where that is not `expected`.
+    """
+    told: Told = world.memory["stories"]
+    world.check(
+        not wrong and told.stories > 0,
+        f"{what} in {told.stories} stories",
+        expected=expected,
+        observed=wrong[:3] or well or expected,
+    )
+
+
 @then("every Prepare of them was answered, and with the same devices each time")
 def _(world: World) -> None:
     """No Prepare of any story failed, and all answers of a claim were alike."""
-    told: Told = world.memory["stories"]
-    world.check(
-        not told.prepares and told.stories > 0,
-        f"Prepare in {told.stories} stories",
-        expected="the claim's devices each time",
-        observed=told.prepares[:3] or "the same each time",
-    )
+    wrong = world.memory["stories"].prepares
+    judge(world, "Prepare", wrong, expected="the claim's devices each time", well="the same each time")
 
 
 @then("every Unprepare of them succeeded")
 def _(world: World) -> None:
     """No Unprepare of any story failed."""
-    told: Told = world.memory["stories"]
-    world.check(
-        not told.unprepares and told.stories > 0,
-        f"Unprepare in {told.stories} stories",
-        expected="no error",
-        observed=told.unprepares[:3] or "no error",
-    )
+    judge(world, "Unprepare", world.memory["stories"].unprepares, expected="no error")
 
 
 @then("after each of them the ids of every prepared claim resolved")
 def _(world: World) -> None:
     """At the end of each story the CDI ids of every claim that was prepared last were declared."""
-    told: Told = world.memory["stories"]
-    world.check(
-        not told.ids and told.stories > 0,
-        f"CDI ids in {told.stories} stories",
-        expected="they resolve",
-        observed=told.ids[:3] or "they resolve",
-    )
+    judge(world, "CDI ids", world.memory["stories"].ids, expected="they resolve")

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Resource
-from dra_api.transport import Response, Stream, Transport
+from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claim_status import with_field
 from dra_conformance.steps.objects import attempt
@@ -21,14 +20,13 @@ from dra_conformance.suite.world import World
 
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 NODE_NAME = "authentication.kubernetes.io/node-name"
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-class Impersonating:
+class Impersonating(TransportAround):
     """A transport that speaks as somebody else; the one below stays its owner's."""
 
     def __init__(self, below: Transport, headers: Mapping[str, str]) -> None:
-        self._below = below
+        super().__init__(below)
         self._headers = dict(headers)
 
     def request(
@@ -38,12 +36,12 @@ class Impersonating:
         *,
         query: Sequence[tuple[str, str]] = (),
         body: bytes | None = None,
-        content_type: str = "application/json",
-        headers: Mapping[str, str] = _NONE,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
         """Make a request as the other user."""
-        return self._below.request(
+        return super().request(
             method,
             path,
             query=query,
@@ -58,14 +56,14 @@ class Impersonating:
         path: str,
         *,
         query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = _NONE,
+        headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
         """Watch as the other user."""
-        return self._below.stream(path, query=query, headers={**headers, **self._headers}, timeout=timeout)
+        return super().stream(path, query=query, headers={**headers, **self._headers}, timeout=timeout)
 
     def close(self) -> None:
-        """Nothing of its own is open."""
+        """Nothing of its own is open, and the one below stays."""
 
 
 def user_name(world: World, user: str) -> str:

@@ -20,6 +20,11 @@ void short_bus_id(const pci_address *p, char *out16) {
     snprintf(out16, 16, "%04X:%02X:%02X.0", p->domain & 0xFFFF, p->bus & 0xFF, p->device & 0xFF);
 }
 
+/* The numbers that every version of the structure has, under the same names. */
+#define FILL_PCI(out, p)                                                                                               \
+    ((out)->domain = (p).domain, (out)->bus = (p).bus, (out)->device = (p).device, (out)->pciDeviceId = (p).id,       \
+     (out)->pciSubSystemId = (p).subsystem)
+
 API nvmlReturn_t nvmlDeviceGetPciInfo_v3(handle_t device, nvmlPciInfo_t *out) {
     pci_address p;
     nvmlReturn_t rc = pci_of(__func__, device, &p);
@@ -28,11 +33,7 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v3(handle_t device, nvmlPciInfo_t *out) {
     memset(out, 0, sizeof(*out));
     short_bus_id(&p, out->busIdLegacy);
     long_bus_id(&p, out->busId);
-    out->domain = p.domain;
-    out->bus = p.bus;
-    out->device = p.device;
-    out->pciDeviceId = p.id;
-    out->pciSubSystemId = p.subsystem;
+    FILL_PCI(out, p);
     return OK;
 }
 /* The second version has the short address only, and four reserved words at its end. */
@@ -43,11 +44,7 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v2(handle_t device, nvmlPciInfo_v2_t *out)
     if (out == NULL) return E_INVALID_ARGUMENT;
     memset(out, 0, sizeof(*out));
     short_bus_id(&p, out->busId);
-    out->domain = p.domain;
-    out->bus = p.bus;
-    out->device = p.device;
-    out->pciDeviceId = p.id;
-    out->pciSubSystemId = p.subsystem;
+    FILL_PCI(out, p);
     return OK;
 }
 /* The first version ends before the subsystem id. */
@@ -66,11 +63,7 @@ API nvmlReturn_t nvmlDeviceGetPciInfoExt(handle_t device, nvmlPciInfoExt_v1_t *o
     if (out == NULL) return E_INVALID_ARGUMENT;
     if (out->version != VERSION(nvmlPciInfoExt_v1_t, 1)) return E_VERSION_MISMATCH;
     long_bus_id(&p, out->busId);
-    out->domain = p.domain;
-    out->bus = p.bus;
-    out->device = p.device;
-    out->pciDeviceId = p.id;
-    out->pciSubSystemId = p.subsystem;
+    FILL_PCI(out, p);
     out->baseClass = p.class_code >> 16 & 0xFF;
     out->subClass = p.class_code >> 8 & 0xFF;
     return OK;
