@@ -232,7 +232,12 @@ def _(world: World, claim: str, devices: str, node: str) -> None:
 
 @given('claim "{claim}" is remembered')
 def _(world: World, claim: str) -> None:
-    """Keep the claim as it is now, to be compared later."""
+    """Keep the claim as it is once everything has come to rest, to be compared later.
+
+    What the steps before wrote is then known to everybody: a binder that reads the pod from its cache, as KAI's does,
+    is not blamed for a binding that nobody has told it of.
+    """
+    world.settle()
     world.memory[f"claim/{claim}"] = world.get(RESOURCE_CLAIMS, claim)
 
 
