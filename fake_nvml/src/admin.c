@@ -1,6 +1,6 @@
 /* What an administrator does to a GPU beside its modes: drain it, take it away, bring it back, lock clocks; and the places
  * where a rack, a module and a vGPU host say who they are. */
-#include "core.h"
+#include "getters.h"
 
 /* ---- drain, remove, discover: by PCI address ---- */
 
@@ -112,16 +112,13 @@ API nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(handle_t device) { return loc
 
 /* ---- power limit and application clocks ---- */
 
-API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(handle_t device, unsigned int limit);
 API nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(handle_t device, const nvmlPowerValue_v2_t *value) {
-    fn_handle h;
-    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
-    if (rc != OK) return rc;
+    if (!fn_initialized()) return E_UNINITIALIZED;
     if (value == NULL) return E_INVALID_ARGUMENT;
     if (value->version != VERSION(nvmlPowerValue_v2_t, 2)) return E_VERSION_MISMATCH;
     if (value->powerScope > 2) return E_INVALID_ARGUMENT;
     if (value->powerScope != 0) return E_NOT_SUPPORTED; /* module and memory limits are not modelled */
-    return nvmlDeviceSetPowerManagementLimit(device, value->powerValueMw);
+    return set_power_limit(__func__, device, value->powerValueMw);
 }
 
 static nvmlReturn_t application_clocks(const char *function, handle_t device, bool standard, unsigned int memory,

@@ -148,9 +148,18 @@ API nvmlReturn_t nvmlDeviceSetEccMode(handle_t device, unsigned int mode) {
 API nvmlReturn_t nvmlDeviceSetAccountingMode(handle_t device, unsigned int mode) {
     return set_scalar(__func__, device, F_accounting_mode, mode, 1);
 }
-API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(handle_t device, unsigned int limit) {
+nvmlReturn_t scalar_of(handle_t device, unsigned int field, unsigned int *out) {
+    fn_handle h;
+    uint64_t value;
+    if (out == NULL || !handle_read(device, &h)) return E_INVALID_ARGUMENT;
+    nvmlReturn_t rc = read_scalar(h.gpu, field, &value);
+    if (rc == OK) *out = (unsigned int)value;
+    return rc;
+}
+
+nvmlReturn_t set_power_limit(const char *function, handle_t device, unsigned int limit) {
     unsigned int low, high;
-    nvmlReturn_t rc = get_pair(__func__, device, F_power_limit_min, F_power_limit_max, &low, &high);
+    nvmlReturn_t rc = get_pair(function, device, F_power_limit_min, F_power_limit_max, &low, &high);
     if (rc != OK) return rc;
     if (limit < low || limit > high) return E_INVALID_ARGUMENT;
     fn_handle h;
@@ -163,6 +172,10 @@ API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(handle_t device, unsigned int
     txn_commit(&txn);
     return OK;
 }
+API nvmlReturn_t nvmlDeviceSetPowerManagementLimit(handle_t device, unsigned int limit) {
+    return set_power_limit(__func__, device, limit);
+}
+
 /* ---- identity ---- */
 
 API nvmlReturn_t nvmlDeviceGetIndex(handle_t device, unsigned int *index) {

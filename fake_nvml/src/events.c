@@ -140,10 +140,9 @@ static nvmlReturn_t wait_event(const char *function, handle_t set, fn_Event *eve
     }
 }
 
-API nvmlReturn_t nvmlEventSetWait_v2(handle_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
+static nvmlReturn_t wait_data(const char *function, handle_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
     fn_Event event;
-    if (data == NULL) return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
-    nvmlReturn_t rc = wait_event(__func__, set, &event, timeout_ms);
+    nvmlReturn_t rc = wait_event(function, set, &event, timeout_ms);
     if (rc != OK) return rc;
     handle_t device = handle_make(KIND_DEVICE, event.gpu, 0, 0, 0);
     memcpy((char *)data + offsetof(nvmlEventData_t, device), &device, sizeof(device));
@@ -154,11 +153,16 @@ API nvmlReturn_t nvmlEventSetWait_v2(handle_t set, nvmlEventData_t *data, unsign
     return OK;
 }
 
+API nvmlReturn_t nvmlEventSetWait_v2(handle_t set, nvmlEventData_t *data, unsigned int timeout_ms) {
+    if (data == NULL) return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
+    return wait_data(__func__, set, data, timeout_ms);
+}
+
 /* The first version of the structure ends before the instance ids. */
 API nvmlReturn_t nvmlEventSetWait(handle_t set, void *data, unsigned int timeout_ms) {
     nvmlEventData_t full;
     if (data == NULL) return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
-    nvmlReturn_t rc = nvmlEventSetWait_v2(set, &full, timeout_ms);
+    nvmlReturn_t rc = wait_data(__func__, set, &full, timeout_ms);
     if (rc == OK) memcpy(data, &full, offsetof(nvmlEventData_t, gpuInstanceId));
     return rc;
 }

@@ -11,6 +11,9 @@ nvmlReturn_t get_pair(const char *function, handle_t device, unsigned int f1, un
                              unsigned int *b);
 nvmlReturn_t get_choice(const char *function, handle_t device, unsigned int which, const unsigned int *fields,
                                unsigned int count, nvmlReturn_t beyond, unsigned int *out);
+/* A value of a GPU within a call that has begun already. */
+nvmlReturn_t scalar_of(handle_t device, unsigned int field, unsigned int *out);
+nvmlReturn_t set_power_limit(const char *function, handle_t device, unsigned int limit);
 nvmlReturn_t set_scalar(const char *function, handle_t device, unsigned int field, uint64_t value, uint64_t most);
 /* A list that is always empty: no board of the inventories has such items. */
 nvmlReturn_t empty_list(const char *function, handle_t device, unsigned int *count);

@@ -76,10 +76,10 @@ static bool has_instances(const fn_Gpu *gpu) {
         if (gpu->instances[i].used) return true;
     return false;
 }
-API nvmlReturn_t nvmlDeviceGetRemappedRows(handle_t device, unsigned int *corrected, unsigned int *uncorrected,
-                                           unsigned int *pending, unsigned int *failure) {
+static nvmlReturn_t remapped_rows(const char *function, handle_t device, unsigned int *corrected, unsigned int *uncorrected,
+                                  unsigned int *pending, unsigned int *failure) {
     fn_handle h;
-    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    nvmlReturn_t rc = fn_gpu(function, device, &h);
     if (rc != OK) return rc;
     if (corrected == NULL || uncorrected == NULL || pending == NULL || failure == NULL) return E_INVALID_ARGUMENT;
     fn_Gpu gpu;
@@ -93,9 +93,13 @@ API nvmlReturn_t nvmlDeviceGetRemappedRows(handle_t device, unsigned int *correc
     *failure = (unsigned int)SCALAR(&gpu, remapped_rows_failure);
     return OK;
 }
+API nvmlReturn_t nvmlDeviceGetRemappedRows(handle_t device, unsigned int *corrected, unsigned int *uncorrected,
+                                           unsigned int *pending, unsigned int *failure) {
+    return remapped_rows(__func__, device, corrected, uncorrected, pending, failure);
+}
 API nvmlReturn_t nvmlDeviceGetRemappedRows_v2(handle_t device, nvmlRemappedRowsInfo_v2_t *out) {
     unsigned int c, u, p, f;
-    nvmlReturn_t rc = nvmlDeviceGetRemappedRows(device, &c, &u, &p, &f);
+    nvmlReturn_t rc = remapped_rows(__func__, device, &c, &u, &p, &f);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     out->corrActiveRemaps = c;

@@ -37,9 +37,9 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v3(handle_t device, nvmlPciInfo_t *out) {
     return OK;
 }
 /* The second version has the short address only, and four reserved words at its end. */
-API nvmlReturn_t nvmlDeviceGetPciInfo_v2(handle_t device, nvmlPciInfo_v2_t *out) {
+static nvmlReturn_t short_info(const char *function, handle_t device, nvmlPciInfo_v2_t *out) {
     pci_address p;
-    nvmlReturn_t rc = pci_of(__func__, device, &p);
+    nvmlReturn_t rc = pci_of(function, device, &p);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     memset(out, 0, sizeof(*out));
@@ -47,10 +47,11 @@ API nvmlReturn_t nvmlDeviceGetPciInfo_v2(handle_t device, nvmlPciInfo_v2_t *out)
     FILL_PCI(out, p);
     return OK;
 }
+API nvmlReturn_t nvmlDeviceGetPciInfo_v2(handle_t device, nvmlPciInfo_v2_t *out) { return short_info(__func__, device, out); }
 /* The first version ends before the subsystem id. */
 API nvmlReturn_t nvmlDeviceGetPciInfo(handle_t device, void *out) {
     nvmlPciInfo_v2_t info;
-    nvmlReturn_t rc = nvmlDeviceGetPciInfo_v2(device, &info);
+    nvmlReturn_t rc = short_info(__func__, device, &info);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     memcpy(out, &info, offsetof(nvmlPciInfo_v2_t, pciSubSystemId));

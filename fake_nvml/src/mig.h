@@ -1,4 +1,5 @@
-/* What both halves of MIG share: GPU instances (mig.c), and compute instances with the devices they make (mig_compute.c). */
+/* What the sources of MIG share: the mode (mig.c), profiles (mig_profiles.c), GPU instances (mig_instances.c), and compute
+ * instances with the devices they make (mig_compute.c). */
 #ifndef FNVML_MIG_H
 #define FNVML_MIG_H
 
@@ -18,5 +19,9 @@ nvmlReturn_t mig_gpu(const char *function, handle_t device, fn_handle *h, fn_Gpu
 nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kind kind, fn_handle *h, fn_Gpu *gpu,
                           const fn_GpuInstance **gi, const fn_ComputeInstance **ci);
 void commit_instances(fn_txn *txn, unsigned int gpu);
+const fn_Profile *mig_profile_by_id(const fn_Gpu *gpu, unsigned int id);
+
+/* Ids of profiles that other boards have answer differently from ids that no board has (recorded on the H200). */
+static inline bool mig_known_elsewhere(unsigned int id) { return id == 6 || id == 10; }
 
 #endif

@@ -261,12 +261,12 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(handle_t handle, unsigned
     return OK;
 }
 
-API nvmlReturn_t nvmlComputeInstanceGetInfo_v2(handle_t handle, nvmlComputeInstanceInfo_t *out) {
+static nvmlReturn_t compute_info(const char *function, handle_t handle, nvmlComputeInstanceInfo_t *out) {
     fn_handle h;
     fn_Gpu gpu;
     const fn_GpuInstance *gi;
     const fn_ComputeInstance *ci;
-    nvmlReturn_t rc = mig_instance(__func__, handle, KIND_COMPUTE_INSTANCE, &h, &gpu, &gi, &ci);
+    nvmlReturn_t rc = mig_instance(function, handle, KIND_COMPUTE_INSTANCE, &h, &gpu, &gi, &ci);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     out->device = handle_make(KIND_MIG, h.gpu, h.gi, h.ci, ci->serial); /* the MIG device itself */
@@ -277,10 +277,13 @@ API nvmlReturn_t nvmlComputeInstanceGetInfo_v2(handle_t handle, nvmlComputeInsta
     out->placement.size = ci->size;
     return OK;
 }
+API nvmlReturn_t nvmlComputeInstanceGetInfo_v2(handle_t handle, nvmlComputeInstanceInfo_t *out) {
+    return compute_info(__func__, handle, out);
+}
 /* The first version ends before the placement. */
 API nvmlReturn_t nvmlComputeInstanceGetInfo(handle_t handle, void *out) {
     nvmlComputeInstanceInfo_t info;
-    nvmlReturn_t rc = nvmlComputeInstanceGetInfo_v2(handle, &info);
+    nvmlReturn_t rc = compute_info(__func__, handle, &info);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     memcpy(out, &info, offsetof(nvmlComputeInstanceInfo_t, placement));
@@ -343,12 +346,12 @@ API nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle_t device, h
     *parent = handle_make(KIND_DEVICE, h.gpu, 0, 0, 0);
     return OK;
 }
-API nvmlReturn_t nvmlDeviceGetAttributes_v2(handle_t device, nvmlDeviceAttributes_t *out) {
+static nvmlReturn_t device_attributes(const char *function, handle_t device, nvmlDeviceAttributes_t *out) {
     fn_handle h;
     fn_Gpu gpu;
     const fn_GpuInstance *gi;
     const fn_ComputeInstance *ci;
-    nvmlReturn_t rc = fn_device(__func__, device, &h);
+    nvmlReturn_t rc = fn_device(function, device, &h);
     if (rc != OK) return rc;
     if (h.kind != KIND_MIG) return E_NOT_SUPPORTED;
     if (out == NULL) return E_INVALID_ARGUMENT;
@@ -368,7 +371,10 @@ API nvmlReturn_t nvmlDeviceGetAttributes_v2(handle_t device, nvmlDeviceAttribute
     out->memorySizeMB = p->memory_mib;
     return OK;
 }
+API nvmlReturn_t nvmlDeviceGetAttributes_v2(handle_t device, nvmlDeviceAttributes_t *out) {
+    return device_attributes(__func__, device, out);
+}
 /* The first version carries the same fields; its memory size is in the same place. */
 API nvmlReturn_t nvmlDeviceGetAttributes(handle_t device, nvmlDeviceAttributes_t *out) {
-    return nvmlDeviceGetAttributes_v2(device, out);
+    return device_attributes(__func__, device, out);
 }

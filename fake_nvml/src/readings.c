@@ -50,13 +50,9 @@ CLOCK(nvmlDeviceGetDefaultApplicationsClock, clock_app_default, E_INVALID_ARGUME
 CLOCK(nvmlDeviceGetMaxCustomerBoostClock, clock_boost, E_INVALID_ARGUMENT)
 
 API nvmlReturn_t nvmlDeviceGetClock(handle_t device, unsigned int type, unsigned int id, unsigned int *out) {
-    switch (id) {
-    case 0: return nvmlDeviceGetClockInfo(device, type, out);
-    case 1: return nvmlDeviceGetApplicationsClock(device, type, out);
-    case 2: return nvmlDeviceGetDefaultApplicationsClock(device, type, out);
-    case 3: return nvmlDeviceGetMaxCustomerBoostClock(device, type, out);
-    default: return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
-    }
+    static const unsigned int fields[][4] = {CLOCKS(clock), CLOCKS(clock_app), CLOCKS(clock_app_default), CLOCKS(clock_boost)};
+    if (id > 3) return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
+    return get_choice(__func__, device, type, fields[id], 4, id == 0 ? E_NOT_SUPPORTED : E_INVALID_ARGUMENT, out);
 }
 API nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(handle_t device, unsigned int *count, unsigned int *clocks) {
     fn_handle h;
@@ -109,16 +105,19 @@ API nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(handle_t device, unsign
     states[1] = (unsigned int)b;
     return OK;
 }
-API nvmlReturn_t nvmlDeviceGetGpcClkMinMaxVfOffset(handle_t device, int *low, int *high) {
+static nvmlReturn_t offset_range(const char *function, handle_t device, int *low, int *high) {
     fn_handle h;
-    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    nvmlReturn_t rc = fn_gpu(function, device, &h);
     if (rc != OK) return rc;
     if (low == NULL || high == NULL) return E_INVALID_ARGUMENT;
     *low = *high = 0;
     return OK;
 }
+API nvmlReturn_t nvmlDeviceGetGpcClkMinMaxVfOffset(handle_t device, int *low, int *high) {
+    return offset_range(__func__, device, low, high);
+}
 API nvmlReturn_t nvmlDeviceGetMemClkMinMaxVfOffset(handle_t device, int *low, int *high) {
-    return nvmlDeviceGetGpcClkMinMaxVfOffset(device, low, high);
+    return offset_range(__func__, device, low, high);
 }
 API nvmlReturn_t nvmlDeviceGetViolationStatus(handle_t device, unsigned int policy, nvmlViolationTime_t *out) {
     static const int fields[] = {F_violation_power,

@@ -172,8 +172,8 @@ static nvmlReturn_t hand_out(unsigned int index, handle_t *device) {
     return OK;
 }
 
-API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, handle_t *device) {
-    nvmlReturn_t rc = fn_enter(__func__);
+static nvmlReturn_t by_index(const char *function, unsigned int index, handle_t *device) {
+    nvmlReturn_t rc = fn_enter(function);
     if (rc != OK) return rc;
     if (device == NULL) return E_INVALID_ARGUMENT;
     unsigned int count = gpu_count(), place = 0;
@@ -181,8 +181,9 @@ API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, handle_t *dev
         if (!fn_removed(place) && index-- == 0) return hand_out(place, device);
     return E_INVALID_ARGUMENT;
 }
+API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, handle_t *device) { return by_index(__func__, index, device); }
 API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, handle_t *device) {
-    return nvmlDeviceGetHandleByIndex_v2(index, device);
+    return by_index(__func__, index, device);
 }
 
 static nvmlReturn_t by_uuid(const char *uuid, handle_t *device) {
@@ -292,8 +293,8 @@ static bool parse_bus_id(const char *text, unsigned int *domain, unsigned int *b
     return true;
 }
 
-API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, handle_t *device) {
-    nvmlReturn_t rc = fn_enter(__func__);
+static nvmlReturn_t by_bus_id(const char *function, const char *id, handle_t *device) {
+    nvmlReturn_t rc = fn_enter(function);
     if (rc != OK) return rc;
     if (id == NULL || device == NULL) return E_INVALID_ARGUMENT;
     unsigned int want[3];
@@ -306,8 +307,9 @@ API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, handle_t *devi
     }
     return E_NOT_FOUND;
 }
+API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, handle_t *device) { return by_bus_id(__func__, id, device); }
 API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, handle_t *device) {
-    return nvmlDeviceGetHandleByPciBusId_v2(id, device);
+    return by_bus_id(__func__, id, device);
 }
 
 API nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count, handle_t *devices) {

@@ -3,20 +3,23 @@
 
 /* ---- affinity and topology ---- */
 
-API nvmlReturn_t nvmlDeviceGetCpuAffinity(handle_t device, unsigned int words, unsigned long *set) {
+static nvmlReturn_t near_cpus(const char *function, handle_t device, unsigned int words, unsigned long *set,
+                              unsigned int scope) {
     fn_handle h;
-    nvmlReturn_t rc = fn_device(__func__, device, &h);
+    nvmlReturn_t rc = fn_device(function, device, &h);
     if (rc != OK) return rc;
-    if (set == NULL || words == 0) return E_INVALID_ARGUMENT;
+    if (set == NULL || words == 0 || scope > 1) return E_INVALID_ARGUMENT;
     uint64_t own[AFFINITY_WORDS];
     rc = node_value(offsetof(fn_State, gpus) + h.gpu * sizeof(fn_Gpu) + offsetof(fn_Gpu, cpu_affinity), own, sizeof(own));
     for (unsigned int i = 0; rc == OK && i < words; i++) set[i] = i < AFFINITY_WORDS ? own[i] : 0;
     return rc;
 }
+API nvmlReturn_t nvmlDeviceGetCpuAffinity(handle_t device, unsigned int words, unsigned long *set) {
+    return near_cpus(__func__, device, words, set, 0);
+}
 API nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(handle_t device, unsigned int words, unsigned long *set,
                                                      unsigned int scope) {
-    if (scope > 1) return fn_initialized() ? E_INVALID_ARGUMENT : E_UNINITIALIZED;
-    return nvmlDeviceGetCpuAffinity(device, words, set);
+    return near_cpus(__func__, device, words, set, scope);
 }
 API nvmlReturn_t nvmlDeviceGetMemoryAffinity(handle_t device, unsigned int words, unsigned long *set, unsigned int scope) {
     fn_handle h;
@@ -46,7 +49,7 @@ static nvmlReturn_t ancestor(unsigned int a, unsigned int b, unsigned int *level
 API nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(handle_t first, handle_t second, unsigned int *level) {
     fn_handle a, b;
     nvmlReturn_t rc = fn_device(__func__, first, &a);
-    if (rc == OK) rc = fn_device(__func__, second, &b);
+    if (rc == OK) rc = fn_second(second, true, &b);
     if (rc != OK) return rc;
     return level == NULL ? E_INVALID_ARGUMENT : ancestor(a.gpu, b.gpu, level);
 }
@@ -72,7 +75,7 @@ API nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(handle_t device, unsigned int 
 API nvmlReturn_t nvmlDeviceOnSameBoard(handle_t first, handle_t second, int *same) {
     fn_handle a, b;
     nvmlReturn_t rc = fn_gpu(__func__, first, &a);
-    if (rc == OK) rc = fn_gpu(__func__, second, &b);
+    if (rc == OK) rc = fn_second(second, false, &b);
     if (rc != OK) return rc;
     if (same == NULL) return E_INVALID_ARGUMENT;
     *same = a.gpu == b.gpu;
@@ -81,7 +84,7 @@ API nvmlReturn_t nvmlDeviceOnSameBoard(handle_t first, handle_t second, int *sam
 API nvmlReturn_t nvmlDeviceGetP2PStatus(handle_t first, handle_t second, unsigned int index, unsigned int *status) {
     fn_handle a, b;
     nvmlReturn_t rc = fn_gpu(__func__, first, &a);
-    if (rc == OK) rc = fn_gpu(__func__, second, &b);
+    if (rc == OK) rc = fn_second(second, false, &b);
     if (rc != OK) return rc;
     if (status == NULL || index > 5) return E_INVALID_ARGUMENT;
     fn_Gpu one, two;
@@ -120,7 +123,7 @@ API nvmlReturn_t nvmlDeviceGetNvLinkVersion(handle_t device, unsigned int link, 
     fn_Link l;
     nvmlReturn_t rc = link_of(__func__, device, link, &l);
     if (rc != OK) return rc;
-    return get_u32(__func__, device, F_nvlink_version, version, false);
+    return scalar_of(device, F_nvlink_version, version);
 }
 API nvmlReturn_t nvmlDeviceGetNvLinkCapability(handle_t device, unsigned int link, unsigned int capability,
                                                unsigned int *out) {
