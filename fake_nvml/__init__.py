@@ -16,8 +16,9 @@ from fake_nvml.binding import PynvmlPool, load_pynvml
 from fake_nvml.errors import FakeNvmlError, InventoryError, LibraryMissingError, StateError
 from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
-from fake_nvml.node import GpuView, Node
+from fake_nvml.node import Node
 from fake_nvml.rack import create_rack
+from fake_nvml.view import GpuView
 
 __all__ = [
     "FakeNvmlError",

@@ -1,7 +1,7 @@
 """Fault rules: which NVML calls fail, are slow or hang, and when.
 
 A rule lies in the node's state, so that it acts in every process of the node and counts over all of them; the C library
-applies it (`fault` in src/session.c). Rules live until they are cleared or the node ends.
+applies it (`fault` in src/faults.c). Rules live until they are cleared or the node ends.
 """
 
 from __future__ import annotations

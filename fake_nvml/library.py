@@ -7,10 +7,11 @@ environment variable FAKE_NVML_LIB names another folder, for libraries that were
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Final
 
-from fake_nvml.errors import LibraryMissingError
+from fake_nvml.errors import FakeNvmlError, LibraryMissingError
 
 LIB_DIR: Final = Path(__file__).resolve().parent / "lib"
 
@@ -35,6 +36,22 @@ def control_path() -> Path:
     Raises: LibraryMissingError when it was not built.
     """
     return _present(library_dir() / "libfakenvml-control.so")
+
+
+def private_copy(library: Path, folder: Path) -> Path:
+    """A copy of the fake library in `folder` (made, 0700) under another SONAME, to be loaded beside others.
+
+    Raises: FakeNvmlError when the library has no SONAME to change.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    data = library.read_bytes()
+    changed = data.replace(b"libnvidia-ml.so.1\0", b"libnvidia-fn.so.1\0")
+    if changed == data:
+        raise FakeNvmlError(f"{library} has no SONAME libnvidia-ml.so.1: build it again")
+    fd, name = tempfile.mkstemp(prefix="libnvidia-ml.", suffix=".so", dir=folder)
+    with os.fdopen(fd, "wb") as file:
+        file.write(changed)
+    return Path(name)
 
 
 def _present(path: Path) -> Path:

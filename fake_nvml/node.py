@@ -8,17 +8,15 @@ closed.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import tempfile
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fake_nvml import call_log, driver_root, faults
+from fake_nvml import call_log, driver_root, faults, incidents
 from fake_nvml.boards import NOT_SUPPORTED, check_value, describe_field
 from fake_nvml.documents import nearest
 from fake_nvml.errors import FakeNvmlError, StateError
@@ -26,22 +24,9 @@ from fake_nvml.faults import error_code
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory
 from fake_nvml.layout import MAX_LINKS, MAX_PROCESSES, State
-from fake_nvml.library import library_path
+from fake_nvml.library import library_path, private_copy
 from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, StateFile, create_state, get_field, read_first, set_field
-from fake_nvml.xids import EVENT_DOUBLE_BIT_ECC, EVENT_XID, effects_of
-
-
-@dataclass(frozen=True, slots=True)
-class GpuView:
-    """What one GPU is, read at one moment."""
-
-    index: int
-    uuid: str
-    name: str
-    bus_id: str
-    minor: int
-    mig_enabled: bool
-    lost: bool
+from fake_nvml.view import GpuView, view
 
 
 class Node:
@@ -109,16 +94,7 @@ class Node:
         Its SONAME differs, so that loading it never stands in for the machine's own `libnvidia-ml.so.1`. The caller
         may delete the file once it is loaded.
         """
-        folder = self.directory / "loaded"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        data = library_path().read_bytes()
-        changed = data.replace(b"libnvidia-ml.so.1\0", b"libnvidia-fn.so.1\0")
-        if changed == data:
-            raise FakeNvmlError(f"{library_path()} has no SONAME libnvidia-ml.so.1: build it again")
-        fd, name = tempfile.mkstemp(prefix="libnvidia-ml.", suffix=".so", dir=folder)
-        with os.fdopen(fd, "wb") as file:
-            file.write(changed)
-        return Path(name)
+        return private_copy(library_path(), self.directory / "loaded")
 
     def env(self) -> dict[str, str]:
         """Environment for a process of this node: finds the fake first, and this node's state."""
@@ -148,7 +124,7 @@ class Node:
     def gpus(self) -> tuple[GpuView, ...]:
         """What the node has now."""
         state = self.read()
-        return tuple(_view(state, index) for index in range(state.gpu_count))
+        return tuple(view(state, index) for index in range(state.gpu_count))
 
     def get(self, gpu: int | str, field: str) -> int | str:
         """The value of one field; "N/A" when the GPU answers Not Supported."""
@@ -214,16 +190,9 @@ class Node:
         """
         with self._state.change() as txn:
             device = txn.state.gpus[self._index(txn.state, gpu)]
-            rows = [row for row in device.processes if row.used and row.pid == pid and row.gi == gi and row.ci == ci]
-            if not rows and memory:
-                rows = [row for row in device.processes if not row.used][:1]
-                if not rows:
-                    raise FakeNvmlError(f"GPU {gpu} already has {MAX_PROCESSES} processes")
-            for row in rows:
-                row.used, row.pid, row.memory, row.gi, row.ci = int(memory > 0), pid, memory, gi, ci
-                row.utilization, row.graphics = utilization, int(graphics)
-            used = sum(row.memory for row in device.processes if row.used)
-            set_field(device, "memory_used", used)
+            told = incidents.hold(device, pid, memory=memory, utilization=utilization, graphics=graphics, gi=gi, ci=ci)
+            if not told:
+                raise FakeNvmlError(f"GPU {gpu} already has {MAX_PROCESSES} processes")
 
     # ---- events and faults ----
 
@@ -241,19 +210,7 @@ class Node:
             raise FakeNvmlError(f"an XID is a number from 0 to {2**32 - 1}; it is {xid}")
         with self._state.change() as txn:
             index = self._index(txn.state, gpu)
-            effects = effects_of(xid)
-            device = txn.state.gpus[index]
-            for field, amount in effects.add.items():
-                value, rc = get_field(device, field)
-                if rc == 0:
-                    set_field(device, field, int(value) + amount)
-            for field, amount in effects.set.items():
-                _, rc = get_field(device, field)
-                if rc == 0:
-                    set_field(device, field, amount)
-            txn.event(index, EVENT_XID, xid, gi=gi, ci=ci)
-            if effects.double_bit_ecc:
-                txn.event(index, EVENT_DOUBLE_BIT_ECC, 0, gi=gi, ci=ci)
+            incidents.report_xid(txn, index, xid, gi=gi, ci=ci)
 
     def inject_event(self, gpu: int | str, kind: int, data: int = 0) -> None:
         """Report any other NVML event (`nvmlEventType*` bit) on a GPU."""
@@ -267,14 +224,7 @@ class Node:
     def recover_gpu(self, gpu: int | str) -> None:
         """Undo `lose_gpu` and a required reset, as a power cycle would; volatile ECC counters start again."""
         with self._state.change() as txn:
-            device = txn.state.gpus[self._index(txn.state, gpu)]
-            set_field(device, "is_lost", 0)
-            set_field(device, "reset_required", 0)
-            for field in SCALARS:
-                if "_volatile_" in field and get_field(device, field)[1] == 0:
-                    set_field(device, field, 0)
-            if get_field(device, "recovery_action")[1] == 0:
-                set_field(device, "recovery_action", 0)
+            incidents.recover(txn.state.gpus[self._index(txn.state, gpu)])
 
     def inject_fault(
         self,
@@ -380,44 +330,20 @@ class Node:
         """As a driver reload: open sessions answer Driver Not Loaded until they call nvmlInit again."""
         with self._state.change() as txn:
             for index in range(txn.state.gpu_count):
-                for field in SCALARS:
-                    if "_volatile_" in field and get_field(txn.state.gpus[index], field)[1] == 0:
-                        set_field(txn.state.gpus[index], field, 0)
+                incidents.forget_volatile(txn.state.gpus[index])
             txn.reload_driver()
 
     def reset(self, gpu: int | str) -> None:
         """A GPU reset: pending modes become current, MIG instances and processes are gone."""
         with self._state.change() as txn:
-            device = txn.state.gpus[self._index(txn.state, gpu)]
-            for pending, current in (
-                ("ecc_mode_pending", "ecc_mode_current"),
-                ("mig_mode_pending", "mig_mode_current"),
-            ):
-                value, rc = get_field(device, pending)
-                if rc == 0:
-                    set_field(device, current, value)
-            set_field(device, "reset_required", 0)
-            for instance in device.instances:
-                instance.used = 0
-                for compute in instance.compute:
-                    compute.used = 0
-            for row in device.processes:
-                row.used = 0
+            incidents.reset(txn.state.gpus[self._index(txn.state, gpu)])
         self.sync_driver_root()
 
     def restore(self) -> None:
         """Everything as it was when the node was made: values, MIG instances, processes, faults; events stay sent."""
         first = read_first(self.directory)
         with self._state.change() as txn:
-            head, serial = txn.state.event_head, txn.state.next_serial
-            ctypes.memmove(ctypes.byref(txn.state), first, len(first))
-            txn.state.event_head = head
-            txn.state.next_serial += serial
-            for gpu in txn.state.gpus[: txn.state.gpu_count]:  # handles of before must not reach instances of after
-                for instance in gpu.instances:
-                    instance.serial += serial
-                    for compute in instance.compute:
-                        compute.serial += serial
+            incidents.begin_again(txn.state, first)
         self.sync_driver_root()
 
     def sync_driver_root(self) -> None:
@@ -476,16 +402,3 @@ class Node:
     def _field(self, name: str) -> None:
         if name not in SCALARS and name not in STRINGS:
             raise FakeNvmlError(f"no field is called {name!r}. {nearest(name, [*SCALARS, *STRINGS])}")
-
-
-def _view(state: State, index: int) -> GpuView:
-    gpu = state.gpus[index]
-    return GpuView(
-        index=index,
-        uuid=str(get_field(gpu, "uuid")[0]),
-        name=str(get_field(gpu, "name")[0]),
-        bus_id=f"{gpu.domain:08X}:{gpu.bus:02X}:{gpu.device:02X}.0",
-        minor=int(get_field(gpu, "minor_number")[0]),
-        mig_enabled=get_field(gpu, "mig_mode_current") == (1, 0),
-        lost=get_field(gpu, "is_lost")[0] == 1,
-    )

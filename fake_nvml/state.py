@@ -73,7 +73,7 @@ def get_field(gpu: Gpu, name: str) -> tuple[int | str, int]:
 
 
 def tree_id(start: int, size: int) -> int:
-    """Id of a GPU instance: its place in the binary tree over eight memory slices (as `tree_id` in mig.c)."""
+    """Id of a GPU instance: its place in the binary tree over eight memory slices (as `tree_id` in mig_instances.c)."""
     first = 0 if size >= 8 else 1 if size >= 4 else 3 if size >= 2 else 7
     return first + start // size
 

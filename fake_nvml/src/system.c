@@ -66,13 +66,14 @@ API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info
     if (info->version != VERSION(nvmlSystemDriverBranchInfo_v1_t, 1)) return E_VERSION_MISMATCH;
     return node_text(__func__, offsetof(fn_State, driver_branch), info->branch, length);
 }
-API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
-    nvmlReturn_t rc = fn_enter(__func__);
+static nvmlReturn_t cuda_version(const char *function, int *version) {
+    nvmlReturn_t rc = fn_enter(function);
     if (rc != OK) return rc;
     if (version == NULL) return E_INVALID_ARGUMENT;
     return node_value(offsetof(fn_State, cuda_version), version, sizeof(*version));
 }
-API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) { return nvmlSystemGetCudaDriverVersion_v2(version); }
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) { return cuda_version(__func__, version); }
+API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version) { return cuda_version(__func__, version); }
 
 API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length) {
     nvmlReturn_t rc = fn_enter(__func__);
@@ -138,8 +139,8 @@ API nvmlReturn_t nvmlSystemGetConfComputeKeyRotationThresholdInfo(nvmlConfComput
 
 /* ---- devices ---- */
 
-API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
-    nvmlReturn_t rc = fn_enter(__func__);
+static nvmlReturn_t count_gpus(const char *function, unsigned int *count) {
+    nvmlReturn_t rc = fn_enter(function);
     if (rc != OK) return rc;
     if (count == NULL) return E_INVALID_ARGUMENT;
     struct {
@@ -151,7 +152,8 @@ API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
     if (rc == OK) *count = state.all - (unsigned int)__builtin_popcountll(state.removed);
     return rc;
 }
-API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count) { return nvmlDeviceGetCount_v2(count); }
+API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) { return count_gpus(__func__, count); }
+API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count) { return count_gpus(__func__, count); }
 
 static handle_t gpu_handle(unsigned int index) { return handle_make(KIND_DEVICE, index, 0, 0, 0); }
 

@@ -71,7 +71,7 @@ def _(patch: Patch) -> None:
     """A text that does not fit is written as far as it goes."""
     _built(
         patch,
-        "session.c",
+        "values.c",
         "    if (length >= size) return E_INSUFFICIENT_SIZE;",
         "    if (length >= size && size > 0) return memcpy(buffer, text, size), E_INSUFFICIENT_SIZE;",
     )
@@ -114,7 +114,7 @@ def _(patch: Patch) -> None:
 @mutant("missing-functions-look-real", rule="NVML-020")
 def _(patch: Patch) -> None:
     """The call log does not tell what is not implemented."""
-    _built(patch, "session.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
+    _built(patch, "call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
 
 
 @mutant("upper-case-uuids", rule="NVML-021")
@@ -219,7 +219,7 @@ def _(patch: Patch) -> None:
     """A profile's id is the number by which it was asked."""
     _built(
         patch,
-        "mig.c",
+        "mig_profiles.c",
         "    *out = gpu.profiles[profile];\n    return OK;",
         "    *out = gpu.profiles[profile];\n    out->id = profile;\n    return OK;",
     )
@@ -230,7 +230,7 @@ def _(patch: Patch) -> None:
     """A profile that the board lacks is an invalid argument."""
     _built(
         patch,
-        "mig.c",
+        "mig_profiles.c",
         "    if (!gpu.profiles[profile].present) return E_NOT_SUPPORTED;",
         "    if (!gpu.profiles[profile].present) return E_INVALID_ARGUMENT;",
     )
@@ -241,7 +241,7 @@ def _(patch: Patch) -> None:
     """The first version counts decoders where copy engines belong."""
     _built(
         patch,
-        "mig.c",
+        "mig_profiles.c",
         "    info->copyEngineCount = p.copy_engines;",
         "    info->copyEngineCount = p.decoders + 1;",
     )
@@ -252,7 +252,7 @@ def _(patch: Patch) -> None:
     """Placements are listed from the last."""
     _built(
         patch,
-        "mig.c",
+        "mig_profiles.c",
         "            placements[i].start = p->starts[i];",
         "            placements[i].start = p->starts[all - 1 - i];",
     )
@@ -263,7 +263,7 @@ def _(patch: Patch) -> None:
     """A place that is half taken is free."""
     _built(
         patch,
-        "mig.c",
+        "mig_instances.c",
         "(taken_slices(gpu) & span_of(start, p->size)) != 0) return false;",
         "(taken_slices(gpu) & span_of(start, 1)) != 0) return false;",
     )
@@ -274,7 +274,7 @@ def _(patch: Patch) -> None:
     """A taken place is IN_USE."""
     _built(
         patch,
-        "mig.c",
+        "mig_instances.c",
         "else if (!fits(live, p, start)) rc = E_INSUFFICIENT_RESOURCES;",
         "else if (!fits(live, p, start)) rc = E_IN_USE;",
     )
@@ -284,7 +284,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The remaining capacity is that of a GPU without instances."""
     line = "    *count = left;\n    return OK;\n}\n\n/* ---- GPU"
-    _built(patch, "mig.c", line, line.replace("left", "p.instances"))
+    _built(patch, "mig_instances.c", line, line.replace("left", "p.instances"))
 
 
 @mutant("media-extensions-for-all", rule="NVML-041")
@@ -292,7 +292,7 @@ def _(patch: Patch) -> None:
     """A profile's number of instances is not looked at."""
     _built(
         patch,
-        "mig.c",
+        "mig_instances.c",
         "    return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu)",
         "    return instances_of(gpu, p->id) < 8 && compute_slices_used(gpu)",
     )
@@ -323,7 +323,12 @@ def _(patch: Patch) -> None:
 @mutant("instance-goes-with-its-contents", rule="NVML-044")
 def _(patch: Patch) -> None:
     """A GPU instance can be destroyed together with its compute instances."""
-    _built(patch, "mig.c", "        if (live->instances[h.gi].compute[i].used) rc = E_IN_USE;", "        (void)0;")
+    _built(
+        patch,
+        "mig_instances.c",
+        "        if (live->instances[h.gi].compute[i].used) rc = E_IN_USE;",
+        "        (void)0;",
+    )
 
 
 @mutant("handles-are-places", rule="NVML-045")
@@ -399,7 +404,7 @@ def _(patch: Patch) -> None:
     """An XID is only reported."""
     from fake_nvml.xids import Effects
 
-    patch.replace("fake_nvml.node:effects_of", lambda xid: Effects())
+    patch.replace("fake_nvml.incidents:effects_of", lambda xid: Effects())
 
 
 @mutant("reload-keeps-volatile-counters", rule="NVML-063")
@@ -446,7 +451,7 @@ def _(patch: Patch) -> None:
     """A rule for every n-th call acts on all."""
     _built(
         patch,
-        "session.c",
+        "faults.c",
         "    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;",
         "",
     )
@@ -487,4 +492,4 @@ def _(patch: Patch) -> None:
 @mutant("handles-for-eight", rule="NVML-080")
 def _(patch: Patch) -> None:
     """A handle has room for eight GPUs."""
-    _built(patch, "session.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4")
+    _built(patch, "handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4")

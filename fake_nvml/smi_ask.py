@@ -1,0 +1,85 @@
+"""How the text of `nvidia-smi -q` asks a GPU, and how it writes numbers; see `smi_query`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+MIB: Final = 20  # bits
+
+#: Depth, label and value of a line; None for a title.
+Row = tuple[int, str, str | None]
+
+
+class Gpu:
+    """Asks one GPU; what it does not support is N/A."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self.nvml = nvml
+        self.handle = handle
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """The answer of a getter, None where it is not supported."""
+        try:
+            return getattr(self.nvml, name)(self.handle, *arguments)
+        except (self.nvml.NVMLError_NotSupported, self.nvml.NVMLError_NotReady):
+            return None
+
+    def text(self, name: str, *arguments: Any, show: Callable[[Any], str] = str) -> str:
+        """The answer as a person reads it."""
+        value = self.ask(name, *arguments)
+        return "N/A" if value is None else show(value)
+
+    def pair(self, name: str, show: Callable[[Any], str]) -> tuple[str, str]:
+        """A current and a pending value."""
+        value = self.ask(name)
+        return ("N/A", "N/A") if value is None else (show(value[0]), show(value[1]))
+
+    def field(self, field: int, show: Callable[[Any], str]) -> str:
+        """One field value."""
+        entry = self.nvml.nvmlDeviceGetFieldValues(self.handle, [field])[0]
+        return "N/A" if entry.nvmlReturn else show(entry.value)
+
+
+def on(value: int) -> str:
+    """A switch."""
+    return "Enabled" if value else "Disabled"
+
+
+def yes(value: int) -> str:
+    """A yes or no."""
+    return "Yes" if value else "No"
+
+
+def of(names: Sequence[str]) -> Callable[[int], str]:
+    """A number that stands for a name."""
+    return lambda value: names[value] if 0 <= value < len(names) else f"Unknown ({value})"
+
+
+def watts(value: int) -> str:
+    """Milliwatts, as watts."""
+    return f"{value / 1000:.2f} W"
+
+
+def plain_text(value: Any) -> str:
+    """A text that some releases of pynvml hand back as bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def plain(value: Any) -> int:
+    """The one number of a small versioned structure, or the number itself."""
+    if isinstance(value, ctypes.Structure):
+        name = next(field[0] for field in value._fields_ if field[0] != "version")
+        return int(getattr(value, name))
+    return int(value)
+
+
+def mib(value: int) -> str:
+    """Bytes, as MiB, rounded down."""
+    return f"{value >> MIB} MiB"
+
+
+def mib_up(value: int) -> str:
+    """What is used or reserved is rounded up, as nvidia-smi does."""
+    return f"{(value + (1 << MIB) - 1) >> MIB} MiB"
