@@ -15,6 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlencode
 
 import urllib3
+from urllib3.util.ssl_ import create_urllib3_context
+
+from dra_api.kubeconfig import KubeconfigError, loaded
 
 JSON = "application/json"
 NO_HEADERS: Mapping[str, str] = {}
@@ -121,24 +124,31 @@ class TransportAround:
         self._inner.close()
 
 
-class KubeconfigError(Exception):
-    """The kubeconfig is missing, unreadable or names something that is not there."""
+def _tls(configuration: Any) -> ssl.SSLContext:
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE)
+    try:
+        if configuration.ssl_ca_cert:
+            context.load_verify_locations(configuration.ssl_ca_cert)
+        elif configuration.verify_ssl:
+            context.load_default_certs()
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except OSError as error:  # no such file, or no certificate in it
+        raise KubeconfigError(f"cannot use the certificates for {configuration.host}: {error}") from error
+    return context
 
 
 class HttpTransport:
     """HTTPS through the `kubernetes` package's configuration and urllib3's pool."""
 
     def __init__(self, configuration: Any, *, pool_size: int = 32) -> None:
-        """Use a `kubernetes.client.Configuration`; `pool_size` connections are kept open."""
+        """Use a `kubernetes.client.Configuration`; `pool_size` connections are kept open.
+
+        Its certificate files are read now, and not again. Raises KubeconfigError for one that is no certificate.
+        """
         self._configuration = configuration
         self._base = str(configuration.host).rstrip("/")
-        tls: dict[str, Any] = {}
-        if self._base.startswith("https"):
-            tls["cert_reqs"] = ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE
-            tls["ca_certs"] = configuration.ssl_ca_cert
-            if configuration.cert_file:
-                tls["cert_file"] = configuration.cert_file
-                tls["key_file"] = configuration.key_file
+        tls: dict[str, Any] = {"ssl_context": _tls(configuration)} if self._base.startswith("https") else {}
         self._pool: urllib3.PoolManager
         if configuration.proxy:
             self._pool = urllib3.ProxyManager(configuration.proxy, maxsize=pool_size, retries=False, **tls)
@@ -151,17 +161,8 @@ class HttpTransport:
 
         Raises KubeconfigError with the file's name and what to do.
         """
-        from kubernetes import client, config  # 0.3 s to import; only cluster runs pay for it
-
-        configuration = client.Configuration()
-        try:
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=str(path) if path else None, context=context, client_configuration=configuration
-            )
-        except Exception as error:  # the package raises its own, yaml's and OS errors alike
-            where = str(path) if path else "KUBECONFIG or ~/.kube/config"
-            raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
-        return cls(configuration)
+        with loaded(path, context=context) as configuration:
+            return cls(configuration)
 
     @classmethod
     def in_cluster(cls) -> HttpTransport:

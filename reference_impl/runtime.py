@@ -20,8 +20,9 @@ from typing import Protocol, TypeGuard, cast
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
+from dra_api.kubeconfig import KubeconfigError
 from dra_api.part import Part
-from dra_api.transport import HttpTransport, KubeconfigError, TransportError
+from dra_api.transport import HttpTransport, TransportError
 
 log = logging.getLogger("reference_impl")
 

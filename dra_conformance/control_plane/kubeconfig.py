@@ -9,7 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
+from dra_api.kubeconfig import KubeconfigError
+from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.errors import TargetUnreachable
 

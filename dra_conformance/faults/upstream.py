@@ -11,28 +11,21 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from dra_api.transport import KubeconfigError
+from dra_api.kubeconfig import loaded
 
 
 class Upstream:
     """One API server as one user. Raises KubeconfigError for a kubeconfig that cannot be used."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        from kubernetes import client, config  # 0.3 s to import; only runs with a proxy pay for it
-
-        self._configuration: Any = client.Configuration()
-        try:
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=str(kubeconfig), client_configuration=self._configuration
-            )
-        except Exception as error:  # the package raises its own, yaml's and OS errors alike
-            raise KubeconfigError(f"cannot use the kubeconfig ({kubeconfig}): {error}") from error
-        self.url = str(self._configuration.host).rstrip("/")
-        secure = self.url.startswith("https")
-        self.tls = self._tls(own=True) if secure else None
-        """For requests as this user: with its client certificate, where it has one."""
-        self.tls_for_others = self._tls(own=False) if secure else None
-        """For requests as somebody else, or as nobody: an API server believes a certificate before any token."""
+        with loaded(kubeconfig) as configuration:
+            self._configuration: Any = configuration
+            self.url = str(configuration.host).rstrip("/")
+            secure = self.url.startswith("https")
+            self.tls = self._tls(own=True) if secure else None
+            """For requests as this user: with its client certificate, where it has one."""
+            self.tls_for_others = self._tls(own=False) if secure else None
+            """For requests as somebody else, or as nobody: an API server believes a certificate before any token."""
 
     @property
     def authorization(self) -> str | None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_api.transport import KubeconfigError, Transport
+from dra_api.kubeconfig import KubeconfigError
+from dra_api.transport import Transport
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.embedded.certificates import CertificateError
 from dra_conformance.errors import TargetUnreachable

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from dra_api.client import KubeClient
+from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import NAMESPACES, Obj
-from dra_api.transport import HttpTransport, KubeconfigError, TransportError
+from dra_api.transport import HttpTransport, TransportError
 from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 
 

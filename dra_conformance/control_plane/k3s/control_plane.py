@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from dra_api.transport import HttpTransport, KubeconfigError, Transport, TransportError
+from dra_api.kubeconfig import KubeconfigError
+from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
 from dra_conformance.control_plane.embedded.certificates import write_private
 from dra_conformance.control_plane.k3s import flags

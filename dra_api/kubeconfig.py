@@ -1,0 +1,81 @@
+"""A kubeconfig as the `kubernetes` package reads it, with no certificate left in a file of the temp folder.
+
+The package writes the certificates that a kubeconfig carries inline into files, and removes them when the interpreter
+ends in order; a process that is killed leaves them. Here they lie in a private folder that goes when they have been
+read, and so the certificates of a `Configuration` are good within the block of `loaded` only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+_ONE_AT_A_TIME: Final = threading.Lock()  # the package remembers its files in a table of the process
+
+
+class KubeconfigError(Exception):
+    """The kubeconfig is missing, unreadable or names something that is not there."""
+
+
+@contextmanager
+def loaded(path: Path | str | None = None, *, context: str | None = None) -> Iterator[Any]:
+    """A `kubernetes.client.Configuration`; its certificate files are there until the block ends.
+
+    Args:
+        path: the file; None: KUBECONFIG, then ~/.kube/config.
+        context: of the file's contexts; None: its current one.
+
+    Raises: KubeconfigError with the file's name and what is wrong.
+    """
+    from kubernetes import client, config  # 0.3 s to import; only cluster runs pay for it
+
+    configuration: Any = client.Configuration()
+    folder = Path(tempfile.mkdtemp(prefix="dra-kubeconfig-"))
+    with _ONE_AT_A_TIME:
+        try:
+            try:
+                config.load_kube_config(  # type: ignore[no-untyped-call]
+                    config_file=str(path) if path else None,
+                    context=context,
+                    client_configuration=configuration,
+                    temp_file_path=str(folder),
+                )
+            except Exception as error:  # the package raises its own, yaml's and OS errors alike
+                where = str(path) if path else "KUBECONFIG or ~/.kube/config"
+                raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
+            yield configuration
+        finally:
+            _forget(folder)
+    if configuration.refresh_api_key_hook is not None:
+        configuration.refresh_api_key_hook = _refreshing(configuration.refresh_api_key_hook, folder)
+
+
+def _refreshing(refresh: Callable[[Any], None], folder: Path) -> Callable[[Any], None]:
+    """Credentials that renew themselves may write certificates again, to the folder that they were given."""
+
+    def renew(configuration: Any) -> None:
+        try:
+            refresh(configuration)  # which puts itself in the place of this function
+        finally:
+            configuration.refresh_api_key_hook = renew
+            if folder.exists():
+                with _ONE_AT_A_TIME:
+                    _forget(folder)
+
+    return renew
+
+
+def _forget(folder: Path) -> None:
+    """Remove the files, and the package's memory of them: it would hand out their names again."""
+    from kubernetes.config import kube_config
+
+    known: dict[str, str] = getattr(kube_config, "_temp_files", {})
+    for content in [content for content, file in known.items() if os.path.dirname(file) == str(folder)]:
+        del known[content]
+    shutil.rmtree(folder, ignore_errors=True)
