@@ -417,9 +417,14 @@ class KubeClient:
         except NotFound:
             return
 
-    def bind(self, pod: Obj, node: str) -> None:
-        """Bind a pod to a node through pods/binding, with the pod's uid as precondition."""
+    def bind(self, pod: Obj, node: str, *, annotations: Mapping[str, str] | None = None) -> None:
+        """Bind a pod to a node through pods/binding, with the pod's uid as precondition.
+
+        `annotations` come to the pod with the binding, in the same write (BindingREST.setPodNodeAndMetadata, 1.36).
+        """
         metadata: Obj = {"name": name_of(pod), "namespace": namespace_of(pod)}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
         if uid := (pod.get("metadata") or {}).get("uid"):
             metadata["uid"] = uid
         binding = {

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
-from collections import deque
-from collections.abc import Hashable
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 from dra_api.clock import SOON, Clock
@@ -37,6 +37,7 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._later: list[tuple[float, int, K]] = []
         self._due: dict[K, float] = {}
+        self._idle: OrderedDict[K, float] = OrderedDict()
         self._sequence = itertools.count()
         self._closed = False
         clock.enlist(self)
@@ -57,6 +58,17 @@ class WorkQueue(Generic[K]):
                 return
             self._due[key] = due
             heapq.heappush(self._later, (due, next(self._sequence), key))
+            self._condition.notify()
+
+    def add_idle(self, key: K, *, within: float) -> None:
+        """Ask for `key` to be handled once no other key is ready, or after `within` seconds before the others.
+
+        A key that is asked for otherwise meanwhile is handled then, and not a second time for this wish.
+        """
+        with self._condition:
+            if self._closed or key in self._dirty or key in self._idle:
+                return
+            self._idle[key] = self._clock.monotonic() + within
             self._condition.notify()
 
     def add_rate_limited(self, key: K) -> float:
@@ -84,10 +96,8 @@ class WorkQueue(Generic[K]):
         with self._condition:
             while True:
                 self._release_due()
-                if self._queue:
-                    key = self._queue.popleft()
+                for key in self._ready():
                     self._processing.add(key)
-                    self._dirty.discard(key)
                     return key
                 if self._closed:
                     return None
@@ -106,6 +116,8 @@ class WorkQueue(Generic[K]):
             if key in self._dirty:
                 self._queue.append(key)
                 self._condition.notify()
+            elif key in self._idle:
+                self._condition.notify()
 
     def shut_down(self) -> None:
         """Wake all workers; `get` returns None once the queue is empty."""
@@ -113,6 +125,7 @@ class WorkQueue(Generic[K]):
             self._closed = True
             self._queue.clear()
             self._later.clear()
+            self._idle.clear()
             self._condition.notify_all()
 
     def at_rest(self) -> bool:
@@ -122,7 +135,11 @@ class WorkQueue(Generic[K]):
                 return False
             if self._closed:
                 return True
-            return not self._queue and not (self._later and self._later[0][0] <= self._clock.monotonic() + SOON)
+            return (
+                not self._queue
+                and not self._idle
+                and not (self._later and self._later[0][0] <= self._clock.monotonic() + SOON)
+            )
 
     def __len__(self) -> int:
         with self._condition:
@@ -132,9 +149,21 @@ class WorkQueue(Generic[K]):
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
+        self._idle.pop(key, None)
         if key not in self._processing:
             self._queue.append(key)
             self._condition.notify()
+
+    def _ready(self) -> Iterator[K]:
+        """Take the key that is to be handled next, if there is one."""
+        idle = next((key for key in self._idle if key not in self._processing), None)
+        if idle is not None and (not self._queue or self._idle[idle] <= self._clock.monotonic()):
+            del self._idle[idle]
+            yield idle
+        elif self._queue:
+            key = self._queue.popleft()
+            self._dirty.discard(key)
+            yield key
 
     def _release_due(self) -> None:
         now = self._clock.monotonic()

@@ -664,6 +664,23 @@ def _(world: World, name: str, text: str) -> None:
     _fails(world, name, world.text(text))
 
 
+@then('BindRequest "{name}" fails, or succeeds with annotation "{key}" on pod "{pod}"')
+def _(world: World, name: str, key: str, pod: str) -> None:
+    """Failed and the pod unbound, or Succeeded and the pod bound with the annotation; so it comes to be and remains."""
+
+    def look() -> Seen:
+        found = world.seen(PODS, pod) or {}
+        phase = _status(world.seen(BIND_REQUESTS, name)).get("phase")
+        node, told = (found.get("spec") or {}).get("nodeName"), (meta(found).get("annotations") or {}).get(key)
+        holds = (not node and phase == "Failed") or bool(node and phase == "Succeeded" and told)
+        return holds, {"phase": phase, "nodeName": node, key: told}
+
+    world.eventually(
+        f"pod {pod} is unbound or has {key}", look, expected="Failed and unbound, or Succeeded, bound and annotated"
+    )
+    world.stays(f"pod {pod} is unbound or has {key}", look, expected="as it was")
+
+
 def _fails(world: World, name: str, text: str) -> None:
     def look() -> Seen:
         seen = _status(world.seen(BIND_REQUESTS, name))

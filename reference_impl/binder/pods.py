@@ -1,7 +1,10 @@
-"""What the binder does to a Pod: annotations, the binding itself, the condition PodBound.
+"""What the binder does to a Pod: the binding with its annotations, the condition PodBound.
 
 Pods belong to the API server; every write carries the pod's uid, so that a pod recreated under the same name is never
-touched. Source: KAI-Scheduler 0.17 pkg/binder/binding/binder.go and controllers/bindrequest_controller.go.
+touched. Annotations travel in the Binding: the API server copies them to the pod in the write that sets its node, so
+no pod is bound without them (KAI-183) and it costs no write of its own; KAI patches the pod first.
+
+Source: KAI-Scheduler 0.17 pkg/binder/binding/binder.go and controllers/bindrequest_controller.go.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import orjson
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock, timestamp
-from dra_api.objects import PODS, Obj, meta, name_of, namespace_of, uid_of
+from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
 
 RECEIVED_RESOURCE_TYPE = "received-resource-type"
 NUMA_PREDICTED = "kai.scheduler/numa-placement-predicted"
@@ -30,7 +33,7 @@ def is_finished(pod: Obj) -> bool:
 
 
 def annotations_for(request: Obj) -> dict[str, str]:
-    """The annotations that the pod gets before it is bound (KAI-101, KAI-102)."""
+    """The annotations that the pod gets with its binding (KAI-101, KAI-102)."""
     spec = request.get("spec") or {}
     wanted = {RECEIVED_RESOURCE_TYPE: str(spec.get("receivedResourceType") or "")}
     if zones := spec.get("predictedNUMAZones"):
@@ -45,17 +48,9 @@ class PodWriter:
         self._client = client
         self._clock = clock
 
-    def annotate(self, pod: Obj, wanted: Mapping[str, str]) -> None:
-        """Set annotations; nothing is written when the pod has them."""
-        present = meta(pod).get("annotations") or {}
-        if all(present.get(key) == value for key, value in wanted.items()):
-            return
-        patch = {"metadata": {"uid": uid_of(pod), "annotations": dict(wanted)}}
-        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod))
-
-    def bind(self, pod: Obj, node: str) -> None:
-        """Bind the pod, this uid only (KAI-139). Raises Conflict when it is bound already."""
-        self._client.bind(pod, node)
+    def bind(self, pod: Obj, node: str, annotations: Mapping[str, str]) -> None:
+        """Annotate and bind the pod, this uid only (KAI-139). Raises Conflict when it is bound already."""
+        self._client.bind(pod, node, annotations=annotations)
 
     def set_bound_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
         """Set the condition PodBound; nothing is written when the pod says the same already."""

@@ -2,8 +2,10 @@
 
 Data comes from the API server (BindRequests, pods, nodes, claims); nothing is kept in memory that a restart would
 miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is
-check all, write claims, annotate, bind, condition and event, phase: each step is skipped where it is done already,
-and the phase comes last, so that reconciling again from any point completes the request.
+check all, write claims, annotate and bind, condition and event, phase: each step is skipped where it is done already,
+and the phase comes last, so that reconciling again from any point completes the request. Condition, event and phase of
+a bound pod wait while other pods are to be bound, `BinderOptions.tell_within` at most: a pod that can start helps more
+than the news of one that has started.
 
 Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) leaves a defect or a hazard:
 
@@ -25,7 +27,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock
@@ -43,12 +45,14 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.transport import TransportError
-from reference_impl.binder import attempts, claims, extended, pods
+from reference_impl.binder import attempts, checks, claims, extended, pods
+from reference_impl.binder.checks import spec_of
 from reference_impl.binder.claims import ClaimWriter
 from reference_impl.binder.extended import ExtendedClaims
 from reference_impl.binder.failure import BindFailure, InvalidBindRequest, StaleBindRequest
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
+from reference_impl.binder.report import Outcome, Reporter
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
@@ -56,25 +60,6 @@ from reference_impl.runtime import PartError
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
-_STATUS_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one attempt came to. `node` is where the pod is bound; `reason` is why it is not.
-
-    `attempts` is the new `failedAttempts`, `final` says that no retry follows.
-    """
-
-    node: str = ""
-    reason: str = ""
-    attempts: int = 0
-    final: bool = False
-
-    @property
-    def bound(self) -> bool:
-        """Whether the pod is bound."""
-        return not self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +93,7 @@ class Binder:
         self._client = client
         self._clock = clock
         self.bind_requests = Informer(client, BIND_REQUESTS, clock=clock)
-        self.bind_requests.add_index("pod", lambda obj: [f"{namespace_of(obj)}/{_spec(obj).get('podName') or ''}"])
+        self.bind_requests.add_index("pod", lambda obj: [f"{namespace_of(obj)}/{spec_of(obj).get('podName') or ''}"])
         self.pods = Informer(client, PODS, clock=clock)
         self.nodes = Informer(client, NODES, clock=clock)
         self.dra_enabled = self._dra_enabled()
@@ -127,6 +112,7 @@ class Binder:
         self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
         self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.reporter = Reporter(client, pods=self.pod_writer, recorder=self.recorder, stored=self.bind_requests.assume)
         self._memory: dict[str, _Memory] = {}
         self._unwritten: dict[str, Outcome] = {}
         self.bind_requests.on_change(self._on_bind_request)
@@ -150,7 +136,11 @@ class Binder:
             self._unwritten.pop(uid_of(gone), None)
         if change.type == "DELETED":
             return
-        self.loop.queue.add((namespace_of(change.object), str(_spec(change.object).get("podName") or "")))
+        self.loop.queue.add(self._key(change.object))
+
+    @staticmethod
+    def _key(request: Obj) -> Key:
+        return namespace_of(request), str(spec_of(request).get("podName") or "")
 
     def reconcile(self, key: Key) -> None:
         """Carry out all BindRequests that name one pod, oldest first."""
@@ -190,7 +180,13 @@ class Binder:
             if outcome is None:
                 return
             self._unwritten[uid] = outcome
-        self.record(request, outcome)
+            if outcome.bound:  # told when no other pod waits to be bound
+                self.loop.queue.add_idle(self._key(request), within=self.options.tell_within)
+                return
+        if outcome.untold is not None:
+            self.reporter.tell_success(outcome.untold, outcome.node)
+            outcome = self._unwritten[uid] = replace(outcome, untold=None)
+        self.reporter.record(request, outcome)
         self._unwritten.pop(uid, None)
         self.remember(request, outcome)
 
@@ -203,7 +199,7 @@ class Binder:
         if not outcome.final:
             delay = attempts.retry_delay(request, cap=self.options.max_retry_delay)
             due = self._clock.monotonic() + delay
-            self.loop.queue.add_after((namespace_of(request), str(_spec(request).get("podName") or "")), delay)
+            self.loop.queue.add_after(self._key(request), delay)
         self._memory[uid_of(request)] = _Memory(attempts.fingerprint(request), due)
 
     # -- one attempt -------------------------------------------------------------------------------------------------
@@ -216,7 +212,7 @@ class Binder:
         pod: Obj | None = None
         try:
             pod = self.find_pod(request)
-            self.check_identity(request, pod)
+            checks.check_identity(request, pod)
             if not (node := pods.node_of(pod)):
                 node = self.bind(request, pod)
         except InvalidBindRequest as failure:
@@ -232,23 +228,21 @@ class Binder:
         except Exception as failure:  # KAI-181: one request's bug must not cost the others
             log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
             return self.fail(request, pod, f"Internal Error: {type(failure).__name__}: {failure}")
-        self.tell_success(pod, node)
-        return Outcome(node=node)
+        return Outcome(node=node, untold=pod)
 
     def bind(self, request: Obj, pod: Obj) -> str:
-        """Check, write claims, annotate, bind; returns the node. Raises BindFailure and API errors."""
-        self.check_pod(pod)
-        self.check_resource_type(request)
+        """Check, write claims, bind; returns the node. Raises BindFailure and API errors."""
+        checks.check_pod(pod)
+        checks.check_resource_type(request)
         node = self.find_node(request)
         planned = self.plan_claims(request, pod, node)
         for item in planned:
             self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
-        if (entry := _spec(request).get("extendedResourceClaimAllocation")) is not None:
+        if (entry := spec_of(request).get("extendedResourceClaimAllocation")) is not None:
             self.check_dra_enabled()
             self.extended_claims.commit(pod, node, entry)
-        self.pod_writer.annotate(pod, pods.annotations_for(request))
         try:
-            self.pod_writer.bind(pod, name_of(node))
+            self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         except Conflict:
             # Bound meanwhile, by another binder or by an attempt whose answer was lost.
             current = self._client.find(PODS, name_of(pod), namespace_of(pod))
@@ -259,61 +253,19 @@ class Binder:
 
     def find_pod(self, request: Obj) -> Obj:
         """The pod that the request names. Raises BindFailure when there is none (KAI-132)."""
-        name, namespace = str(_spec(request).get("podName") or ""), namespace_of(request)
+        name, namespace = str(spec_of(request).get("podName") or ""), namespace_of(request)
         if not name:
             raise BindFailure("spec.podName is empty")
         pod = self.pods.get(name, namespace)
-        if pod is None or not self.fresh_enough(request, pod):
+        if pod is None or not checks.fresh_enough(request, pod):
             pod = self._client.find(PODS, name, namespace)
         if pod is None:
             raise BindFailure(f'Pod "{namespace}/{name}" not found')
         return pod
 
-    def fresh_enough(self, request: Obj, pod: Obj) -> bool:
-        """Whether the informer's pod can be the one meant: same uid, and every template's claim recorded."""
-        if self.owner_uid(request) not in ("", uid_of(pod)):
-            return False
-        recorded = {item.get("name") for item in pod.get("status", {}).get("resourceClaimStatuses") or ()}
-        return all(
-            entry.get("resourceClaimName") or entry.get("name") in recorded
-            for entry in pod.get("spec", {}).get("resourceClaims") or ()
-        )
-
-    def owner_uid(self, request: Obj) -> str:
-        """The uid of the pod that owns the request; empty when no pod does."""
-        pod_name = _spec(request).get("podName")
-        for reference in meta(request).get("ownerReferences") or ():
-            if reference.get("kind") == "Pod" and reference.get("name") == pod_name:
-                return str(reference.get("uid") or "")
-        return ""
-
-    def check_identity(self, request: Obj, pod: Obj) -> None:
-        """The pod must be the one that the request was made for (KAI-139). Raises StaleBindRequest."""
-        if self.owner_uid(request) not in ("", uid_of(pod)):
-            raise StaleBindRequest(
-                f'the BindRequest was made for Pod "{namespace_of(pod)}/{name_of(pod)}" with uid '
-                f"{self.owner_uid(request)}; the pod of that name now has uid {uid_of(pod)}"
-            )
-
-    def check_pod(self, pod: Obj) -> None:
-        """A pod that is going away or finished is not bound (KAI-137)."""
-        if meta(pod).get("deletionTimestamp"):
-            raise BindFailure("the pod is being deleted")
-        if pods.is_finished(pod):
-            raise BindFailure(f"the pod has finished (phase {pod['status']['phase']})")
-
-    def check_resource_type(self, request: Obj) -> None:
-        """GPU fractions are not for this binder (KAI-202)."""
-        spec = _spec(request)
-        if spec.get("receivedResourceType") != "Fraction":
-            return
-        if not spec.get("selectedGPUGroups"):
-            raise InvalidBindRequest("receivedResourceType is Fraction and selectedGPUGroups is empty")
-        raise BindFailure("GPU fractions need KAI's reservation pods; this binder binds whole devices and DRA claims")
-
     def find_node(self, request: Obj) -> Obj:
         """The selected node. Raises BindFailure when there is none (KAI-134)."""
-        name = str(_spec(request).get("selectedNode") or "")
+        name = str(spec_of(request).get("selectedNode") or "")
         node = (self.nodes.get(name) or self._client.find(NODES, name)) if name else None
         if node is None:
             raise BindFailure(f'Node "{name}" not found' if name else "spec.selectedNode is empty")
@@ -333,10 +285,10 @@ class Binder:
             return []  # entries of a pod without claims are ignored (KAI-116)
         self.check_dra_enabled()
         entries: Mapping[str, Obj] = {
-            str(item.get("name") or ""): item for item in _spec(request).get("resourceClaimAllocations") or ()
+            str(item.get("name") or ""): item for item in spec_of(request).get("resourceClaimAllocations") or ()
         }
         try:
-            self.check_entries(pod, entries)
+            checks.check_entries(pod, entries)
             planned = [
                 item for entry in wanted if (item := self.plan_claim(pod, node, entry, entries.get(entry["name"])))
             ]
@@ -345,14 +297,6 @@ class Binder:
                 f"DynamicResources: pod {namespace_of(pod)}/{name_of(pod)}, node {name_of(node)}: {failure}"
             ) from failure
         return planned
-
-    def check_entries(self, pod: Obj, entries: Mapping[str, Obj]) -> None:
-        """Every entry must name a claim of the pod and carry an allocation (KAI-150, KAI-151)."""
-        for name, entry in entries.items():
-            if claims.pod_claim(pod, name) is None:
-                raise BindFailure(f"the BindRequest allocates claim {name!r}, which pod.spec.resourceClaims lacks")
-            if not entry.get("allocation"):
-                raise BindFailure(f"the BindRequest has no allocation for claim {name!r}")
 
     def plan_claim(self, pod: Obj, node: Obj, wanted: Obj, entry: Obj | None) -> PlannedClaim | None:
         """One claim of the pod; None when there is nothing to write to it."""
@@ -375,17 +319,9 @@ class Binder:
     def check_claim(self, claim: Obj, pod: Obj, node: Obj, wanted: Obj, allocation: Obj | None) -> None:
         """Refuse a claim that cannot work, before anything is written. Raises BindFailure."""
         if allocation is None:
-            self.check_uncovered(wanted, claim)
+            checks.check_uncovered(wanted, claim)
         generated = not wanted.get("resourceClaimName")
         self.claim_writer.check(claim, pod, node, allocation, generated=generated)
-
-    def check_uncovered(self, wanted: Obj, claim: Obj) -> None:
-        """A claim without an entry must be allocated already: nobody allocates after binding (DRA-119)."""
-        if claims.allocation_of(claim) is None:
-            raise BindFailure(
-                f"the BindRequest says nothing about claim {wanted['name']!r} and ResourceClaim {name_of(claim)} is "
-                "not allocated"
-            )
 
     # -- what came of it ---------------------------------------------------------------------------------------------
 
@@ -394,9 +330,8 @@ class Binder:
         count = attempts.after_failure(request)
         final = attempts.is_final(request, count)
         if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
-            self.tell_success(pod, node)
-            return Outcome(node=node)
-        self.tell_failure(request, pod, reason)
+            return Outcome(node=node, untold=pod)
+        self.reporter.tell_failure(request, pod, reason)
         return Outcome(reason=reason, attempts=count, final=final)
 
     def roll_back(self, request: Obj, pod: Obj) -> str:
@@ -405,7 +340,7 @@ class Binder:
         Raises ApiError or TransportError where the API server does not tell whether it is: then nothing may be
         written, neither Failed nor a deallocation, and the request is taken up again (KAI-260).
         """
-        spec = _spec(request)
+        spec = spec_of(request)
         current = self._client.find(PODS, name_of(pod), namespace_of(pod))
         if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
             return pods.node_of(current)
@@ -427,66 +362,11 @@ class Binder:
 
     def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
         """Delete a BindRequest that can never work (KAI-202), and say so on the pod."""
-        self.tell_failure(request, pod, reason)
+        self.reporter.tell_failure(request, pod, reason)
         try:
             self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
         except (NotFound, Conflict):
             log.debug("BindRequest %s/%s is gone already", namespace_of(request), name_of(request))
-
-    def tell_success(self, pod: Obj, node: str) -> None:
-        """Event Bound and condition PodBound=True (KAI-103)."""
-        message = f"Pod bound successfully to node {node}"
-        self.recorder.event(_typed(pod), "Normal", "Bound", message)
-        self._set_condition(pod, status="True", reason="Bound", message=message)
-
-    def tell_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
-        """Event BindingError and condition PodBound=False (KAI-170)."""
-        name, node = str(_spec(request).get("podName") or ""), _spec(request).get("selectedNode") or ""
-        message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
-        subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}
-        self.recorder.event(_typed(subject), "Warning", "BindingError", message)
-        if pod is not None:
-            self._set_condition(pod, status="False", reason="BindingError", message=message)
-
-    def record(self, request: Obj, outcome: Outcome) -> None:
-        """Write phase, reason and attempts. Raises API errors, after which the outcome is written again later."""
-        for _ in range(_STATUS_TRIES):
-            try:
-                written = self._client.patch(
-                    BIND_REQUESTS,
-                    name_of(request),
-                    {
-                        "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
-                        "status": self.new_status(request, outcome),
-                    },
-                    namespace_of(request),
-                    subresource="status",
-                )
-            except NotFound:
-                return
-            except Conflict:
-                current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
-                if current is None or uid_of(current) != uid_of(request):
-                    return
-                request = current
-                continue
-            self.bind_requests.assume(written)
-            return
-        raise TransportError(f"BindRequest {namespace_of(request)}/{name_of(request)}: its status keeps changing")
-
-    def new_status(self, request: Obj, outcome: Outcome) -> Obj:
-        """The status patch of an outcome (null removes a field)."""
-        if outcome.bound:
-            held = (request.get("status") or {}).get("reason")
-            return {"phase": "Succeeded", **({"reason": None} if held else {})}
-        return {"phase": "Failed", "reason": outcome.reason, "failedAttempts": outcome.attempts}
-
-    def _set_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
-        try:
-            self.pod_writer.set_bound_condition(pod, status=status, reason=reason, message=message)
-        except (ApiError, TransportError, OSError) as error:
-            # The condition informs people; the phase and the binding are what others act on.
-            log.info("pod %s/%s: condition PodBound: %s", namespace_of(pod), name_of(pod), error)
 
     # -- set up ------------------------------------------------------------------------------------------------------
 
@@ -503,12 +383,3 @@ class Binder:
             return RESOURCE_CLAIMS
         except LookupError as error:
             raise PartError(f"DynamicResourceAllocation is on, but {error}") from error
-
-
-def _spec(request: Obj) -> Obj:
-    found = request.get("spec")
-    return found if isinstance(found, dict) else {}
-
-
-def _typed(pod: Obj) -> Obj:
-    return {"apiVersion": "v1", "kind": "Pod", **pod}

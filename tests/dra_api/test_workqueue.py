@@ -43,6 +43,37 @@ def test_a_key_added_while_it_is_handled_is_handled_once_more() -> None:
     assert drain(work) == ["a"]
 
 
+def test_what_can_wait_comes_after_all_that_is_ready_and_once() -> None:
+    work, _ = queue()
+    work.add_idle("late", within=5)
+    work.add("a")
+    work.add_idle("a", within=5)
+    work.add("b")
+    work.add_idle("asked for", within=5)
+    work.add("asked for")
+    assert not work.at_rest()
+    assert drain(work) == ["a", "b", "asked for", "late"]
+    assert work.at_rest()
+
+
+def test_what_can_wait_does_not_wait_longer_than_was_said() -> None:
+    work, clock = queue()
+    work.add_idle("late", within=5)
+    clock.advance(5)
+    work.add("a")
+    assert drain(work) == ["late", "a"]
+
+
+def test_what_can_wait_is_not_handled_while_its_key_is() -> None:
+    work, _ = queue()
+    work.add("a")
+    assert work.get(timeout=0) == "a"
+    work.add_idle("a", within=0)
+    assert work.get(timeout=0) is None
+    work.done("a")
+    assert drain(work) == ["a"]
+
+
 def test_delays_run_on_the_clock() -> None:
     work, clock = queue()
     work.add_after("late", 60)

@@ -653,12 +653,14 @@ def _(patch: Patch) -> None:
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
+REPORTER = "reference_impl.binder.report:Reporter"
+CHECKS = "reference_impl.binder.checks"
 
 
 @mutant("binder-binds-elsewhere", rule="KAI-100")
 def _(patch: Patch) -> None:
     """The phase says Succeeded although nothing was bound."""
-    patch.replace("reference_impl.binder.pods:PodWriter.bind", lambda self, pod, node: None)
+    patch.replace("reference_impl.binder.pods:PodWriter.bind", lambda self, *told: None)
 
 
 @mutant("binder-no-annotation", rule="KAI-101")
@@ -676,7 +678,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-silent-success", rule="KAI-103")
 def _(patch: Patch) -> None:
     """Neither condition nor event tell of the binding."""
-    patch.replace(f"{BINDER}.tell_success", lambda self, pod, node: None)
+    patch.replace(f"{REPORTER}.tell_success", lambda self, pod, node: None)
 
 
 @mutant("binder-only-kai-pods", rule="KAI-104")
@@ -684,16 +686,16 @@ def _(patch: Patch) -> None:
     """Pods of other schedulers are refused."""
 
     def wrapped(original: Any) -> Any:
-        def check_pod(self: Any, pod: Obj) -> None:
+        def check_pod(pod: Obj) -> None:
             if pod["spec"].get("schedulerName") == "somebody-else":
                 raise BindFailure("not ours")
-            original(self, pod)
+            original(pod)
 
         return check_pod
 
     from reference_impl.binder.failure import BindFailure
 
-    patch.wrap(f"{BINDER}.check_pod", wrapped)
+    patch.wrap(f"{CHECKS}:check_pod", wrapped)
 
 
 @mutant("binder-goes-by-request-name", rule="KAI-105")
@@ -787,7 +789,7 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def plan_claims(self: Any, request: Obj, pod: Obj, node: Obj) -> Any:
             found = original(self, request, pod, node)
-            self.pod_writer.bind(pod, node["metadata"]["name"])
+            self.pod_writer.bind(pod, node["metadata"]["name"], {})
             return found
 
         return plan_claims
@@ -1036,11 +1038,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Pods are annotated and bound by name, without their uid."""
 
-    def bind(self: Any, pod: Obj, node: str) -> None:
+    def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
         nameless = {**pod, "metadata": {key: value for key, value in pod["metadata"].items() if key != "uid"}}
-        self._client.bind(nameless, node)
+        self._client.bind(nameless, node, annotations=annotations)
 
-    patch.replace("reference_impl.binder.pods:PodWriter.annotate", lambda self, pod, wanted: None)
     patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
 
 
@@ -1179,9 +1180,9 @@ def _(patch: Patch) -> None:
     """A refused binding is taken for done."""
 
     def wrapped(original: Any) -> Any:
-        def bind(self: Any, pod: Obj, node: str) -> None:
+        def bind(self: Any, *told: Any) -> None:
             try:
-                original(self, pod, node)
+                original(self, *told)
             except ApiError:
                 return
 
@@ -1220,7 +1221,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-silent-failure", rule="KAI-170")
 def _(patch: Patch) -> None:
     """Neither condition nor event tell of the failure."""
-    patch.replace(f"{BINDER}.tell_failure", lambda self, request, pod, reason: None)
+    patch.replace(f"{REPORTER}.tell_failure", lambda self, request, pod, reason: None)
 
 
 def change_outcome(patch: Patch, change: Callable[[Obj, Obj], Obj]) -> None:
@@ -1232,7 +1233,7 @@ def change_outcome(patch: Patch, change: Callable[[Obj, Obj], Obj]) -> None:
 
         return new_status
 
-    patch.wrap(f"{BINDER}.new_status", wrapped)
+    patch.wrap(f"{REPORTER}.new_status", wrapped)
 
 
 def _counting(status: Obj, request: Obj) -> Obj:
@@ -1278,7 +1279,7 @@ def _(patch: Patch) -> None:
 
         return tell_failure
 
-    patch.wrap(f"{BINDER}.tell_failure", wrapped)
+    patch.wrap(f"{REPORTER}.tell_failure", wrapped)
 
 
 @mutant("binder-phase-stays-failed", rule="KAI-178")
@@ -1306,7 +1307,7 @@ def _(patch: Patch) -> None:
 
         return attempt
 
-    from reference_impl.binder.reconcile import Outcome
+    from reference_impl.binder.report import Outcome
 
     patch.replace(f"{BINDER}.needs_attempt", lambda self, request: request["metadata"]["uid"] not in done)
     patch.wrap(f"{BINDER}.attempt", wrapped)
@@ -1333,25 +1334,23 @@ def _(patch: Patch) -> None:
 
     from dra_api.client import ApiError
 
-    patch.wrap(f"{BINDER}.record", wrapped)
+    patch.wrap(f"{REPORTER}.record", wrapped)
 
 
 @mutant("binder-ignores-annotation-errors", rule="KAI-183")
 def _(patch: Patch) -> None:
     """A pod that could not be annotated is bound all the same."""
 
-    def wrapped(original: Any) -> Any:
-        def annotate(self: Any, *args: Any) -> None:
-            try:
-                original(self, *args)
-            except ApiError:
-                return
-
-        return annotate
+    def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
+        meta = pod["metadata"]
+        with contextlib.suppress(ApiError):
+            self._client.patch(PODS, meta["name"], {"metadata": {"annotations": annotations}}, meta["namespace"])
+        self._client.bind(pod, node)
 
     from dra_api.client import ApiError
+    from dra_api.objects import PODS
 
-    patch.wrap("reference_impl.binder.pods:PodWriter.annotate", wrapped)
+    patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
 
 
 @mutant("binder-ignores-backlog", rule="KAI-184")
@@ -1398,7 +1397,7 @@ def _(patch: Patch) -> None:
 
     from dra_api.objects import BIND_REQUESTS
 
-    patch.wrap(f"{BINDER}.record", wrapped)
+    patch.wrap(f"{REPORTER}.record", wrapped)
 
 
 @mutant("binder-creates-requests", rule="KAI-187")
@@ -1419,13 +1418,13 @@ def _(patch: Patch) -> None:
 
     from dra_api.objects import BIND_REQUESTS
 
-    patch.wrap(f"{BINDER}.record", wrapped)
+    patch.wrap(f"{REPORTER}.record", wrapped)
 
 
 @mutant("binder-binds-shares-without-group", rule="KAI-202")
 def _(patch: Patch) -> None:
     """A share of a GPU is treated like a whole one."""
-    patch.replace(f"{BINDER}.check_resource_type", lambda self, request: None)
+    patch.replace(f"{CHECKS}:check_resource_type", lambda request: None)
 
 
 # -- all together ------------------------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def _(patch: Patch) -> None:
 @mutant("a-phase-is-written-once-and-hoped-for", rule="KAI-260")
 def _(patch: Patch) -> None:
     """A phase that could not be written is taken for written."""
-    patch.wrap(f"{BINDER}.record", _swallowing())
+    patch.wrap("reference_impl.binder.report:Reporter.record", _swallowing())
 
 
 @mutant("a-claim-that-cannot-be-written-is-passed-over", rule="KAI-261")

@@ -1,0 +1,114 @@
+"""What came of an attempt, and who is told: the pod by condition and event, the BindRequest by its phase.
+
+Outcomes come from the binder; everything goes to the API server and nothing is kept. Condition and event inform
+people, so a failure to write them is logged; the phase is what others act on, so a failure to write it is the caller's.
+
+Source: KAI-Scheduler 0.17 pkg/binder/controllers/bindrequest_controller.go; rules KAI-103, KAI-170 to KAI-182.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
+from reference_impl.binder.checks import spec_of
+from reference_impl.binder.pods import PodWriter
+from reference_impl.recorder import EventRecorder
+
+log = logging.getLogger(__name__)
+
+_STATUS_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attempt came to. `node` is where the pod is bound; `reason` is why it is not.
+
+    `attempts` is the new `failedAttempts`, `final` says that no retry follows. `untold` is the bound pod whose
+    condition and event are still to be written.
+    """
+
+    node: str = ""
+    reason: str = ""
+    attempts: int = 0
+    final: bool = False
+    untold: Obj | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether the pod is bound."""
+        return not self.reason
+
+
+class Reporter:
+    """Writes what came of attempts. `stored` is told of each BindRequest whose status was written."""
+
+    def __init__(
+        self, client: KubeClient, *, pods: PodWriter, recorder: EventRecorder, stored: Callable[[Obj], None]
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._recorder = recorder
+        self._stored = stored
+
+    def tell_success(self, pod: Obj, node: str) -> None:
+        """Event Bound and condition PodBound=True (KAI-103)."""
+        message = f"Pod bound successfully to node {node}"
+        self._recorder.event(_typed(pod), "Normal", "Bound", message)
+        self._set_condition(pod, status="True", reason="Bound", message=message)
+
+    def tell_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
+        """Event BindingError and condition PodBound=False (KAI-170)."""
+        name, node = str(spec_of(request).get("podName") or ""), spec_of(request).get("selectedNode") or ""
+        message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
+        subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}
+        self._recorder.event(_typed(subject), "Warning", "BindingError", message)
+        if pod is not None:
+            self._set_condition(pod, status="False", reason="BindingError", message=message)
+
+    def record(self, request: Obj, outcome: Outcome) -> None:
+        """Write phase, reason and attempts. Raises API errors, after which the outcome is written again later."""
+        for _ in range(_STATUS_TRIES):
+            try:
+                written = self._client.patch(
+                    BIND_REQUESTS,
+                    name_of(request),
+                    {
+                        "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
+                        "status": self.new_status(request, outcome),
+                    },
+                    namespace_of(request),
+                    subresource="status",
+                )
+            except NotFound:
+                return
+            except Conflict:
+                current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
+                if current is None or uid_of(current) != uid_of(request):
+                    return
+                request = current
+                continue
+            self._stored(written)
+            return
+        raise TransportError(f"BindRequest {namespace_of(request)}/{name_of(request)}: its status keeps changing")
+
+    def new_status(self, request: Obj, outcome: Outcome) -> Obj:
+        """The status patch of an outcome (null removes a field)."""
+        if outcome.bound:
+            held = (request.get("status") or {}).get("reason")
+            return {"phase": "Succeeded", **({"reason": None} if held else {})}
+        return {"phase": "Failed", "reason": outcome.reason, "failedAttempts": outcome.attempts}
+
+    def _set_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
+        try:
+            self._pods.set_bound_condition(pod, status=status, reason=reason, message=message)
+        except (ApiError, TransportError, OSError) as error:
+            log.info("pod %s/%s: condition PodBound: %s", namespace_of(pod), name_of(pod), error)
+
+
+def _typed(pod: Obj) -> Obj:
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
