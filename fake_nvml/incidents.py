@@ -10,7 +10,14 @@ import ctypes
 from fake_nvml.fields import SCALARS
 from fake_nvml.layout import Gpu, State
 from fake_nvml.state import NO_INSTANCE, Transaction, get_field, set_field
-from fake_nvml.xids import EVENT_DOUBLE_BIT_ECC, EVENT_XID, effects_of
+from fake_nvml.xids import (
+    EVENT_DOUBLE_BIT_ECC,
+    EVENT_XID,
+    SYSTEM_EVENT,
+    SYSTEM_EVENT_BIND,
+    SYSTEM_EVENT_UNBIND,
+    effects_of,
+)
 
 
 def report_xid(txn: Transaction, index: int, xid: int, *, gi: int = NO_INSTANCE, ci: int = NO_INSTANCE) -> None:
@@ -75,6 +82,20 @@ def begin_again(state: State, first: bytes) -> None:
             instance.serial += serial
             for compute in instance.compute:
                 compute.serial += serial
+
+
+def unbind(txn: Transaction, index: int) -> None:
+    """The driver is taken from GPU `index`: it is gone for NVML, and the system says so."""
+    txn.state.gpus[index].present = 0
+    txn.state.removed |= 1 << index
+    txn.event(index, SYSTEM_EVENT | SYSTEM_EVENT_UNBIND, 0)
+
+
+def bind(txn: Transaction, index: int) -> None:
+    """The driver has GPU `index` again."""
+    txn.state.gpus[index].present = 1
+    txn.state.removed &= ~(1 << index)
+    txn.event(index, SYSTEM_EVENT | SYSTEM_EVENT_BIND, 0)
 
 
 def hold(device: Gpu, pid: int, *, memory: int, utilization: int, graphics: bool, gi: int, ci: int) -> bool:

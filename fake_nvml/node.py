@@ -310,15 +310,13 @@ class Node:
         """Take a GPU away, as a bind to vfio does: NVML counts one less, and later ones move up an index."""
         with self._state.change() as txn:
             index = self._index(txn.state, gpu)
-            txn.state.gpus[index].present = 0
-            txn.state.removed |= 1 << index
+            incidents.unbind(txn, index)
 
     def restore_gpu(self, gpu: int | str) -> None:
         """Bring a removed GPU back to its place."""
         with self._state.change() as txn:
             index = self._index(txn.state, gpu)
-            txn.state.gpus[index].present = 1
-            txn.state.removed &= ~(1 << index)
+            incidents.bind(txn, index)
 
     def fail_init(self, error: str | int) -> None:
         """Make nvmlInit answer `error` (for example DRIVER_NOT_LOADED); "SUCCESS" ends it."""

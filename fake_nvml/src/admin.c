@@ -1,5 +1,6 @@
 /* What an administrator does to a GPU beside its modes: drain it, take it away, bring it back, lock clocks; and the places
  * where a rack, a module and a vGPU host say who they are. */
+#include "event_sets.h"
 #include "getters.h"
 
 /* ---- drain, remove, discover: by PCI address ---- */
@@ -49,6 +50,8 @@ static nvmlReturn_t act(const char *function, const nvmlPciInfo_t *pci, enum adm
         gpu->present = what == ACT_DISCOVER;
         txn.state->removed = what == ACT_REMOVE ? txn.state->removed | bit : txn.state->removed & ~bit;
         if (what == ACT_DISCOVER) SCALAR(gpu, drain_state) = 0;
+        txn_event(&txn, index, SYSTEM_EVENT | (what == ACT_REMOVE ? SYSTEM_EVENT_UNBIND : SYSTEM_EVENT_BIND), 0, NO_INSTANCE,
+                  NO_INSTANCE);
     }
     txn_commit(&txn);
     return OK;

@@ -92,7 +92,8 @@ void txn_event(fn_txn *txn, uint32_t gpu, uint64_t type, uint64_t data, uint32_t
 
 /* ---- the session of this process (session.c) ---- */
 
-enum handle_kind { KIND_DEVICE = 1, KIND_MIG = 2, KIND_GPU_INSTANCE = 3, KIND_COMPUTE_INSTANCE = 4, KIND_EVENT_SET = 5, KIND_GPM_SAMPLE = 6 };
+enum handle_kind { KIND_DEVICE = 1, KIND_MIG = 2, KIND_GPU_INSTANCE = 3, KIND_COMPUTE_INSTANCE = 4, KIND_EVENT_SET = 5, KIND_GPM_SAMPLE = 6,
+                   KIND_SYSTEM_EVENT_SET = 7 };
 
 typedef struct {
     enum handle_kind kind;

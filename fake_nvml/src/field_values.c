@@ -173,3 +173,18 @@ API nvmlReturn_t nvmlDeviceGetFieldValues(handle_t device, int count, nvmlFieldV
     }
     return OK;
 }
+
+/* Counters that are there and stand at 0 can be cleared; what is read of the GPU's state cannot. */
+API nvmlReturn_t nvmlDeviceClearFieldValues(handle_t device, int count, nvmlFieldValue_t *values) {
+    fn_handle h;
+    nvmlReturn_t rc = fn_device(__func__, device, &h);
+    if (rc != OK) return rc;
+    if (values == NULL || count <= 0) return E_INVALID_ARGUMENT;
+    for (int i = 0; i < count; i++) {
+        values[i].nvmlReturn = E_INVALID_ARGUMENT;
+        for (size_t row = 0; row < sizeof(ROWS) / sizeof(ROWS[0]); row++)
+            if (values[i].fieldId >= ROWS[row].first && values[i].fieldId <= ROWS[row].last)
+                values[i].nvmlReturn = ROWS[row].kind == KIND_ZERO ? OK : E_NOT_SUPPORTED;
+    }
+    return OK;
+}

@@ -98,6 +98,13 @@ NVML_TYPES = {
     "nvmlGridLicensableFeatures_t": "c_nvmlGridLicensableFeatures_t",
     "nvmlVgpuVersion_t": "c_nvmlVgpuVersion_t",
     "nvmlPowerValue_v2_t": "c_nvmlPowerValue_v2_t",
+    "nvmlSystemEventSetCreateRequest_v1_t": "c_nvmlSystemEventSetCreateRequest_v1_t",
+    "nvmlSystemEventSetFreeRequest_v1_t": "c_nvmlSystemEventSetFreeRequest_v1_t",
+    "nvmlSystemRegisterEventRequest_v1_t": "c_nvmlSystemRegisterEventRequest_v1_t",
+    "nvmlSystemEventData_v1_t": "c_nvmlSystemEventData_v1_t",
+    "nvmlSystemEventSetWaitRequest_v1_t": "c_nvmlSystemEventSetWaitRequest_v1_t",
+    "nvmlClockOffset_v1_t": "c_nvmlClockOffset_t",
+    "nvmlSystemConfComputeSettings_v1_t": "c_nvmlSystemConfComputeSettings_v1_t",
 }
 
 

@@ -20,5 +20,5 @@ bool handle_read(handle_t handle, fn_handle *out) {
     out->gi = (unsigned int)((v >> 3) & 15);
     out->gpu = (unsigned int)((v >> 7) & 63);
     out->kind = (enum handle_kind)(v >> 13);
-    return out->kind >= KIND_DEVICE && out->kind <= KIND_GPM_SAMPLE;
+    return out->kind >= KIND_DEVICE && out->kind <= KIND_SYSTEM_EVENT_SET;
 }

@@ -990,4 +990,84 @@ _Static_assert(offsetof(nvmlPowerValue_v2_t, version) == 0, "nvmlPowerValue_v2_t
 _Static_assert(offsetof(nvmlPowerValue_v2_t, powerScope) == 4, "nvmlPowerValue_v2_t.powerScope");
 _Static_assert(offsetof(nvmlPowerValue_v2_t, powerValueMw) == 8, "nvmlPowerValue_v2_t.powerValueMw");
 
+typedef struct {
+    unsigned int version;
+    void *set;
+} nvmlSystemEventSetCreateRequest_v1_t;
+_Static_assert(sizeof(nvmlSystemEventSetCreateRequest_v1_t) == 16, "nvmlSystemEventSetCreateRequest_v1_t");
+_Static_assert(offsetof(nvmlSystemEventSetCreateRequest_v1_t, version) == 0, "nvmlSystemEventSetCreateRequest_v1_t.version");
+_Static_assert(offsetof(nvmlSystemEventSetCreateRequest_v1_t, set) == 8, "nvmlSystemEventSetCreateRequest_v1_t.set");
+
+typedef struct {
+    unsigned int version;
+    void *set;
+} nvmlSystemEventSetFreeRequest_v1_t;
+_Static_assert(sizeof(nvmlSystemEventSetFreeRequest_v1_t) == 16, "nvmlSystemEventSetFreeRequest_v1_t");
+_Static_assert(offsetof(nvmlSystemEventSetFreeRequest_v1_t, version) == 0, "nvmlSystemEventSetFreeRequest_v1_t.version");
+_Static_assert(offsetof(nvmlSystemEventSetFreeRequest_v1_t, set) == 8, "nvmlSystemEventSetFreeRequest_v1_t.set");
+
+typedef struct {
+    unsigned int version;
+    unsigned long long eventTypes;
+    void *set;
+} nvmlSystemRegisterEventRequest_v1_t;
+_Static_assert(sizeof(nvmlSystemRegisterEventRequest_v1_t) == 24, "nvmlSystemRegisterEventRequest_v1_t");
+_Static_assert(offsetof(nvmlSystemRegisterEventRequest_v1_t, version) == 0, "nvmlSystemRegisterEventRequest_v1_t.version");
+_Static_assert(offsetof(nvmlSystemRegisterEventRequest_v1_t, eventTypes) == 8, "nvmlSystemRegisterEventRequest_v1_t.eventTypes");
+_Static_assert(offsetof(nvmlSystemRegisterEventRequest_v1_t, set) == 16, "nvmlSystemRegisterEventRequest_v1_t.set");
+
+typedef struct {
+    unsigned long long eventType;
+    unsigned int gpuId;
+} nvmlSystemEventData_v1_t;
+_Static_assert(sizeof(nvmlSystemEventData_v1_t) == 16, "nvmlSystemEventData_v1_t");
+_Static_assert(offsetof(nvmlSystemEventData_v1_t, eventType) == 0, "nvmlSystemEventData_v1_t.eventType");
+_Static_assert(offsetof(nvmlSystemEventData_v1_t, gpuId) == 8, "nvmlSystemEventData_v1_t.gpuId");
+
+typedef struct {
+    unsigned int version;
+    unsigned int timeoutms;
+    void *set;
+    void *data;
+    unsigned int dataSize;
+    unsigned int numEvent;
+} nvmlSystemEventSetWaitRequest_v1_t;
+_Static_assert(sizeof(nvmlSystemEventSetWaitRequest_v1_t) == 32, "nvmlSystemEventSetWaitRequest_v1_t");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, version) == 0, "nvmlSystemEventSetWaitRequest_v1_t.version");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, timeoutms) == 4, "nvmlSystemEventSetWaitRequest_v1_t.timeoutms");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, set) == 8, "nvmlSystemEventSetWaitRequest_v1_t.set");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, data) == 16, "nvmlSystemEventSetWaitRequest_v1_t.data");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, dataSize) == 24, "nvmlSystemEventSetWaitRequest_v1_t.dataSize");
+_Static_assert(offsetof(nvmlSystemEventSetWaitRequest_v1_t, numEvent) == 28, "nvmlSystemEventSetWaitRequest_v1_t.numEvent");
+
+typedef struct {
+    unsigned int version;
+    unsigned int type;
+    unsigned int pstate;
+    int clockOffsetMHz;
+    int minClockOffsetMHz;
+    int maxClockOffsetMHz;
+} nvmlClockOffset_v1_t;
+_Static_assert(sizeof(nvmlClockOffset_v1_t) == 24, "nvmlClockOffset_v1_t");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, version) == 0, "nvmlClockOffset_v1_t.version");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, type) == 4, "nvmlClockOffset_v1_t.type");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, pstate) == 8, "nvmlClockOffset_v1_t.pstate");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, clockOffsetMHz) == 12, "nvmlClockOffset_v1_t.clockOffsetMHz");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, minClockOffsetMHz) == 16, "nvmlClockOffset_v1_t.minClockOffsetMHz");
+_Static_assert(offsetof(nvmlClockOffset_v1_t, maxClockOffsetMHz) == 20, "nvmlClockOffset_v1_t.maxClockOffsetMHz");
+
+typedef struct {
+    unsigned int version;
+    unsigned int environment;
+    unsigned int ccFeature;
+    unsigned int devToolsMode;
+    unsigned int multiGpuMode;
+} nvmlSystemConfComputeSettings_v1_t;
+_Static_assert(sizeof(nvmlSystemConfComputeSettings_v1_t) == 20, "nvmlSystemConfComputeSettings_v1_t");
+_Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, version) == 0, "nvmlSystemConfComputeSettings_v1_t.version");
+_Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, environment) == 4, "nvmlSystemConfComputeSettings_v1_t.environment");
+_Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, ccFeature) == 8, "nvmlSystemConfComputeSettings_v1_t.ccFeature");
+_Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, devToolsMode) == 12, "nvmlSystemConfComputeSettings_v1_t.devToolsMode");
+_Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, multiGpuMode) == 16, "nvmlSystemConfComputeSettings_v1_t.multiGpuMode");
+
 #endif

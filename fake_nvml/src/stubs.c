@@ -3,8 +3,6 @@
  * libraries export answers FUNCTION_NOT_FOUND, which is what a binding reports for a missing symbol. */
 #include "core.h"
 
-API nvmlReturn_t nvmlDeviceClearCpuAffinity(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceClearFieldValues(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceFreezeNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetAccountingStats_v2(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetActiveVgpus(void) { return fn_stub(__func__, 0); }
@@ -13,7 +11,6 @@ API nvmlReturn_t nvmlDeviceGetBBXTimeData_v1(void) { return fn_stub(__func__, 1)
 API nvmlReturn_t nvmlDeviceGetBankRemapperStatus_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetBridgeChipInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetClkMonStatus(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetClockOffsets(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetConfComputeGpuAttestationReport(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetCoolerInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetCreatableVgpus(void) { return fn_stub(__func__, 0); }
@@ -21,14 +18,11 @@ API nvmlReturn_t nvmlDeviceGetDetailedEccErrors(void) { return fn_stub(__func__,
 API nvmlReturn_t nvmlDeviceGetDramEncryptionMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetDriverModel(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetDriverModel_v2(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetFanSpeed(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetGpuFabricInfo_v4(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetGpuOperationMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostVgpuMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetHostname_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetMemoryLimits_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvLinkTelemetrySamples_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceGetNvLinkUtilizationControl(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceGetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
@@ -60,22 +54,12 @@ API nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(void) { return
 API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadWritePRM_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetAPIRestriction(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAdaptiveTgpMode_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceSetAutoBoostedClocksEnabled(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetClockOffsets(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetConfComputeUnprotectedMemSize(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetCpuAffinity(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetDefaultAutoBoostedClocksEnabled(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetDefaultFanSpeed_v2(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetDramEncryptionMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetDriverModel(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetFanControlPolicy(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetFanSpeed_v2(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetGpcClkVfOffset(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetGpuOperationMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetHostname_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceSetMemClkVfOffset(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetMemoryLimits_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetNvLinkDeviceLowPowerThreshold(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetNvLinkUtilizationControl(void) { return fn_stub(__func__, 0); }
@@ -89,7 +73,6 @@ API nvmlReturn_t nvmlDeviceSetVgpuHeterogeneousMode(void) { return fn_stub(__fun
 API nvmlReturn_t nvmlDeviceSetVgpuSchedulerState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetVgpuSchedulerState_v2(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetVirtualizationMode(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceValidateInforom(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceVgpuForceGspUnload(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(void) { return fn_stub(__func__, 0); }
@@ -102,9 +85,6 @@ API nvmlReturn_t nvmlEventSetGetContextInfo_v1(void) { return fn_stub(__func__, 
 API nvmlReturn_t nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlEventSetRegisterGpuOperationalEvents_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlEventSetWait_v3(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlGetBlacklistDeviceCount(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGetBlacklistDeviceInfoByIndex(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlGetExcludedDeviceInfoByIndex(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGetVgpuCompatibility(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGetVgpuDriverCapabilities(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlGpuInstanceGetActiveVgpus(void) { return fn_stub(__func__, 0); }
@@ -120,22 +100,10 @@ API nvmlReturn_t nvmlGpuInstanceSetVgpuSchedulerState(void) { return fn_stub(__f
 API nvmlReturn_t nvmlGpuInstanceSetVgpuSchedulerState_v2(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlInternalGetExportTable(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSetVgpuVersion(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlSystemEventSetCreate(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlSystemEventSetFree(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlSystemEventSetWait(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemGetCPER_v1(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlSystemGetConfComputeSettings(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlSystemRegisterEvents(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemSetConfComputeGpusReadyState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemSetConfComputeKeyRotationThresholdInfo(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlSystemSetNvlinkBwMode(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetDevices(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetFanSpeedInfo(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetLedState(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetPsuInfo(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetTemperature(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitGetUnitInfo(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlUnitSetLedState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlVgpuInstanceClearAccountingPids(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlVgpuInstanceGetAccountingMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlVgpuInstanceGetAccountingPids(void) { return fn_stub(__func__, 0); }

@@ -91,52 +91,6 @@ API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned
     return copy_text(text, name, length);
 }
 
-/* No S-class unit, host interface card or excluded GPU exists on any board of the inventories. */
-static nvmlReturn_t no_items(const char *function, unsigned int *count) {
-    nvmlReturn_t rc = fn_enter(function);
-    if (rc != OK) return rc;
-    if (count == NULL) return E_INVALID_ARGUMENT;
-    *count = 0;
-    return OK;
-}
-API nvmlReturn_t nvmlUnitGetCount(unsigned int *count) { return no_items(__func__, count); }
-API nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned int *count) { return no_items(__func__, count); }
-API nvmlReturn_t nvmlSystemGetHicVersion(unsigned int *count, void *entries) {
-    (void)entries;
-    return no_items(__func__, count);
-}
-API nvmlReturn_t nvmlSystemGetNvlinkBwMode(unsigned int *mode) { return no_items(__func__, mode); }
-API nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *ready) { return no_items(__func__, ready); }
-API nvmlReturn_t nvmlUnitGetHandleByIndex(unsigned int index, handle_t *unit) {
-    (void)index;
-    nvmlReturn_t rc = fn_enter(__func__);
-    return rc != OK ? rc : unit == NULL ? E_INVALID_ARGUMENT : E_INVALID_ARGUMENT; /* no unit has any index */
-}
-API nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state) {
-    nvmlReturn_t rc = fn_enter(__func__);
-    if (rc != OK) return rc;
-    if (state == NULL) return E_INVALID_ARGUMENT;
-    memset(state, 0, sizeof(*state));
-    return OK;
-}
-API nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *caps) {
-    nvmlReturn_t rc = fn_enter(__func__);
-    if (rc != OK) return rc;
-    if (caps == NULL) return E_INVALID_ARGUMENT;
-    caps->cpuCaps = 0;
-    caps->gpusCaps = 1; /* as the H200 answered with the feature off */
-    return OK;
-}
-/* The limit of confidential computing's key rotation, as the H200 answered with the feature off. */
-API nvmlReturn_t nvmlSystemGetConfComputeKeyRotationThresholdInfo(nvmlConfComputeGetKeyRotationThresholdInfo_t *info) {
-    nvmlReturn_t rc = fn_enter(__func__);
-    if (rc != OK) return rc;
-    if (info == NULL) return E_INVALID_ARGUMENT;
-    if (info->version != VERSION(nvmlConfComputeGetKeyRotationThresholdInfo_t, 1)) return E_VERSION_MISMATCH;
-    info->attackerAdvantage = 60;
-    return OK;
-}
-
 /* ---- devices ---- */
 
 static nvmlReturn_t count_gpus(const char *function, unsigned int *count) {

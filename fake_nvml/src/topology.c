@@ -142,16 +142,35 @@ API nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(handle_t device, unsigned i
     *type = l.remote_type;
     return OK;
 }
-API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(handle_t device, unsigned int link, nvmlPciInfo_t *out) {
+static nvmlReturn_t far_end(const char *function, handle_t device, unsigned int link, const void *out, pci_address *p) {
     fn_Link l;
-    nvmlReturn_t rc = link_of(__func__, device, link, &l);
+    nvmlReturn_t rc = link_of(function, device, link, &l);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
     if (!l.active) return E_NOT_SUPPORTED;
-    pci_address p = {l.domain, l.bus, l.device, l.pci_device_id, 0, 0};
+    *p = (pci_address){l.domain, l.bus, l.device, l.pci_device_id, 0, 0};
+    return OK;
+}
+API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(handle_t device, unsigned int link, nvmlPciInfo_t *out) {
+    pci_address p;
+    nvmlReturn_t rc = far_end(__func__, device, link, out, &p);
+    if (rc != OK) return rc;
     memset(out, 0, sizeof(*out));
     short_bus_id(&p, out->busIdLegacy);
     long_bus_id(&p, out->busId);
+    out->domain = p.domain;
+    out->bus = p.bus;
+    out->device = p.device;
+    out->pciDeviceId = p.id;
+    return OK;
+}
+/* The first version has the older structure, without the long address. */
+API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(handle_t device, unsigned int link, nvmlPciInfo_v2_t *out) {
+    pci_address p;
+    nvmlReturn_t rc = far_end(__func__, device, link, out, &p);
+    if (rc != OK) return rc;
+    memset(out, 0, sizeof(*out));
+    short_bus_id(&p, out->busId);
     out->domain = p.domain;
     out->bus = p.bus;
     out->device = p.device;

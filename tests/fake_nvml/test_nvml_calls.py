@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -71,6 +72,14 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
         module.nvmlInit()
         yield Caller(node, module)
         module.nvmlShutdown()
+
+
+@pytest.fixture(autouse=True)
+def own_cpus() -> Iterator[None]:
+    """nvmlDeviceSetCpuAffinity moves the thread that calls it."""
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
 
 
 def rows() -> list[Any]:

@@ -368,7 +368,7 @@ def _(patch: Patch) -> None:
     """A set reports events of GPUs that it was not registered for."""
     _built(
         patch,
-        "events.c",
+        "event_sets.c",
         "        if ((__atomic_load_n(&s->mask[event.gpu], __ATOMIC_ACQUIRE) & event.type) == 0) continue;",
         "",
     )
@@ -377,14 +377,14 @@ def _(patch: Patch) -> None:
 @mutant("wait-does-not-wait", rule="NVML-057")
 def _(patch: Patch) -> None:
     """A wait returns at once."""
-    _built(patch, "events.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
+    _built(patch, "event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
 
 
 @mutant("every-other-event-lost", rule="NVML-058")
 def _(patch: Patch) -> None:
     """A set skips the event after each that it reports."""
     line = "        *out = event;\n        return true;"
-    _built(patch, "events.c", line, line.replace("return", "s->cursor++;\n        return"))
+    _built(patch, "event_sets.c", line, line.replace("return", "s->cursor++;\n        return"))
 
 
 @mutant("whole-gpu-is-instance-0", rule="NVML-060")
