@@ -14,6 +14,7 @@ PROFILES: dict[str, str] = {
     "driver-core": "what every DRA driver must do: register, publish, prepare, unprepare, survive",
     "driver-gpu": "the GPU driver gpu.nvidia.com on (fake or real) NVML",
     "driver-mig": "MIG devices of the GPU driver",
+    "kep-5970": "the seven behaviours that KEP-5970 asks of every DRA driver, by its names, from claim to container",
     "imex": "IMEX channels behind ComputeDomains",
     "claim-lifecycle": "template to claim, reservedFor, deletion",
     "scheduler-core": "pick a node and devices for claims",

@@ -46,23 +46,3 @@ Feature: The driver gpu.nvidia.com sets time slices
     When nvidia-smi on "n1" works again
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
-
-  @NV-090 @NV-091
-  Scenario: Settings of MPS that cannot be are refused by name
-    Given node "n2" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "small" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}} for "gpu"
-    And a ResourceClaim "where" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"7": 1Gi}}}} for "gpu"
-    And a ResourceClaim "negative" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}} for "gpu"
-    And a ResourceClaim "more" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}} for "gpu"
-    When claims "small, where, negative, more" are prepared on "n2" in one call
-    Then claim "small" is refused because "invalid limit" [NV-090]
-    And claim "where" is refused because "invalid device" [NV-090]
-    And claim "negative" is refused because "must not be negative" [NV-091]
-    And claim "more" is refused because "must not be greater than 100" [NV-091]
-
-  @NV-066
-  Scenario: MPS and shares exclude each other
-    Given node "n2" running the driver with "--feature-gates=MPSSupport=true,ConsumableShares=true --consumable-shares=4"
-    And a ResourceClaim "train" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}} for "gpu"
-    When claim "train" is prepared on "n2"
-    Then claim "train" is refused because "shares"

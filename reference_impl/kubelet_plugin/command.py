@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="NAME=BOOL,…",
         help="the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
-        "TimeSlicingSettings, MPSSupport, ConsumableShares",
+        "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares",
     )
     parser.add_argument(
         "--additional-xids-to-ignore",
@@ -114,8 +114,6 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
     """The options that `add_arguments` read. Raises PartError when they cannot work."""
     ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
     gates = FeatureGates.parse(args.driver_feature_gates)
-    if gates.PassthroughSupport:
-        raise OptionError("feature gate PassthroughSupport: this reference driver passes no GPU through")
     shares = ShareMode.parse(args.consumable_shares)
     if shares.enabled and not gates.ConsumableShares:
         raise OptionError(f"--consumable-shares {args.consumable_shares} needs the feature gate ConsumableShares=true")

@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+from uuid import NAMESPACE_DNS, uuid5
 
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.partitions import MEBI, MigProfile, Partitioning, binary_quantity, quantity_of
 
-DeviceType: TypeAlias = Literal["gpu", "mig"]
+DeviceType: TypeAlias = Literal["gpu", "mig", "vfio"]
 
 _HOPPER = 9  # major compute capability
 
@@ -108,7 +109,45 @@ class MigSlot:
         return "mig"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vfio:
+    """A GPU as a whole PCI device for a virtual machine, bound to vfio-pci while a claim has it.
+
+    It is the same hardware as the GPU at its address, its twin, under another name. `memory_bytes` is the sum of what
+    its BARs address; `iommufd` tells whether the node has the newer IOMMU interface.
+    """
+
+    index: int
+    address: str
+    group: int
+    vendor_id: str
+    device_id: str
+    product_name: str
+    memory_bytes: int
+    iommufd: bool = False
+    pcie_root: str | None = None
+    numa_node: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The device's name in the slice: by the place among the node's GPUs, in the order of their addresses."""
+        return f"gpu-vfio-{self.index}"
+
+    @property
+    def type(self) -> DeviceType:
+        """The attribute that device classes select by."""
+        return "vfio"
+
+    @property
+    def uuid(self) -> str:
+        """The same for ever at one address; the GPU's own uuid is its driver's to tell."""
+        return str(uuid5(NAMESPACE_DNS, self.address))
+
+
 Device: TypeAlias = Gpu | Mig | MigSlot
+"""What NVML knows."""
+
+AnyDevice: TypeAlias = Device | Vfio
 
 
 def slots_of(gpu: Gpu) -> list[MigSlot]:
@@ -129,8 +168,10 @@ def memory_slices(device: Device) -> range | None:
             return None
 
 
-def overlap(one: Device, other: Device) -> bool:
+def overlap(one: AnyDevice, other: AnyDevice) -> bool:
     """Whether two devices have a piece of hardware in common."""
+    if isinstance(one, Vfio) or isinstance(other, Vfio):
+        return pci_address_of(one) == pci_address_of(other)
     if full_gpu(one).uuid != full_gpu(other).uuid:
         return False
     mine, theirs = memory_slices(one), memory_slices(other)
@@ -153,19 +194,45 @@ def full_gpu(device: Device) -> Gpu:
     return device if isinstance(device, Gpu) else device.parent
 
 
+def pci_address_of(device: AnyDevice) -> str:
+    """The PCI address of the GPU that holds the device."""
+    return device.address if isinstance(device, Vfio) else full_gpu(device).pci_bus_id
+
+
 def can_toggle(gpu: Gpu) -> bool:
     """Whether MIG mode changes without a reset of the GPU: from Hopper on."""
     return int(gpu.cuda_compute_capability.partition(".")[0]) >= _HOPPER
 
 
-def to_slice_device(device: Device) -> Obj:
+def to_slice_device(device: AnyDevice) -> Obj:
     """The device as an entry of `spec.devices`."""
+    if isinstance(device, Vfio):
+        return vfio_slice_device(device)
     return {
         "name": device.name,
         "attributes": attributes_of(device),
         **({"capacity": capacity} if (capacity := capacity_of(device)) else {}),
         **({"consumesCounters": counters} if (counters := counters_of(device)) else {}),
     }
+
+
+def vfio_slice_device(device: Vfio) -> Obj:
+    """A device for pass-through as an entry of `spec.devices` (rule NV-175)."""
+    attributes: Obj = {
+        "type": {"string": device.type},
+        "uuid": {"string": device.uuid},
+        "vendorID": {"string": device.vendor_id},
+        "deviceID": {"string": device.device_id},
+        "productName": {"string": device.product_name},
+        "iommuFDEnabled": {"bool": device.iommufd},
+        "resource.kubernetes.io/pciBusID": {"string": device.address},
+    }
+    if device.pcie_root is not None:
+        attributes["resource.kubernetes.io/pcieRoot"] = {"string": device.pcie_root}
+    if device.numa_node is not None:
+        attributes["resource.kubernetes.io/numaNode"] = {"int": device.numa_node}
+    capacity = {"addressableMemory": {"value": binary_quantity(device.memory_bytes)}}
+    return {"name": device.name, "attributes": attributes, "capacity": capacity}
 
 
 def counters_of(device: Device) -> list[Obj]:
@@ -203,6 +270,25 @@ def attributes_of(device: Device) -> Obj:
     if gpu.numa_node is not None:
         attributes["resource.kubernetes.io/numaNode"] = {"int": gpu.numa_node}
     return attributes
+
+
+def device_info(device: AnyDevice) -> Obj:
+    """What the checkpoint keeps of a device."""
+    match device:
+        case Gpu():
+            return {"uuid": device.uuid}
+        case Vfio():
+            return {"uuid": device.uuid, "pciBusID": device.address}
+        case MigSlot():
+            return {}  # only a place: nothing of it exists
+        case Mig():
+            return {
+                "parentMinor": device.parent.minor,
+                "giId": device.gi_id,
+                "ciId": device.ci_id,
+                "migUUID": device.uuid,
+                "parentUUID": device.parent.uuid,
+            }
 
 
 def capacity_of(device: Device) -> Obj:

@@ -18,9 +18,11 @@ from types import ModuleType
 from typing import Any
 
 from reference_impl.kubelet_plugin.devices import (
+    AnyDevice,
     Device,
     Gpu,
     Mig,
+    Vfio,
     can_toggle,
     cuda_version,
     pci_address,
@@ -71,14 +73,20 @@ class DiscoveryError(PartError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a node has: every physical GPU, and the devices to publish."""
+    """What a node has: every physical GPU, the devices to publish, and those of them to pass through."""
 
     gpus: tuple[Gpu, ...]
     devices: tuple[Device, ...]
+    passthrough: tuple[Vfio, ...] = ()
 
-    def device(self, name: str) -> Device | None:
+    @property
+    def all(self) -> tuple[AnyDevice, ...]:
+        """Every publishable device."""
+        return (*self.devices, *self.passthrough)
+
+    def device(self, name: str) -> AnyDevice | None:
         """The publishable device of that name."""
-        return next((device for device in self.devices if device.name == name), None)
+        return next((device for device in self.all if device.name == name), None)
 
 
 class Nvml:
@@ -169,6 +177,14 @@ class Nvml:
         if not found:
             log.warning("%s has MIG enabled but no MIG device; nothing is published for it", gpu.name)
         return [*found]
+
+    def processes(self, gpu: Gpu) -> list[int]:
+        """The processes that compute on a GPU; none where NVML does not tell."""
+        try:
+            handle = self.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
+            return [int(process.pid) for process in self.module.nvmlDeviceGetComputeRunningProcesses(handle)]
+        except self.module.NVMLError:
+            return []
 
     # -- one GPU ---------------------------------------------------------------------------------------------------
 

@@ -195,6 +195,10 @@ class DriverRoot:
         """The nvidia-smi command."""
         return self.find(_BINARY_FOLDERS, "nvidia-smi")
 
+    def mps_control(self) -> Path | None:
+        """The control program of MPS."""
+        return self.find(_BINARY_FOLDERS, "nvidia-cuda-mps-control")
+
     def find(self, folders: tuple[str, ...], name: str) -> Path | None:
         """The first file of that name in the root's `folders`."""
         # By text: making and taking apart path objects took longer than asking the kernel.

@@ -10,6 +10,7 @@ import logging
 import re
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from types import ModuleType
 
 from dra_api.client import ApiError, KubeClient
@@ -20,13 +21,16 @@ from dra_api.transport import TransportError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
-from reference_impl.kubelet_plugin.devices import Device, full_gpu, to_slice_device
+from reference_impl.kubelet_plugin.configs import EnabledSharing
+from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
 from reference_impl.kubelet_plugin.mig import MigInstances
+from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
+from reference_impl.kubelet_plugin.passthrough import Passthrough
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
 from reference_impl.kubelet_plugin.shares import ShareMode
@@ -65,6 +69,13 @@ class KubeletPlugin:
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
         self._claims = ClaimReader(self._client)
+        gates, smi = options.gates, NvidiaSmi(self._root.nvidia_smi)
+        mps = Mps(options.data_dir / "mps", binary=self._root.mps_control, smi=smi)
+        self._passthrough = (
+            Passthrough(self._root, processes=self._nvml.processes, found=lambda: self._found)
+            if gates.PassthroughSupport
+            else None
+        )
         self.preparer = ClaimPreparer(
             driver=options.driver_name,
             found=lambda: self._found,
@@ -74,13 +85,13 @@ class KubeletPlugin:
             cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}"),
             root=self._root,
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
-            sharing=TimeSlicing(
-                enabled=options.gates.TimeSlicingSettings,
-                mps=options.gates.MPSSupport,
-                run=NvidiaSmi(self._root.nvidia_smi),
-            ),
+            sharing=EnabledSharing(time_slicing=gates.TimeSlicingSettings, mps=gates.MPSSupport),
+            settings=(TimeSlicing(run=smi), mps, *([self._passthrough] if self._passthrough is not None else ())),
             shares=self._shares,
-            mig=MigInstances(self._nvml) if options.gates.DynamicMIG else None,
+            mig=MigInstances(self._nvml) if gates.DynamicMIG else None,
+            mps=mps if gates.MPSSupport else None,
+            passthrough=self._passthrough,
+            on_change=self._twins_changed,
         )
         self.publisher = SlicePublisher(
             self._client,
@@ -110,7 +121,9 @@ class KubeletPlugin:
             options.data_dir.chmod(0o700)
             self._nvml.open()
             ending.callback(self._nvml.close)
-            self._found = self._nvml.discover(self._root.sysfs, dynamic_mig=options.gates.DynamicMIG)
+            if self._passthrough is not None:
+                self._passthrough.check()
+            self._found = self._discover()
             self._counters_apart = options.gates.DynamicMIG and self._server_keeps_counters_apart()
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
@@ -147,6 +160,10 @@ class KubeletPlugin:
         """The two sockets, once started."""
         return self._server
 
+    def _discover(self) -> Found:
+        found = self._nvml.discover(self._root.sysfs, dynamic_mig=self.options.gates.DynamicMIG)
+        return replace(found, passthrough=self._passthrough.discover(found)) if self._passthrough is not None else found
+
     def publish(self) -> None:
         """Publish the devices as they are now."""
         self.publisher.publish(self.slices())
@@ -154,7 +171,8 @@ class KubeletPlugin:
     def slices(self) -> list[SliceContent]:
         """What the pool must hold: every device, the sick ones with their taints (rules NV-020, NV-038, NV-118)."""
         if not any(gpu.partitioning for gpu in self._found.gpus):
-            return layout([self.slice_device(device) for device in self._found.devices])
+            taken = self.preparer.not_to_be_had()
+            return layout([self.slice_device(device) for device in self._found.all if device.name not in taken])
         return partitioned_layout(
             [
                 (
@@ -174,8 +192,10 @@ class KubeletPlugin:
         except (ApiError, TransportError, OSError, KeyError, ValueError) as error:
             raise PartError(f"the API server does not tell its version, on which slices depend: {error}") from error
 
-    def slice_device(self, device: Device) -> Obj:
-        """One device with its taints."""
+    def slice_device(self, device: AnyDevice) -> Obj:
+        """One device with its taints. What is passed through is never shared."""
+        if isinstance(device, Vfio):
+            return to_slice_device(device)
         entry = self._shares.entry(to_slice_device(device))
         taints = self._book.taints(device.name) if self._book is not None else []
         return {**entry, "taints": taints} if taints else entry
@@ -198,6 +218,11 @@ class KubeletPlugin:
         self._monitor.start()
         ending.callback(self._monitor.stop)
         return HealthyDriverService(claims=self._claims, preparer=self.preparer, feed=feed)
+
+    def _twins_changed(self) -> None:
+        if len(self._found.gpus) < len(self._found.passthrough):
+            self._found = self._discover()  # NVML shows no GPU that vfio-pci had at start; it may be back
+        self.publish()
 
     def _health_changed(self) -> None:
         self.publish()

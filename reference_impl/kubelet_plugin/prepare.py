@@ -12,43 +12,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.chosen import Chosen, Setting
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
-from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind
-from reference_impl.kubelet_plugin.devices import Device, Gpu, Mig, MigSlot, overlap
+from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
+from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, device_info, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
+from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.passthrough import Passthrough, twins
 from reference_impl.kubelet_plugin.shares import ShareMode
-from reference_impl.kubelet_plugin.sharing import TimeSlicing, check_mps
 
 log = logging.getLogger(__name__)
+
+HANDS_OFF = "NVIDIA_VISIBLE_DEVICES=void"
+"""Keeps the legacy runtime hook from adding devices of its own."""
 
 _RECOGNIZED = (configs.GpuConfig, configs.MigDeviceConfig, configs.VfioDeviceConfig)
 KINDS = {
     "gpu": DeviceKind("gpu", configs.GpuConfig, configs.GpuConfig(), _RECOGNIZED),
     "mig": DeviceKind("mig", configs.MigDeviceConfig, configs.MigDeviceConfig(), _RECOGNIZED),
+    "vfio": DeviceKind("vfio", configs.VfioDeviceConfig, configs.VfioDeviceConfig(), _RECOGNIZED),
 }
 
 
 class PrepareError(Exception):
     """This claim cannot be prepared now; the kubelet will ask again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An allocation result with the device and the config that belong to it."""
-
-    result: Result
-    device: Device
-    config: Config
 
 
 class ClaimPreparer:
@@ -58,8 +55,13 @@ class ClaimPreparer:
         driver: the driver whose results count.
         found: asked for the node's devices whenever they are needed.
         raw_driver_version: NVML's spelling, for the names of library files.
+        sharing: the strategies that configs may ask for.
+        settings: what configs change on the node.
         shares: whether several claims may have one device.
         mig: makes MIG devices on demand; None where they are made by an administrator.
+        mps: the control daemons, one of the settings.
+        passthrough: binds GPUs to vfio-pci, one of the settings; None where GPUs are not passed through.
+        on_change: called after the set of devices that can be had has changed.
     """
 
     def __init__(
@@ -73,9 +75,13 @@ class ClaimPreparer:
         cdi: CdiFolder,
         root: DriverRoot,
         lock: NodeLock,
-        sharing: TimeSlicing,
+        sharing: EnabledSharing,
+        settings: Sequence[Setting] = (),
         shares: ShareMode | None = None,
         mig: MigInstances | None = None,
+        mps: Mps | None = None,
+        passthrough: Passthrough | None = None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.driver = driver
         self._found = found
@@ -86,8 +92,12 @@ class ClaimPreparer:
         self._root = root
         self._lock = lock
         self._sharing = sharing
+        self._settings = settings
         self._shares = shares or ShareMode()
         self._mig = mig
+        self._mps = mps
+        self._passthrough = passthrough
+        self._on_change = on_change
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
 
@@ -108,19 +118,20 @@ class ClaimPreparer:
             )
             self.remember_started(claim.uid, started)
             chosen = self.choose(claim, results)
-            if config_state := self.plan(chosen):
+            if config_state := self.plan(claim.uid, chosen):
                 started = replace(started, config_state=config_state)
                 self.remember_started(claim.uid, started)
             try:
-                if config_state:
-                    self._sharing.apply(config_state)
+                for setting in self._settings if config_state else ():
+                    setting.apply(config_state)
                 chosen = [self.realize(claim.uid, item, held) for item in chosen]
-                self.write_spec(claim, chosen)
+                self.write_spec(claim, chosen, config_state)
                 devices = tuple(self.held(claim, item) for item in chosen)
                 self.remember_completed(claim.uid, completed(started, devices))
             except Exception:
                 self.withdraw(claim.uid, started)
                 raise
+            self.changed()
             return tuple(device.answer for device in devices)
 
     def unprepare(self, uid: str) -> None:
@@ -131,6 +142,16 @@ class ClaimPreparer:
                 return
             self.roll_back(uid, entry)
             self._checkpoint.drop(uid)
+            self.changed()
+
+    def changed(self) -> None:
+        """Tell that a GPU may be had under another name than before (rule NV-178)."""
+        if self._passthrough is not None:
+            self._on_change()
+
+    def not_to_be_had(self) -> set[str]:
+        """Devices that are a prepared GPU under another name: they are not published (rule NV-178)."""
+        return twins(self._found(), self.kept(self._checkpoint.claims())) if self._passthrough is not None else set()
 
     # -- steps of Prepare ------------------------------------------------------------------------------------------
 
@@ -143,7 +164,8 @@ class ClaimPreparer:
         if not self._cdi.path(claim.uid).exists():
             log.warning("the CDI spec of prepared claim %s is gone; writing it again", claim)
             chosen = self.choose(claim, own_results(entry.status, self.driver))
-            self.write_spec(claim, [self.realize(claim.uid, item, {claim.uid: entry}) for item in chosen])
+            realized = [self.realize(claim.uid, item, {claim.uid: entry}) for item in chosen]
+            self.write_spec(claim, realized, dict(entry.config_state))
         return entry.answer
 
     def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
@@ -188,9 +210,9 @@ class ClaimPreparer:
 
     def clash(self, wanted: Result, taken: Result) -> bool:
         """Whether two results mean the same hardware, in whole or in part."""
-        if wanted.device == taken.device:
-            return not self._shares.enabled
         one, other = self._found().device(wanted.device), self._found().device(taken.device)
+        if wanted.device == taken.device:
+            return not self._shares.enabled or isinstance(one, Vfio)
         return one is not None and other is not None and overlap(one, other)
 
     def remember_started(self, uid: str, entry: ClaimEntry) -> None:
@@ -209,36 +231,22 @@ class ClaimPreparer:
         chosen = []
         for result in results:
             device, config = self.find(result), self.config_of(offered, result)
-            configs.validate(config, self._sharing.enabled)
+            configs.validate(config, self._sharing)
             if self._shares.enabled and configs.asks_for_mps(config):
                 raise ConfigError("MPS cannot be used while devices are shared (--consumable-shares)")
             chosen.append(Chosen(result, device, config))
-        self.refuse_mps(chosen)
         return chosen
 
-    def refuse_mps(self, chosen: Sequence[Chosen]) -> None:
-        """Check what is asked of MPS, and refuse it: there is no control daemon here (rules NV-090, NV-091)."""
-        for item in chosen:
-            if configs.asks_for_mps(item.config) and isinstance(
-                item.config, configs.GpuConfig | configs.MigDeviceConfig
-            ):
-                group = [other.device for other in chosen if other.config is item.config]
-                uuids = sorted(device.uuid for device in group if not isinstance(device, MigSlot))
-                check_mps(item.config.sharing or configs.Sharing("MPS"), uuids)
-                raise PrepareError("MPS cannot be set up: this reference driver has no MPS control daemon")
-
-    def find(self, result: Result) -> Device:
+    def find(self, result: Result) -> AnyDevice:
         """The device of a result."""
         device = self._found().device(result.device)
         if device is None:
             raise PrepareError(f'allocatable not found for device "{result.device}"')
         return device
 
-    def plan(self, chosen: Sequence[Chosen]) -> Obj:
-        """What the configs will change on the hardware: kept before it is done, so that a crash can be undone."""
-        return self._sharing.plan(
-            [(item.device, item.config.sharing) for item in chosen if isinstance(item.config, configs.GpuConfig)]
-        )
+    def plan(self, uid: str, chosen: Sequence[Chosen]) -> Obj:
+        """What the configs will change on the node: kept before it is done, so that a crash can be undone."""
+        return {key: value for setting in self._settings for key, value in setting.plan(uid, chosen).items()}
 
     def realize(self, uid: str, chosen: Chosen, held: Mapping[str, ClaimEntry]) -> Chosen:
         """The chosen device as hardware: a MIG device that is only a place so far is made (rules NV-116, NV-117).
@@ -263,31 +271,35 @@ class ClaimPreparer:
             for result in own_results(entry.status, self.driver)
         }
 
-    def write_spec(self, claim: AllocatedClaim, chosen: Sequence[Chosen]) -> None:
+    def write_spec(self, claim: AllocatedClaim, chosen: Sequence[Chosen], config_state: Obj) -> None:
         """Write the claim's CDI spec (rules NV-094, NV-095)."""
         devices = {
             item.device.name: {
                 "name": self._cdi.device_name(claim.uid, item.device.name),
-                "containerEdits": self.device_edits(item.device),
+                "containerEdits": self.device_edits(item, config_state),
             }
             for item in chosen
         }
-        edits = self.common_edits()
+        edits = {"env": [HANDS_OFF]} if all(isinstance(item.device, Vfio) for item in chosen) else self.common_edits()
+        for setting in self._settings if config_state else ():
+            add_edits(edits, setting.edits(config_state))
         for position, item in enumerate(chosen):
             edits["env"] += self._shares.limits(position, item.result.consumed)
         self._cdi.write(claim.uid, list(devices.values()), edits)
 
-    def device_edits(self, device: Device) -> Obj:
+    def device_edits(self, item: Chosen, config_state: Obj) -> Obj:
         """What a container gets for one device: its nodes, and no other device's."""
-        return {"deviceNodes": self._root.device_nodes(device)}
+        edits: Obj = {}
+        if not isinstance(item.device, Vfio):
+            edits["deviceNodes"] = self._root.device_nodes(item.device)
+        for setting in self._settings if config_state else ():
+            add_edits(edits, setting.device_edits(config_state, item.device))
+        return edits
 
     def common_edits(self) -> Obj:
-        """What every container of the claim gets.
-
-        `NVIDIA_VISIBLE_DEVICES=void` keeps the legacy runtime hook from adding devices of its own.
-        """
+        """What every container with a GPU of the claim gets."""
         return {
-            "env": ["NVIDIA_VISIBLE_DEVICES=void"],
+            "env": [HANDS_OFF],
             "deviceNodes": self._root.control_nodes(),
             "mounts": self._root.mounts(self._raw_driver_version()),
         }
@@ -310,7 +322,8 @@ class ClaimPreparer:
 
     def roll_back(self, uid: str, entry: ClaimEntry) -> None:
         """Undo what was done for a claim, finished or not: first the hardware, then the spec."""
-        self._sharing.undo(entry)
+        for setting in self._settings:
+            setting.undo(entry)
         self.remove_spec(uid)
         if self._mig is None:
             return
@@ -343,6 +356,11 @@ class ClaimPreparer:
                 log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
             for name in self._mig.sweep(self._found(), self.kept(claims)) if self._mig is not None else ():
                 log.warning("removed MIG device %s, which no claim has", name)
+            for name in self._mps.sweep(claims) if self._mps is not None else ():
+                log.warning("removed what MPS control daemon %s left: no claim has it", name)
+            for uid, entry in claims.items():
+                if entry.state is ClaimState.STARTED and "passthrough" in entry.config_state:
+                    self.withdraw(uid, entry)  # a GPU between two drivers is nobody's; the kubelet may never ask again
 
     def clean_stale(self) -> list[str]:
         """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106)."""
@@ -360,18 +378,7 @@ class ClaimPreparer:
         return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False
 
 
-def device_info(device: Device) -> Obj:
-    """What the checkpoint keeps of a device."""
-    match device:
-        case Gpu():
-            return {"uuid": device.uuid}
-        case MigSlot():
-            return {}  # only a place: nothing of it exists
-        case Mig():
-            return {
-                "parentMinor": device.parent.minor,
-                "giId": device.gi_id,
-                "ciId": device.ci_id,
-                "migUUID": device.uuid,
-                "parentUUID": device.parent.uuid,
-            }
+def add_edits(edits: Obj, more: Obj) -> None:
+    """Add lists of CDI edits to those of the same name."""
+    for name, entries in more.items():
+        edits[name] = [*edits.get(name, ()), *entries]

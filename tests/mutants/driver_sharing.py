@@ -257,8 +257,8 @@ def _(patch: Patch) -> None:
     """TimeSlicing without timeSlicingConfig sets nothing."""
 
     def make(original: Original) -> Original:
-        def plan(self: Any, wanted: Any) -> Any:
-            return original(self, [(device, s) for device, s in wanted if s is None or s.has_interval])
+        def plan(self: Any, uid: str, chosen: Any) -> Any:
+            return original(self, uid, [item for item in chosen if item.config.sharing.has_interval])
 
         return plan
 
@@ -285,8 +285,10 @@ def _(patch: Patch) -> None:
     """An mpsConfig beside TimeSlicing is ignored."""
 
     def make(original: Original) -> Original:
-        def plan(self: Any, wanted: Any) -> Any:
-            return original(self, [(device, s and replace(s, mps=None)) for device, s in wanted])
+        def plan(self: Any, uid: str, chosen: Any) -> Any:
+            sharing = [replace(item.config.sharing, mps=None) for item in chosen]
+            configs = [replace(item.config, sharing=own) for item, own in zip(chosen, sharing, strict=True)]
+            return original(self, uid, [replace(i, config=c) for i, c in zip(chosen, configs, strict=True)])
 
         return plan
 
@@ -321,7 +323,7 @@ def _(patch: Patch) -> None:
 @mutant("mps-limits-not-looked-at", rule="NV-090")
 def _(patch: Patch) -> None:
     """Memory limits of MPS are not checked."""
-    patch.replace("reference_impl.kubelet_plugin.prepare:check_mps", lambda sharing, uuids: None)
+    patch.replace("reference_impl.kubelet_plugin.mps:memory_limits", lambda settings, uuids: {})
 
 
 @mutant("mps-percentages-not-looked-at", rule="NV-091")
@@ -342,3 +344,129 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim that asks for MPS is prepared although its device is shared."""
     patch.replace(f"{CONFIGS}:asks_for_mps", lambda config: False)
+
+
+MPS_DAEMON = "reference_impl.kubelet_plugin.mps:Mps"
+
+
+@mutant("mps-says-nothing-to-containers", rule="NV-092")
+def _(patch: Patch) -> None:
+    """The containers do not learn of their daemon."""
+    patch.replace(f"{MPS_DAEMON}.device_edits", lambda self, planned, device: {})
+
+
+@mutant("mps-daemon-sees-every-gpu", rule="NV-092")
+def _(patch: Patch) -> None:
+    """The daemon is not told which GPUs are the claim's."""
+
+    def make(original: Original) -> Original:
+        def run(self: Any, daemon: Any, arguments: Any, **how: Any) -> None:
+            original(self, {**daemon, "uuids": []}, arguments, **how)
+
+        return run
+
+    patch.wrap(f"{MPS_DAEMON}.run", make)
+
+
+@mutant("mps-limits-are-kept-secret", rule="NV-092b")
+def _(patch: Patch) -> None:
+    """The daemon is started without limits."""
+
+    def make(original: Original) -> Original:
+        def daemon(self: Any, *what: Any) -> Any:
+            return {**original(self, *what), "limits": {}}
+
+        return daemon
+
+    patch.wrap(f"{MPS_DAEMON}.daemon", make)
+
+
+@mutant("mps-threads-are-kept-secret", rule="NV-092b")
+def _(patch: Patch) -> None:
+    """The daemon is started without a percentage."""
+
+    def make(original: Original) -> Original:
+        def daemon(self: Any, *what: Any) -> Any:
+            return {**original(self, *what), "threads": None}
+
+        return daemon
+
+    patch.wrap(f"{MPS_DAEMON}.daemon", make)
+
+
+@mutant("mps-limit-for-all-goes-first", rule="NV-092b")
+def _(patch: Patch) -> None:
+    """The limit for all devices wins over that of one."""
+
+    def make(original: Original) -> Original:
+        def limits(settings: Any, uuids: Any) -> Any:
+            return original(
+                {k: v for k, v in settings.items() if k != "defaultPerDevicePinnedMemoryLimit"}
+                if "defaultPinnedDeviceMemoryLimit" in settings
+                else settings,
+                uuids,
+            )
+
+        return limits
+
+    patch.wrap("reference_impl.kubelet_plugin.mps:memory_limits", make)
+
+
+@mutant("mps-daemon-lives-on", rule="NV-092c")
+def _(patch: Patch) -> None:
+    """Unprepare leaves the daemon running."""
+    patch.replace(f"{MPS_DAEMON}.undo", lambda self, entry: None)
+
+
+@mutant("mps-mode-stays-exclusive", rule="NV-092c")
+def _(patch: Patch) -> None:
+    """The GPU stays in exclusive mode."""
+
+    def make(original: Original) -> Original:
+        def end(self: Any, daemon: Any) -> None:
+            original(self, {**daemon, "gpus": []})
+
+        return end
+
+    patch.wrap(f"{MPS_DAEMON}.end", make)
+
+
+@mutant("mps-daemon-is-not-heard", rule="NV-092d")
+def _(patch: Patch) -> None:
+    """Nobody looks at whether the daemon came."""
+
+    def make(original: Original) -> Original:
+        def run(self: Any, *what: Any, **how: Any) -> None:
+            try:
+                original(self, *what, **how)
+            except Exception:
+                return
+
+        return run
+
+    patch.wrap(f"{MPS_DAEMON}.run", make)
+
+
+@mutant("mps-in-shared-mode", rule="NV-092e")
+def _(patch: Patch) -> None:
+    """The GPU stays open to processes that do not go by the daemon."""
+
+    def make(original: Original) -> Original:
+        def apply(self: Any, planned: Any) -> None:
+            original(self, {"mps": [{**daemon, "gpus": []} for daemon in planned.get("mps") or ()]})
+
+        return apply
+
+    patch.wrap(f"{MPS_DAEMON}.apply", make)
+
+
+@mutant("mps-daemon-is-forgotten", rule="NV-092f")
+def _(patch: Patch) -> None:
+    """A driver that starts ends the daemons of its predecessor."""
+    patch.wrap(f"{MPS_DAEMON}.sweep", lambda original: lambda self, claims: original(self, ()))
+
+
+@mutant("mps-leaves-half-a-daemon", rule="NV-092d")
+def _(patch: Patch) -> None:
+    """What a daemon that did not start was given stays."""
+    patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)

@@ -19,7 +19,7 @@ from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimState, CorruptCheckpointError
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
-from reference_impl.kubelet_plugin.configs import ConfigError
+from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot, DriverRootError
 from reference_impl.kubelet_plugin.nodelock import LockTimeoutError, NodeLock
@@ -82,7 +82,8 @@ class World:
             cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
             root=DriverRoot(self.root),
             lock=NodeLock(self.data / "pu.lock", clock=self.clock, timeout=10),
-            sharing=TimeSlicing(enabled=self.slicing, run=lambda arguments: self.ran.append([*arguments])),
+            sharing=EnabledSharing(time_slicing=self.slicing),
+            settings=(TimeSlicing(run=lambda arguments: self.ran.append([*arguments])),),
         )
         made.repair()
         return made
@@ -265,7 +266,7 @@ def test_time_slicing_that_fails_is_undone_by_unprepare(world: World) -> None:
     def fail(arguments: object) -> None:
         raise PrepareError("nvidia-smi died")
 
-    plugin._sharing._run = fail
+    plugin._settings[0]._run = fail
     with pytest.raises(PrepareError, match="nvidia-smi died"):
         plugin.prepare(claim(config=opaque(sharing={"strategy": "TimeSlicing"})))
     world.plugin().unprepare("u1")

@@ -25,6 +25,7 @@ from dra_api.clock import AdvanceableClock
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
@@ -109,7 +110,8 @@ class Machine:
             cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
             root=DriverRoot(self.node.driver_root),
             lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
-            sharing=TimeSlicing(enabled=True, run=self.effects.after("nvidia-smi", self.nvidia_smi)),
+            sharing=EnabledSharing(time_slicing=True),
+            settings=(TimeSlicing(run=self.effects.after("nvidia-smi", self.nvidia_smi)),),
             mig=MigInstances(nvml),
         )
         preparer.repair()

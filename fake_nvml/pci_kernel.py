@@ -1,0 +1,112 @@
+"""A kernel's part in giving PCI devices to drivers, played on the fake node's /sys: a simulation.
+
+In a real /sys, `bind` and `unbind` are the kernel's ears: a write moves the device at once, or fails. In the tree of a
+fake node they are plain files that nobody reads, so whoever writes one calls `heed` next. The tree tells by its file
+`sys/bus/pci/simulated` that it needs this. `add_iommu` gives a node what passing a device to a virtual machine needs
+beside that. All of it belongs to the fake node and goes with it.
+
+Source: Linux 6.8, drivers/base/bus.c (bind, unbind), Documentation/ABI/testing/sysfs-bus-pci (driver_override) and
+Documentation/driver-api/vfio.rst (groups, /dev/vfio); sizes of BARs are made up.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+NATIVE: Final = "nvidia"
+VFIO: Final = "vfio-pci"
+SIMULATED: Final = "bus/pci/simulated"
+_REGISTERS = 16 << 20  # BAR 0 of a GPU: its registers
+
+
+def add_iommu(root: Path, *, iommufd: bool = False) -> None:
+    """Give the node under the driver root `root` an IOMMU, one group a GPU, and the loaded module vfio-pci.
+
+    With `iommufd` it has the newer interface as well: /dev/iommu, and a /dev/vfio/devices/vfio<N> for each bound GPU.
+    """
+    sys, pci = root / "sys", root / "sys/bus/pci"
+    (root / "sys" / SIMULATED).write_text("bind and unbind are plain files here; fake_nvml.pci_kernel heeds them\n")
+    for driver in (NATIVE, VFIO):
+        folder = pci / "drivers" / driver
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("bind", "unbind"):
+            (folder / name).write_text("")
+    (sys / "module/vfio_pci").mkdir(parents=True, exist_ok=True)
+    for number, link in enumerate(sorted((pci / "devices").iterdir())):
+        device, group = link.resolve(), sys / "kernel/iommu_groups" / str(number)
+        (group / "devices").mkdir(parents=True)
+        (group / "devices" / link.name).symlink_to(os.path.relpath(device, group / "devices"))
+        (device / "iommu_group").symlink_to(os.path.relpath(group, device))
+        (device / "driver_override").write_text("(null)\n")
+        (device / "sriov_numvfs").write_text("0\n")
+        (device / "resource").write_text(_bars(device))
+    (root / "dev/vfio").mkdir(exist_ok=True)
+    (root / "dev/vfio/vfio").touch()
+    if iommufd:
+        (root / "dev/iommu").touch()
+
+
+def _bars(device: Path) -> str:
+    """The `resource` file: start, end and flags of each BAR. The GPU's memory is 128 GiB here."""
+    lines = [(0, _REGISTERS, 0x40200), (1 << 40, 128 << 30, 0x14220C), (0, 0, 0)]
+    return "".join(f"0x{at:016x} 0x{at + size - 1 if size else 0:016x} 0x{flags:016x}\n" for at, size, flags in lines)
+
+
+def is_simulated(sys: Path) -> bool:
+    """Whether this /sys is a fake node's, where somebody has to play the kernel."""
+    return (sys / SIMULATED).exists()
+
+
+def heed(file: Path) -> None:
+    """Do what the kernel does on a write to this `bind` or `unbind` file. Raises OSError as that write would."""
+    address = file.read_text().strip()
+    file.write_text("")
+    driver = file.parent
+    pci = driver.parent.parent
+    device = (pci / "devices" / address).resolve()
+    if not device.is_dir():
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), str(file))
+    if file.name == "unbind":
+        if not (driver / address).is_symlink():
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), str(file))
+        _unbind(driver, device, address)
+    else:
+        _bind(driver, device, address)
+
+
+def _bind(driver: Path, device: Path, address: str) -> None:
+    override = (device / "driver_override").read_text().strip()
+    matches = override == driver.name or (override in ("", "(null)") and driver.name == NATIVE)
+    if not matches or (device / "driver").is_symlink():
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), str(driver / "bind"))
+    refused = driver / "refuses"
+    if refused.exists() and address in refused.read_text().split():
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(driver / "bind"))
+    (driver / address).symlink_to(os.path.relpath(device, driver))
+    (device / "driver").symlink_to(os.path.relpath(driver, device))
+    if driver.name == VFIO:
+        dev, number = _dev(driver), (device / "iommu_group").resolve().name
+        (dev / "vfio" / number).touch()
+        if (dev / "iommu").exists():
+            (device / "vfio-dev" / f"vfio{number}").mkdir(parents=True)
+            (dev / "vfio/devices").mkdir(exist_ok=True)
+            (dev / f"vfio/devices/vfio{number}").touch()
+
+
+def _unbind(driver: Path, device: Path, address: str) -> None:
+    (driver / address).unlink()
+    (device / "driver").unlink()
+    if driver.name == VFIO:
+        dev, number = _dev(driver), (device / "iommu_group").resolve().name
+        (dev / "vfio" / number).unlink(missing_ok=True)
+        (dev / f"vfio/devices/vfio{number}").unlink(missing_ok=True)
+        for folder in (device / "vfio-dev").glob("vfio*"):
+            folder.rmdir()
+
+
+def _dev(driver: Path) -> Path:
+    """/dev beside the /sys that holds a driver's folder."""
+    return driver.parents[4] / "dev"

@@ -1,0 +1,137 @@
+@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
+  A virtual machine wants the PCI device itself, so its GPU goes from the driver nvidia to vfio-pci and, when the claim
+  ends, back. The GPU and its device for pass-through are one piece of hardware under two names. Here /sys is a tree of
+  plain files, and the kernel behind it is a simulation.
+
+  @NV-175 @NV-175b
+  Scenario: Each GPU can be had as it is or passed through
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    Then every GPU on "n1" is published a second time, to be passed through [NV-175]
+    Given node "n2" has an IOMMU
+    And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
+    Then no GPU on "n2" is published to be passed through [NV-175b]
+
+  @NV-183
+  Scenario: Without an IOMMU nothing can be passed through
+    Given node "n1" with a kubelet
+    Then the driver on "n1" with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "IOMMU is not enabled"
+
+  @NV-176 @NV-177 @NV-178
+  Scenario: A GPU goes to the virtual machine and comes back
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
+    When claim "vm" is prepared on "n1"
+    Then claim "vm" is prepared [NV-176]
+    And GPU 1 of "n1" is bound to vfio-pci [NV-176]
+    And GPU 0 of "n1" is bound to nvidia [NV-176]
+    And a container with claim "vm" on "n1" would have the device files "/dev/vfio/1" and no other [NV-176]
+    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-0, gpu-vfio-0" and not "gpu-1" [NV-178]
+    When claim "vm" is unprepared on "n1"
+    Then claim "vm" is unprepared [NV-177]
+    And GPU 1 of "n1" is bound to nvidia [NV-177]
+    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "none" [NV-178]
+
+  @NV-178b @NV-179
+  Scenario: A GPU and its device for pass-through are not had at once
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
+    And a ResourceClaim "other" allocated the devices "gpu-vfio-1" on "n1"
+    And a ResourceClaim "late" allocated the devices "gpu-1" on "n1"
+    When claims "train, vm, other, late" are prepared on "n1" in one call
+    Then claim "train" is prepared [NV-179]
+    And claim "vm" is refused because "already allocated to different claim" [NV-179]
+    And claim "other" is prepared [NV-179]
+    And claim "late" is refused because "already allocated to different claim" [NV-179]
+    And GPU 0 of "n1" is bound to nvidia [NV-179]
+    And the driver on "n1" comes to publish "gpu-0, gpu-vfio-1" and not "gpu-vfio-0, gpu-1" [NV-178b]
+
+  @NV-180 @NV-180b
+  Scenario: A virtual machine monitor gets the interface that it asks for
+    Given node "n1" has an IOMMU with IOMMUFD
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "legacy" allocated the devices "gpu-vfio-0" on "n1" with the parameters:
+      | parameters                                                                                                  |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}}            |
+    And a ResourceClaim "modern" allocated the devices "gpu-vfio-1" on "n1" with the parameters:
+      | parameters                                                                                                  |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}} |
+    When claims "legacy, modern" are prepared on "n1" in one call
+    Then a container with claim "legacy" on "n1" would have the device files "/dev/vfio/0, /dev/vfio/vfio" and no other [NV-180]
+    And a container with claim "modern" on "n1" would have the device files "/dev/vfio/devices/vfio1, /dev/iommu" and no other [NV-180b]
+
+  @NV-180c @NV-180d
+  Scenario: Configuration of pass-through is read strictly
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "field" allocated the devices "gpu-vfio-0" on "n1" with the parameters:
+      | parameters                                                                                   |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableApiDevice: true}} |
+    And a ResourceClaim "policy" allocated the devices "gpu-vfio-1" on "n1" with the parameters:
+      | parameters                                                                                   |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: Newest}} |
+    And a ResourceClaim "kind" allocated the devices "gpu-vfio-2" on "n1" with the parameters:
+      | parameters                                                   |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}   |
+    And a ResourceClaim "two" allocated the devices "gpu-vfio-3, gpu-vfio-4" on "n1" with the parameters:
+      | parameters                                                                                   |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig}                             |
+      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}} |
+    When claims "field, policy, kind, two" are prepared on "n1" in one call
+    Then claim "field" is refused because "unknown field" [NV-180c]
+    And claim "policy" is refused because "LegacyOnly, PreferIommuFD" [NV-180c]
+    And claim "kind" is refused because "cannot apply GpuConfig" [NV-180c]
+    And claim "two" is refused because "at most one" [NV-180d]
+
+  @NV-181
+  Scenario: A GPU that the kernel does not hand over stays where it was
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
+    And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
+    When the kernel of "n1" refuses to bind GPU 1 to vfio-pci
+    And claim "vm" is prepared on "n1"
+    Then claim "vm" is refused because "error binding GPU"
+    And GPU 0 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is bound to nvidia
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    When claim "train" is unprepared on "n1"
+    And the kernel of "n1" binds every GPU to vfio-pci again
+    And claim "vm" is prepared on "n1"
+    Then claim "vm" is prepared
+    And GPU 1 of "n1" is bound to vfio-pci
+
+  @NV-182
+  Scenario: A GPU that something else has is not taken away from it
+    Given node "n1" has an IOMMU
+    And GPU 0 of "n1" has 2 virtual functions
+    And GPU 1 of "n1" is bound to another driver
+    And process 4711 computes on GPU 2 of "n1"
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "virtual" allocated the devices "gpu-vfio-0" on "n1"
+    And a ResourceClaim "foreign" allocated the devices "gpu-vfio-1" on "n1"
+    And a ResourceClaim "busy" allocated the devices "gpu-vfio-2" on "n1"
+    When claims "virtual, foreign, busy" are prepared on "n1" in one call
+    Then claim "virtual" is refused because "virtual functions"
+    And claim "foreign" is refused because "nouveau"
+    And claim "busy" is refused because "4711"
+    And GPU 2 of "n1" is bound to nvidia
+
+  @NV-184
+  Scenario: A driver that starts again knows which GPUs it has handed over
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
+    And claim "vm" is prepared on "n1"
+    When the driver on "n1" restarts
+    Then the driver on "n1" comes to be registered
+    And the driver on "n1" comes to publish "gpu-vfio-0, gpu-1" and not "gpu-0"
+    And GPU 0 of "n1" is bound to vfio-pci
+    When claim "vm" is unprepared on "n1"
+    Then GPU 0 of "n1" is bound to nvidia
+    And the driver on "n1" comes to publish "gpu-0, gpu-vfio-0" and not "none"

@@ -1,0 +1,59 @@
+@profile:kep-5970 @seat:claim-controller @seat:scheduler @seat:binder @seat:driver @seat:kubelet @needs:run-kubelet
+Feature: The seven behaviours of KEP-5970
+  The proposal for a conformance test suite of DRA drivers names what a driver must do at the least, and how it is seen:
+  by the Kubernetes API and in the container, never by calling the driver. Its names are kept; the chapters beside this
+  one ask for much more.
+
+  @DRA-351
+  Scenario: Driver Registration
+    Given node "n1" with a kubelet
+    When the driver is started on "n1"
+    Then the driver on "n1" comes to be registered
+
+  @DRA-352
+  Scenario: ResourceSlice Publishing
+    Given node "n1" with a kubelet
+    When the driver is started on "n1"
+    Then the driver on "n1" comes to publish at least one device
+
+  @DRA-353
+  Scenario: Device Allocation
+    Given node "n1" running the driver
+    And a ResourceClaimTemplate "device" for a device of the driver
+    When a pod "train" using template "device" is created
+    Then pod "train" comes to have a claim that is allocated a device on "n1"
+
+  @DRA-354
+  Scenario: NodePrepareResources
+    Given node "n1" running the driver
+    And a ResourceClaimTemplate "device" for a device of the driver
+    When a pod "train" using template "device" is created
+    Then pod "train" is prepared on "n1" without an error
+
+  @DRA-355 @DRA-355b
+  Scenario: Pod Runs Successfully
+    Given node "n1" running the driver
+    And a ResourceClaimTemplate "device" for a device of the driver
+    When a pod "train" using template "device" is created
+    Then pod "train" comes to phase Running [DRA-355]
+    And container "main" of pod "train" on "n1" has a variable of the driver's [DRA-355b]
+
+  @DRA-356
+  Scenario: NodeUnprepareResources
+    Given node "n1" running the driver
+    And a ResourceClaimTemplate "device" for a device of the driver
+    And a pod "train" using template "device" with time to end
+    And pod "train" runs
+    When pod "train" is deleted
+    Then the Pod "train" is gone
+    And no event of pod "train" tells "FailedUnprepareDynamicResources"
+
+  @DRA-357
+  Scenario: Resource Reuse
+    Given node "n1" running the driver
+    And a ResourceClaimTemplate "device" for a device of the driver
+    And a pod "first" using template "device" with time to end
+    And pod "first" runs
+    And pod "first" is deleted and gone
+    When a pod "second" using template "device" is created
+    Then pod "second" comes to phase Running

@@ -1,0 +1,201 @@
+"""NVIDIA's Multi-Process Service: one control daemon for the GPUs that a claim shares by one configuration.
+
+The daemon is `nvidia-cuda-mps-control` of the driver root, a process of the node that outlives the plugin: what it was
+started with is remembered in the checkpoint, its pipe, log and shared memory lie in `<plugin folder>/mps/<id>`, and it
+ends with the claim. Off unless the gate `MPSSupport` is on. Upstream runs the same program in a Deployment of one pod
+on its own node, and mounts a tmpfs where this has a plain folder.
+
+Source: cmd/gpu-kubelet-plugin sharing.go and templates/mps-control-daemon.tmpl.yaml at 95932046; rules NV-066 and
+NV-090 to NV-092.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_api.quantity import Quantity
+from reference_impl.kubelet_plugin import configs
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
+from reference_impl.kubelet_plugin.chosen import Chosen
+from reference_impl.kubelet_plugin.configs import ConfigError
+from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot
+from reference_impl.kubelet_plugin.partitions import MEBI
+from reference_impl.kubelet_plugin.sharing import Run, SharingError
+
+CONTROL = "nvidia-cuda-mps-control"
+_TIMEOUT = 30.0
+_VOLTA = 7  # major compute capability
+_SHARED_MEMORY, _PIPE = "/dev/shm", "/tmp/nvidia-mps"  # noqa: S108 - where the program looks in a container
+_MOUNT_OPTIONS = ["rw", "nosuid", "nodev", "bind"]
+
+
+class Mps:
+    """Starts and ends control daemons.
+
+    Arguments:
+        folder: where the daemons' folders lie; made when the first is started.
+        binary: where the control program is, if the driver root has it.
+        smi: runs nvidia-smi, which sets the GPUs' compute mode.
+    """
+
+    def __init__(self, folder: Path, *, binary: Callable[[], Path | None], smi: Run) -> None:
+        self.folder = folder
+        self._binary = binary
+        self._smi = smi
+
+    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+        """One daemon for all devices that share one configuration. Raises ConfigError (rules NV-090, NV-091)."""
+        groups: dict[int, list[Chosen]] = {}
+        for item in chosen:
+            if configs.asks_for_mps(item.config):
+                groups.setdefault(id(item.config), []).append(item)
+        daemons = [self.daemon(claim_uid, group) for group in groups.values()]
+        return {"mps": daemons} if daemons else {}
+
+    def daemon(self, claim_uid: str, group: Sequence[Chosen]) -> Obj:
+        """What one daemon is started with: its devices and their limits."""
+        config = group[0].config
+        sharing = config.sharing if isinstance(config, configs.GpuConfig | configs.MigDeviceConfig) else None
+        devices = [item.device for item in group if not isinstance(item.device, MigSlot)]
+        uuids = sorted(device.uuid for device in devices)
+        gpus = [device for device in devices if isinstance(device, Gpu)]
+        settings = (sharing.mps if sharing else None) or {}
+        if settings.get("multiUser") and any(_capability(gpu) < _VOLTA for gpu in gpus):
+            raise ConfigError("multiuser mode was requested but is not supported: it needs compute capability 7.0")
+        percentage = settings.get("defaultActiveThreadPercentage")
+        return {
+            "id": f"{claim_uid}-{hashlib.sha256(','.join(uuids).encode()).hexdigest()[:5]}",
+            "uuids": uuids,
+            "gpus": sorted(gpu.uuid for gpu in gpus),
+            "threads": percentage,
+            "limits": memory_limits(settings, uuids),
+            "multiUser": bool(settings.get("multiUser")),
+        }
+
+    def apply(self, planned: Obj) -> None:
+        """Start the planned daemons and tell them their limits (rules NV-092, NV-092b)."""
+        for daemon in planned.get("mps") or ():
+            for name in ("pipe", "log", "shm"):
+                (self.folder / daemon["id"] / name).mkdir(parents=True, exist_ok=True, mode=0o755)
+            for uuid in daemon["gpus"]:
+                self._smi(["-i", uuid, "-c", "EXCLUSIVE_PROCESS"])
+            self.run(daemon, ["-d", *(["-M"] if daemon["multiUser"] else [])])
+            lines = [f"set_default_device_pinned_mem_limit {key} {limit}" for key, limit in daemon["limits"].items()]
+            if daemon["threads"] is not None:
+                lines.insert(0, f"set_default_active_thread_percentage {daemon['threads']}")
+            # The last is only asked so that a daemon that does not answer fails the claim.
+            for line in [*lines, "get_server_list"]:
+                self.run(daemon, [], said=line)
+
+    def undo(self, entry: ClaimEntry) -> None:
+        """End the claim's daemons, and give its GPUs their compute mode back (rule NV-092c)."""
+        planned: Any = entry.config_state.get("mps")
+        for daemon in planned or ():
+            self.end(daemon)
+
+    def end(self, daemon: Obj) -> None:
+        """End one daemon, running or not, and remove its folder. Raises SharingError when it does not end."""
+        folder = self.folder / daemon["id"]
+        if (folder / "pipe/control").exists():
+            self.run(daemon, [], said="quit")
+        if folder.exists():
+            for uuid in daemon["gpus"]:
+                self._smi(["-i", uuid, "-c", "DEFAULT"])
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def edits(self, planned: Obj) -> Obj:
+        """Nothing for the whole claim: each device has its own daemon's."""
+        return {}
+
+    def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
+        """The pipe and shared memory of the device's daemon (rule NV-092)."""
+        for daemon in planned.get("mps") or ():
+            if not isinstance(device, MigSlot) and device.uuid in daemon["uuids"]:
+                folder = self.folder / daemon["id"]
+                return {
+                    "env": [f"CUDA_MPS_PIPE_DIRECTORY={_PIPE}"],
+                    "mounts": [
+                        {"hostPath": str(folder / host), "containerPath": path, "options": list(_MOUNT_OPTIONS)}
+                        for host, path in (("shm", _SHARED_MEMORY), ("pipe", _PIPE))
+                    ],
+                }
+        return {}
+
+    def sweep(self, claims: Collection[str]) -> list[str]:
+        """Remove the folders of claims that nobody knows, after a reboot for example; returns what was removed."""
+        left = [path for path in self.folder.glob("*") if path.name.rpartition("-")[0] not in claims]
+        for path in left:
+            self.end({"id": path.name, "gpus": []})
+        return [path.name for path in left]
+
+    def run(self, daemon: Obj, arguments: Sequence[str], *, said: str = "") -> None:
+        """Run the control program for one daemon, `said` on its standard input, at most 30 s. Raises SharingError."""
+        binary = self._binary()
+        if binary is None:
+            raise SharingError(f"error starting MPS control daemon: the driver root has no {CONTROL}")
+        folder = self.folder / daemon["id"]
+        environment = {
+            **os.environ,
+            "CUDA_VISIBLE_DEVICES": ",".join(daemon.get("uuids") or ()),
+            "CUDA_MPS_PIPE_DIRECTORY": str(folder / "pipe"),
+            "CUDA_MPS_LOG_DIRECTORY": str(folder / "log"),
+        }
+        what = said or " ".join(arguments)
+        try:
+            done = subprocess.run(
+                [str(binary), *arguments],
+                input=f"{said}\n".encode() if said else b"",
+                stdout=subprocess.DEVNULL,  # a daemon keeps what it was given, and a pipe would wait for its end
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                timeout=_TIMEOUT,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SharingError(f"error starting MPS control daemon: {what}: {error}") from error
+        if done.returncode != 0:
+            raise SharingError(f"error starting MPS control daemon: {what}: exit status {done.returncode}")
+
+
+def _capability(gpu: Gpu) -> int:
+    return int(gpu.cuda_compute_capability.partition(".")[0])
+
+
+def memory_limits(settings: Mapping[str, object], uuids: Sequence[str]) -> dict[str, str]:
+    """The memory limit of each device, in whole MiB (`1024M`). Raises ConfigError (rules NV-090, NV-092b).
+
+    A key of the limits by device is a uuid, or the position among the sorted uuids; it goes before the limit for all.
+    """
+    by_device = settings.get("defaultPerDevicePinnedMemoryLimit") or {}
+    if not isinstance(by_device, dict):
+        raise ConfigError("invalid limit: defaultPerDevicePinnedMemoryLimit must map devices to quantities")
+    limits: dict[str, str] = {}
+    if (default := settings.get("defaultPinnedDeviceMemoryLimit")) is not None:
+        limits = dict.fromkeys(uuids, mebibytes("defaultPinnedDeviceMemoryLimit", default))
+    positions = {str(position): uuid for position, uuid in enumerate(uuids)}
+    for key, value in by_device.items():
+        uuid = positions.get(str(key), str(key))
+        if uuid not in uuids:
+            raise ConfigError(
+                f"invalid device: defaultPerDevicePinnedMemoryLimit has {key!r}, which is no uuid or index"
+            )
+        limits[uuid] = mebibytes(f"defaultPerDevicePinnedMemoryLimit[{key}]", value)
+    return limits
+
+
+def mebibytes(where: str, value: object) -> str:
+    """A quantity rounded down to whole MiB, as the control program reads it. Raises ConfigError."""
+    try:
+        whole = int(Quantity.parse(str(value)).value) // MEBI
+    except ValueError as error:
+        raise ConfigError(f"invalid limit: {where}: {error}") from error
+    if whole < 1:
+        raise ConfigError(f"invalid limit: {where} is {value}, less than 1Mi")
+    return f"{whole}M"

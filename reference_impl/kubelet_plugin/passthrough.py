@@ -1,0 +1,234 @@
+"""GPUs that are handed to virtual machines whole: taken from the driver nvidia, bound to vfio-pci, and given back.
+
+Which driver a PCI device has is the kernel's to know and outlives every process, so the driver that a GPU had before is
+remembered in the checkpoint. Off unless the gate `PassthroughSupport` is on. On a fake node, whose /sys is a tree of
+plain files, `fake_nvml.pci_kernel` plays the kernel: a simulation.
+
+Unlike upstream, which waits up to 60 s for the processes of a GPU to end, a GPU in use is refused at once and the
+kubelet asks again; and persistence mode is left as it is.
+
+Source: cmd/gpu-kubelet-plugin vfio-device.go, vfio-cdi.go and nvlib.go at 95932046; Linux,
+Documentation/ABI/testing/sysfs-bus-pci; rules NV-175 to NV-184.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dra_api.objects import Obj
+from fake_nvml import pci_kernel
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
+from reference_impl.kubelet_plugin.chosen import Chosen
+from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
+from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, Mig, Vfio, overlap
+from reference_impl.kubelet_plugin.discovery import Found, numa_node, pcie_root
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
+
+NATIVE = "nvidia"
+VFIO = "vfio-pci"
+_NVIDIA = 0x10DE
+_DISPLAY = 0x03  # PCI base class of display controllers
+
+
+class PassthroughError(Exception):
+    """A GPU cannot be passed through, or not be taken back, now; the text names it and the cause."""
+
+
+class Passthrough:
+    """Passes the GPUs of one node through.
+
+    `processes` tells which processes use a GPU; a GPU in use is not taken away from them.
+    """
+
+    def __init__(self, root: DriverRoot, *, processes: Callable[[Gpu], list[int]], found: Callable[[], Found]) -> None:
+        self._root = root
+        self._processes = processes
+        self._found = found
+
+    def check(self) -> None:
+        """Raise PartError where the kernel isolates no devices (rule NV-183)."""
+        groups = self._root.sysfs / "kernel/iommu_groups"
+        if not groups.is_dir() or not any(groups.iterdir()):
+            raise PartError(
+                f"feature gate PassthroughSupport: IOMMU is not enabled in the kernel ({groups} is empty): switch it "
+                "on (intel_iommu=on or amd_iommu=on) or the gate off"
+            )
+
+    def discover(self, found: Found) -> tuple[Vfio, ...]:
+        """A device for each NVIDIA GPU of the PCI bus, without those that are cut by MIG (rule NV-175).
+
+        From sysfs alone: NVML does not show a GPU that vfio-pci has.
+        """
+        cut = {device.parent.pci_bus_id for device in found.devices if isinstance(device, Mig)}
+        names = {gpu.pci_bus_id: gpu.product_name for gpu in found.gpus}
+        return tuple(
+            self.describe(index, address, names.get(address))
+            for index, address in enumerate(self.addresses())
+            if address not in cut
+        )
+
+    def addresses(self) -> Iterator[str]:
+        """The PCI addresses of the node's NVIDIA GPUs, in order."""
+        for link in sorted((self._root.sysfs / "bus/pci/devices").glob("*")):
+            if number_in(link / "vendor") == _NVIDIA and number_in(link / "class") >> 16 == _DISPLAY:
+                yield link.name
+
+    def describe(self, index: int, address: str, product_name: str | None) -> Vfio:
+        """One device, from its folder. The product name is NVML's; without NVML it is the PCI ids."""
+        folder = self._root.sysfs / "bus/pci/devices" / address
+        vendor, device = f"0x{number_in(folder / 'vendor'):04x}", f"0x{number_in(folder / 'device'):04x}"
+        try:
+            group = int((folder / "iommu_group").resolve(strict=True).name)
+        except (OSError, ValueError) as error:
+            raise PartError(f"{address} has no IOMMU group, so it cannot be passed through: {error}") from error
+        return Vfio(
+            index=index,
+            address=address,
+            group=group,
+            vendor_id=vendor,
+            device_id=device,
+            product_name=product_name or f"{vendor}:{device}",
+            memory_bytes=addressable(folder / "resource"),
+            iommufd=(self._root.dev / "iommu").exists(),
+            pcie_root=pcie_root(self._root.sysfs, address),
+            numa_node=numa_node(self._root.sysfs, address),
+        )
+
+    # -- a setting of a claim --------------------------------------------------------------------------------------
+
+    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+        """The driver that each GPU has now, which is the one to give it back to."""
+        mine = [(item.device, item.config) for item in chosen if isinstance(item.device, Vfio)]
+        if not mine:
+            return {}
+        configs = {config for _, config in mine if isinstance(config, VfioDeviceConfig)}
+        if len(configs) > 1:
+            raise ConfigError("the claim has several VfioDeviceConfigs; at most one is supported for a claim")
+        for device, _ in mine:
+            self.check_free(device)
+        (config,) = configs
+        prefer = config.backend_policy == "PreferIommuFD" and mine[0][0].iommufd
+        return {
+            "passthrough": {
+                "formerDrivers": {device.address: self.driver_of(device.address) for device, _ in mine},
+                "apiDevice": ("iommu" if prefer else "vfio/vfio") if config.enable_api_device else "",
+                "iommuFD": prefer,
+            }
+        }
+
+    def apply(self, planned: Obj) -> None:
+        """Bind the planned GPUs to vfio-pci (rule NV-176)."""
+        for address in (planned.get("passthrough") or {}).get("formerDrivers", ()):
+            self.rebind(address, VFIO)
+
+    def undo(self, entry: ClaimEntry) -> None:
+        """Give the claim's GPUs back to the drivers that they had (rule NV-177)."""
+        planned = entry.config_state.get("passthrough")
+        for address, driver in (planned["formerDrivers"] if isinstance(planned, dict) else {}).items():
+            self.rebind(address, driver)
+
+    def edits(self, planned: Obj) -> Obj:
+        """The device file of the IOMMU's interface, where the config asks for it (rule NV-180)."""
+        name = (planned.get("passthrough") or {}).get("apiDevice")
+        return {"deviceNodes": [self._root.node(name, major=None, minor=0)]} if name else {}
+
+    def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
+        """The device file of one GPU: its group's, or its own where that is wanted (rules NV-176, NV-180)."""
+        if not isinstance(device, Vfio):
+            return {}
+        return {"deviceNodes": [self.device_node(device, iommufd=planned["passthrough"]["iommuFD"])]}
+
+    def device_node(self, device: Vfio, *, iommufd: bool) -> Obj:
+        """One GPU's device file. Raises PassthroughError where the kernel made none."""
+        if not iommufd:
+            return self._root.node(f"vfio/{device.group}", major=None, minor=0)
+        folder = self._root.sysfs / "bus/pci/devices" / device.address / "vfio-dev"
+        name = next((path.name for path in sorted(folder.glob("vfio*"))), None)
+        if name is None:
+            raise PassthroughError(f"missing iommufd cdev for GPU {device.address}: {folder} has none")
+        return self._root.node(f"vfio/devices/{name}", major=None, minor=0)
+
+    # -- the bus ---------------------------------------------------------------------------------------------------
+
+    def check_free(self, device: Vfio) -> None:
+        """Refuse a GPU that something else has. Raises PassthroughError (rule NV-182)."""
+        driver = self.driver_of(device.address)
+        if driver == VFIO:
+            return
+        if driver != NATIVE:
+            raise PassthroughError(
+                f"GPU {device.address} is bound to {driver or 'no driver'!r}, expected {NATIVE!r} or {VFIO!r}"
+            )
+        functions = number_in(self._root.sysfs / "bus/pci/devices" / device.address / "sriov_numvfs")
+        if functions > 0:
+            raise PassthroughError(f"GPU {device.address} has {functions} virtual functions, cannot unbind")
+        users = [pid for gpu in self._found().gpus if gpu.pci_bus_id == device.address for pid in self._processes(gpu)]
+        if users:
+            raise PassthroughError(f"GPU {device.address} is in use by process(es) {', '.join(map(str, users))}")
+
+    def driver_of(self, address: str) -> str:
+        """The driver that a PCI device is bound to; empty for none."""
+        link = self._root.sysfs / "bus/pci/devices" / address / "driver"
+        return os.path.basename(os.readlink(link)) if link.is_symlink() else ""
+
+    def rebind(self, address: str, driver: str) -> None:
+        """Give a PCI device to a driver, from wherever an earlier attempt left it. Raises PassthroughError.
+
+        The override comes first: from the moment that a device has no driver the kernel may look for one.
+        """
+        bus, current = self._root.sysfs / "bus/pci", self.driver_of(address)
+        if current == driver:
+            return
+        try:
+            self.tell(bus / "devices" / address / "driver_override", VFIO if driver == VFIO else "")
+            if current:
+                self.tell(bus / "drivers" / current / "unbind", address)
+            if driver:
+                self.tell(bus / "drivers" / driver / "bind", address)
+        except OSError as error:
+            raise PassthroughError(f"error binding GPU {address} to driver {driver!r}: {error}") from error
+        log.info("GPU %s went from driver %r to %r", address, current, driver)
+
+    def tell(self, file: Path, text: str) -> None:
+        """Write to one of the kernel's files; it exists, or the kernel knows no such thing."""
+        descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, f"{text}\n".encode())
+        finally:
+            os.close(descriptor)
+        if file.name in ("bind", "unbind") and pci_kernel.is_simulated(self._root.sysfs):
+            pci_kernel.heed(file)
+
+
+def twins(found: Found, held: set[str]) -> set[str]:
+    """The devices that are the same GPU as one of `held` under another name, and so not to be had (rule NV-178)."""
+    taken: list[AnyDevice] = [device for device in found.all if device.name in held]
+    return {
+        device.name
+        for device in found.all
+        for other in taken
+        if isinstance(device, Vfio) != isinstance(other, Vfio) and overlap(device, other)
+    }
+
+
+def number_in(file: Path) -> int:
+    """The number in a file of sysfs, decimal or `0x…`; 0 where there is none."""
+    try:
+        return int(file.read_text().strip(), 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def addressable(resource: Path) -> int:
+    """The bytes that a PCI device's BARs address, from its `resource` file (start, end and flags a line)."""
+    total = 0
+    for line in resource.read_text().splitlines() if resource.exists() else ():
+        start, end = (int(word, 0) for word in line.split()[:2])
+        total += end - start + 1 if end > start else 0
+    return total

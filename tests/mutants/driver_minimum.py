@@ -1,0 +1,95 @@
+"""Faults that the seven behaviours of KEP-5970 must catch, planted from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.suite.mutation import Patch, mutant
+
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+
+Original = Callable[..., Any]
+
+
+@mutant("sockets-with-nobody-behind", rule="DRA-351")
+def _(patch: Patch) -> None:
+    """The registration socket is never made."""
+    patch.replace("dra_api.rpc:PluginServer.start", lambda self: None)
+
+
+@mutant("slices-without-devices", rule="DRA-352")
+def _(patch: Patch) -> None:
+    """The node's pool is published empty."""
+
+    def make(original: Original) -> Original:
+        return lambda self: [type(part)(shared_counters=part.shared_counters) for part in original(self)][:1]
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.slices", make)
+
+
+@mutant("pool-that-is-never-complete", rule="DRA-353")
+def _(patch: Patch) -> None:
+    """The pool says that it has one slice more than there is, so no scheduler uses it."""
+
+    def make(original: Original) -> Original:
+        def spec(self: Any, content: Any, generation: int, count: int) -> Any:
+            return original(self, content, generation, count + 1)
+
+        return spec
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher._spec", make)
+
+
+@mutant("answers-nobody-knows", rule="DRA-354")
+def _(patch: Patch) -> None:
+    """The ids in the answer are declared nowhere."""
+    patch.replace(f"{PREPARER}.write_spec", lambda self, claim, chosen, config_state: None)
+
+
+@mutant("prepare-always-fails", rule="DRA-355")
+def _(patch: Patch) -> None:
+    """No claim can be prepared."""
+
+    def prepare(self: Any, claim: Any) -> Any:
+        raise RuntimeError("no")
+
+    patch.replace(f"{PREPARER}.prepare", prepare)
+
+
+@mutant("no-variable", rule="DRA-355b")
+def _(patch: Patch) -> None:
+    """The environment stays as it is."""
+
+    def make(original: Original) -> Original:
+        return lambda self: {key: value for key, value in original(self).items() if key != "env"} | {"env": []}
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+@mutant("unprepare-always-fails", rule="DRA-356")
+def _(patch: Patch) -> None:
+    """No claim can be unprepared."""
+
+    def unprepare(self: Any, uid: str) -> None:
+        raise RuntimeError("no")
+
+    patch.replace(f"{PREPARER}.unprepare", unprepare)
+
+
+@mutant("devices-never-come-back", rule="DRA-357")
+def _(patch: Patch) -> None:
+    """A device that was prepared once is held for ever."""
+
+    used: list[str] = []
+
+    def make(original: Original) -> Original:
+        def prepare(self: Any, claim: Any) -> Any:
+            used.append(claim.uid)
+            if used[0] == claim.uid:
+                return original(self, claim)
+            raise RuntimeError("all devices are in use")
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
