@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "binder": "reference_impl.binder.command",
     "claim-controller": "reference_impl.claim_controller.command",
     "kubelet-plugin": "reference_impl.kubelet_plugin.command",
+    "inventory-plugin": "reference_impl.inventory_plugin.command",
     "compute-domain": "reference_impl.compute_domain.command",
     "compute-domain-plugin": "reference_impl.compute_domain.plugin_command",
     "taint-eviction": "reference_impl.taint_eviction.command",

@@ -257,6 +257,24 @@ class NodeSeat:
             return f"the driver's process runs{said}"
         return f"the driver's process ended with exit code {process.exit_code}{said}"
 
+    def start_beside(self, driver_name: str, inventory: str) -> None:
+        """Start another driver that serves a plain list of devices (`nic`, `fpga`), and wait until it is registered."""
+        from reference_impl.inventory_plugin.inventory import Inventory
+        from reference_impl.inventory_plugin.plugin import InventoryPlugin
+
+        plugin = InventoryPlugin(
+            KubeClient(self.world.run.part_transport("driver")),
+            clock=self.world.clock,
+            inventory=Inventory.load(inventory),
+            options=self._plugin_options(driver_name, driver_root=Path("/")),
+        )
+        plugin.start()
+        self._parts[driver_name] = plugin
+        try:
+            self.kubelet.wait_registered(driver_name, 20.0)
+        except DriverNotRegistered as error:
+            raise Untestable(str(error)) from error
+
     # -- the fabric's plugin ---------------------------------------------------------------------------------------
 
     def start_fabric_plugin(self) -> None:
@@ -337,7 +355,7 @@ class NodeSeat:
         words = self._reference_command("kubelet-plugin")[6:]
         return command.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
 
-    def _plugin_options(self, driver: str) -> Any:
+    def _plugin_options(self, driver: str, *, driver_root: Path | None = None) -> Any:
         from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 
         return KubeletPluginOptions(
@@ -345,7 +363,7 @@ class NodeSeat:
             plugins_dir=self.kubelet.plugins_dir,
             registrar_dir=self.kubelet.registration_dir,
             cdi_root=self.kubelet.cdi_roots[0],
-            driver_root=Path("/") if self.real else self.gpus.driver_root,
+            driver_root=driver_root or (Path("/") if self.real else self.gpus.driver_root),
             driver_name=driver,
         )
 

@@ -1,4 +1,4 @@
-"""Faults that the seven behaviours of KEP-5970 must catch, planted from outside."""
+"""Faults that the seven behaviours of KEP-5970 must catch, and drivers beside others; planted from outside."""
 
 from __future__ import annotations
 
@@ -93,3 +93,67 @@ def _(patch: Patch) -> None:
         return prepare
 
     patch.wrap(f"{PREPARER}.prepare", make)
+
+
+# -- beside other drivers ----------------------------------------------------------------------------------------------
+
+
+@mutant("gives-way-to-others", rule="DRA-358")
+def _(patch: Patch) -> None:
+    """A driver that finds another driver's slices on its node publishes nothing."""
+
+    def make(original: Original) -> Original:
+        def sync(self: Any) -> None:
+            from dra_api.objects import RESOURCE_SLICES
+
+            others = [o for o in self._client.list(RESOURCE_SLICES).items if o["spec"]["driver"] != self._driver]
+            if self._driver.endswith(".dra.test") or not others:
+                original(self)
+                return
+            for obj in self._informer.list():
+                self._delete(obj)
+
+        return sync
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.sync", make)
+
+
+@mutant("whatever-is-on-the-node-is-mine", rule="DRA-358b")
+def _(patch: Patch) -> None:
+    """A driver that starts clears its node of slices that it did not make."""
+
+    def make(original: Original) -> Original:
+        def start(self: Any) -> None:
+            from dra_api.objects import RESOURCE_SLICES
+
+            original(self)
+            for obj in self._client.list(RESOURCE_SLICES).items if not self._driver.endswith(".dra.test") else ():
+                if obj["spec"]["driver"] != self._driver and obj["spec"].get("nodeName") == self._node_name:
+                    self._delete(obj)
+
+        return start
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
+
+
+@mutant("every-result-is-mine", rule="DRA-359")
+def _(patch: Patch) -> None:
+    """The devices of other drivers are looked for among one's own."""
+
+    def make(original: Original) -> Original:
+        def own_results(status: Any, driver: str) -> Any:
+            drivers = {r["driver"] for r in status["allocation"]["devices"]["results"]}
+            return [result for name in drivers for result in original(status, name)]
+
+        return own_results
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
+@mutant("lists-without-edits", rule="DRA-359b")
+def _(patch: Patch) -> None:
+    """What an inventory says of containers is passed over."""
+    patch.replace(
+        "reference_impl.inventory_plugin.prepare:InventoryPreparer.edits",
+        lambda self, device: {"env": [f"DRA_DEVICE={device}"]},
+    )

@@ -1,0 +1,66 @@
+"""Drivers beside the one under test, for devices of other kinds: what they publish and what pods get of them.
+
+They are the reference's plugin for plain lists of devices, in this process; they end with their node.
+"""
+
+from __future__ import annotations
+
+from dra_api.objects import RESOURCE_SLICES, Obj, name_of
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.steps.claims import claim_object, device_class, driver_class
+from dra_conformance.steps.drivers import split
+from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.world import Seen, World
+
+
+def published(world: World, driver: str, node: str) -> list[Obj]:
+    """The devices that a driver publishes for a node."""
+    return [
+        device
+        for obj in world.observer.list(RESOURCE_SLICES)
+        if obj["spec"].get("driver") == driver and obj["spec"].get("nodeName") == world.name(node)
+        for device in obj["spec"].get("devices") or ()
+    ]
+
+
+@given('the driver "{driver}" with the devices "{inventory}" on "{node}"')
+def _(world: World, driver: str, inventory: str, node: str) -> None:
+    """Start another driver on the node, with a list of devices that comes with the reference (nic, fpga)."""
+    world.node(node).start_beside(driver, inventory)
+    world.require(
+        f"{driver} publishes its devices", lambda: (bool(published(world, driver, node)), "no device"), within=20.0
+    )
+
+
+@given('a ResourceClaim "{claim}" for a device of the driver, of "{first}" and of "{second}"')
+def _(world: World, claim: str, first: str, second: str) -> None:
+    """A claim with three requests, each of a class for one driver's devices."""
+    classes = {"device": driver_class(world)}
+    for driver in (first, second):
+        short = driver.partition(".")[0]
+        classes[short] = name_of(device_class(world, short, f'device.driver == "{driver}"'))
+    requests = [{"name": name, "exactly": {"deviceClassName": of}} for name, of in classes.items()]
+    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+
+
+@then('the driver "{driver}" still publishes "{devices}" on "{node}"')
+def _(world: World, driver: str, devices: str, node: str) -> None:
+    """Exactly these devices (comma-separated) are in the slices of that driver, once all has come to rest."""
+
+    def look() -> Seen:
+        told = sorted(device["name"] for device in published(world, driver, node))
+        return told == sorted(split(devices)), told
+
+    world.stays(f"slices of {driver}", look, expected=sorted(split(devices)))
+
+
+@then('container "{container}" of pod "{pod}" on "{node}" has the variables "{names}"')
+def _(world: World, container: str, pod: str, node: str, names: str) -> None:
+    """The environment that the container's CDI devices bring has all of these variables (comma-separated)."""
+    try:
+        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
+    except KubeletError as error:
+        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
+        return
+    there = sorted(view.env)
+    world.check(set(split(names)) <= set(there), "variables of the drivers", expected=names, observed=there)

@@ -1,0 +1,27 @@
+@profile:driver-core @seat:driver
+Feature: A driver is one of several on its node
+  A node has GPUs, network cards, FPGAs, each with a driver of its own. Their pools have the node's name, and a claim can
+  have devices of all of them. The other drivers here serve plain lists of devices that do not exist.
+
+  @DRA-358 @DRA-358b @needs:process-driver
+  Scenario: Drivers of one node leave each other's slices alone
+    Given node "n1" running the driver
+    And the driver "nic.dra.test" with the devices "nic" on "n1"
+    And the driver "fpga.dra.test" with the devices "fpga" on "n1"
+    And the devices of "n1" are remembered
+    When the driver on "n1" restarts
+    Then the driver on "n1" comes to be registered [DRA-358]
+    And the driver "nic.dra.test" still publishes "nic-0, nic-1" on "n1" [DRA-358b]
+    And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
+    And the driver on "n1" publishes the same devices as before [DRA-358]
+
+  @DRA-359 @DRA-359b @seat:claim-controller @seat:scheduler @seat:binder @seat:kubelet @needs:run-kubelet
+  Scenario: A pod has devices of several drivers in one claim
+    Given node "n1" running the driver
+    And the driver "nic.dra.test" with the devices "nic" on "n1"
+    And the driver "fpga.dra.test" with the devices "fpga" on "n1"
+    And a ResourceClaim "train" for a device of the driver, of "nic.dra.test" and of "fpga.dra.test"
+    When a pod "train" using claim "train" is created
+    Then pod "train" comes to phase Running [DRA-359]
+    And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]
+    And container "main" of pod "train" on "n1" has the variables "NET_DEVICE, FPGA_UNIT" [DRA-359b]

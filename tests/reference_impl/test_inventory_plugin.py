@@ -1,0 +1,92 @@
+"""Lists of devices: what is refused, and by which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_api.clock import RealClock
+from reference_impl.inventory_plugin.inventory import Inventory
+from reference_impl.inventory_plugin.prepare import InventoryPreparer, NotPreparedError
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint
+from reference_impl.kubelet_plugin.claims import AllocatedClaim
+from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.slices import check, layout
+from reference_impl.runtime import PartError
+
+DRIVER = "nic.example.com"
+
+
+@pytest.mark.parametrize("name", ["nic", "fpga"])
+def test_shipped_inventories_fit_together(name: str) -> None:
+    inventory = Inventory.load(name)
+    check(layout(inventory.devices, inventory.shared_counters))
+    assert all(inventory.edits[device["name"]] for device in inventory.devices)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ([], "must be an object"),
+        ({"devices": []}, "at least one device"),
+        ({"devices": [{"name": "a"}], "device": []}, "unknown field 'device'"),
+        ({"devices": [{"name": "a", "attribute": {}}]}, r"devices\[0\] has the unknown field 'attribute'"),
+        ({"devices": [{"name": "a"}, {"name": "a"}]}, r"devices\[1\]: name"),
+        (
+            {"devices": [{"name": "a", "containerEdits": {"hooks": []}}]},
+            r"containerEdits has the unknown field 'hooks'",
+        ),
+    ],
+)
+def test_slips_of_the_pen_are_named(document: Any, words: str) -> None:
+    with pytest.raises(PartError, match=words):
+        Inventory.of(document, where="here")
+
+
+def test_a_file_that_is_not_there_or_no_yaml(tmp_path: Path) -> None:
+    with pytest.raises(PartError, match="nic"):
+        Inventory.load("no-such-inventory")
+    (tmp_path / "bad.yaml").write_text("devices: [")
+    with pytest.raises(PartError, match="no YAML"):
+        Inventory.load(str(tmp_path / "bad.yaml"))
+
+
+def claim(uid: str, device: str, **devices: Any) -> AllocatedClaim:
+    results = [{"request": "nic", "driver": DRIVER, "pool": "n1", "device": device}]
+    status = {"allocation": {"devices": {"results": results, **devices}}}
+    return AllocatedClaim(uid=uid, name=uid, namespace="ns", status=status)
+
+
+def preparer(folder: Path) -> InventoryPreparer:
+    (folder / "data").mkdir(exist_ok=True)
+    made = InventoryPreparer(
+        driver=DRIVER,
+        inventory=Inventory.load("nic"),
+        checkpoint=Checkpoint(folder / "data/checkpoint.json", boot_id="boot"),
+        cdi=CdiFolder(folder / "cdi", vendor=f"k8s.{DRIVER}"),
+        lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=1),
+    )
+    made.repair()
+    return made
+
+
+def test_a_device_is_had_once_and_comes_back(tmp_path: Path) -> None:
+    first = preparer(tmp_path).prepare(claim("u1", "nic-0"))
+    assert preparer(tmp_path).prepare(claim("u1", "nic-0")) == first
+    with pytest.raises(NotPreparedError, match="different claim u1"):
+        preparer(tmp_path).prepare(claim("u2", "nic-0"))
+    preparer(tmp_path).unprepare("u1")
+    preparer(tmp_path).unprepare("u1")
+    assert preparer(tmp_path).prepare(claim("u2", "nic-0"))
+    assert [path.name for path in (tmp_path / "cdi").iterdir()] == [f"k8s.{DRIVER}-claim_u2.yaml"]
+
+
+def test_what_it_does_not_have_or_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotPreparedError, match="nic-7"):
+        preparer(tmp_path).prepare(claim("u1", "nic-7"))
+    config = [{"source": "FromClaim", "opaque": {"driver": DRIVER, "parameters": {}}}]
+    with pytest.raises(NotPreparedError, match="takes no configuration"):
+        preparer(tmp_path).prepare(claim("u1", "nic-0", config=config))
