@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError, KubeletError
-from dra_conformance.steps.drivers import answer_for, split
+from dra_conformance.steps.driver_calls import answer_for, split
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import World
 

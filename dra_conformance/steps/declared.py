@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
-from dra_conformance.steps.drivers import prepare, problem_of, reference_to, unprepare
+from dra_conformance.steps.driver_calls import prepare, problem_of, reference_to, unprepare
 from dra_conformance.suite.declaration import parameters
 from dra_conformance.suite.vocabulary import then, when
 from dra_conformance.suite.world import Seen, World

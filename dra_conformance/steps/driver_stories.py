@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.steps.drivers import (
+from dra_conformance.steps.driver_calls import (
     calls,
     prepare,
     problem_of,

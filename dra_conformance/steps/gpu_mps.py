@@ -12,7 +12,7 @@ from pathlib import Path
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.steps.drivers import answer_for, own_results
+from dra_conformance.steps.driver_calls import answer_for, own_results
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.steps.gpu_sharing import told
 from dra_conformance.suite.vocabulary import given, then, when

@@ -17,7 +17,7 @@ import orjson
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claims import claim_object, claim_spec, driver_class
-from dra_conformance.steps.drivers import calls, prepare, reference_to, split, start_anew, succeeded
+from dra_conformance.steps.driver_calls import calls, prepare, reference_to, split, start_anew, succeeded
 from dra_conformance.steps.gpu_driver import checkpoint
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World

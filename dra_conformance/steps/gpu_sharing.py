@@ -12,7 +12,7 @@ from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
-from dra_conformance.steps.drivers import answer_for, own_results, split
+from dra_conformance.steps.driver_calls import answer_for, own_results, split
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.suite import manifests
 from dra_conformance.suite.vocabulary import given, then, when

@@ -11,7 +11,7 @@ from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
 from dra_conformance.kubelet.scripted_driver import ScriptedDriver
 from dra_conformance.steps.cdi import reserve
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
-from dra_conformance.steps.drivers import split
+from dra_conformance.steps.driver_calls import split
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World

@@ -17,7 +17,7 @@ from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError, KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
-from dra_conformance.steps.drivers import (
+from dra_conformance.steps.driver_calls import (
     answer_for,
     calls,
     prepare,

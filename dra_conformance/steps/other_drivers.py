@@ -8,7 +8,7 @@ from __future__ import annotations
 from dra_api.objects import RESOURCE_SLICES, Obj, name_of
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import claim_object, device_class, driver_class
-from dra_conformance.steps.drivers import split
+from dra_conformance.steps.driver_calls import split
 from dra_conformance.suite.vocabulary import given, then
 from dra_conformance.suite.world import Seen, World
 

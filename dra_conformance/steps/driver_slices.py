@@ -1,0 +1,173 @@
+"""The slices of the driver under test: complete pools, owners, what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
+from dra_conformance.seats.node import NodeSeat
+from dra_conformance.steps import faults
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import Seen, World
+
+PCI_BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+PCIE_ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
+
+
+def newest(slices: Sequence[Obj]) -> dict[str, list[Obj]]:
+    """The slices of the highest generation, by pool."""
+    pools: dict[str, list[Obj]] = {}
+    for obj in slices:
+        pools.setdefault(obj["spec"]["pool"]["name"], []).append(obj)
+    return {
+        name: [obj for obj in several if _generation(obj) == max(_generation(other) for other in several)]
+        for name, several in pools.items()
+    }
+
+
+def _generation(obj: Obj) -> int:
+    return int(obj["spec"]["pool"].get("generation") or 0)
+
+
+def look_complete(seat: NodeSeat) -> Seen:
+    """Whether each pool of the node has as many slices of its newest generation as each of them says."""
+    pools = newest(seat.slices())
+    seen = {
+        name: {
+            "slices": len(several),
+            "resourceSliceCount": sorted({obj["spec"]["pool"]["resourceSliceCount"] for obj in several}),
+            "generation": _generation(several[0]),
+        }
+        for name, several in pools.items()
+    }
+    ok = bool(pools) and all(row["resourceSliceCount"] == [row["slices"]] for row in seen.values())
+    return ok, seen or "no slice"
+
+
+@given('the devices of "{node}" are remembered')
+def _(world: World, node: str) -> None:
+    """Keep the names of the published devices, to compare with later."""
+    world.memory["devices-before"] = sorted(device["name"] for device in world.node(node).devices())
+
+
+@when('somebody deletes the slices of the driver on "{node}"')
+def _(world: World, node: str) -> None:
+    """Delete every slice of the driver on this node, as a careless administrator would."""
+    seat = world.node(node)
+    gone = {uid_of(obj): name_of(obj) for obj in seat.slices()}
+    for name in gone.values():
+        world.client.delete_if_there(RESOURCE_SLICES, name)
+
+    def look() -> Seen:
+        left = [name_of(obj) for obj in seat.slices() if uid_of(obj) in gone]
+        return not left, left
+
+    world.require("the slices are deleted", look)
+
+
+@then('every pool of the driver on "{node}" comes to be complete')
+def _(world: World, node: str) -> None:
+    """Each pool comes to have as many slices of its newest generation as they say it has."""
+    seat = world.node(node)
+    world.eventually("pools are complete", lambda: look_complete(seat), expected="resourceSliceCount slices a pool")
+
+
+@then('the devices of "{node}" are published again within {seconds:d} seconds')
+def _(world: World, node: str, seconds: int) -> None:
+    """The remembered devices come to be published again, in complete pools; within the given time."""
+    seat = world.node(node)
+    wanted = world.memory["devices-before"]
+    in_process = world.run.seats.spec("driver").in_process
+    if in_process:
+        world.settle()
+        world.clock.advance(seconds)
+    faults.require_met(world)
+
+    def look() -> Seen:
+        complete, seen = look_complete(seat)
+        told = sorted(device["name"] for device in seat.devices())
+        return complete and told == wanted, seen if told == wanted else told
+
+    within = world.run.patience if in_process else float(seconds)
+    world.eventually("the devices are published again", look, expected=wanted, within=within)
+
+
+@then('the driver on "{node}" publishes the same devices as before')
+def _(world: World, node: str) -> None:
+    """The newest generation of the pools comes to hold the remembered devices, each once."""
+    seat = world.node(node)
+    wanted = world.memory["devices-before"]
+
+    def look() -> Seen:
+        told = sorted(
+            device["name"]
+            for several in newest(seat.slices()).values()
+            for obj in several
+            for device in obj["spec"].get("devices") or ()
+        )
+        complete, seen = look_complete(seat)
+        return complete and told == wanted, told if told != wanted else seen
+
+    world.eventually("the devices are the same", look, expected=wanted)
+
+
+@then('every slice of the driver on "{node}" is owned by the Node')
+def _(world: World, node: str) -> None:
+    """Slices with a node name have the Node as owner, so that they go when it goes."""
+    seat = world.node(node)
+    uid = uid_of(world.client.get(NODES, seat.name))
+    orphans = {
+        name_of(obj): obj["metadata"].get("ownerReferences") or "no owner"
+        for obj in seat.slices()
+        if not any(owner.get("uid") == uid for owner in obj["metadata"].get("ownerReferences") or ())
+    }
+    world.check(not orphans, "slices are owned by the Node", expected=f"an owner with uid {uid}", observed=orphans)
+
+
+@then('no two devices of one pool of the driver on "{node}" share a name')
+def _(world: World, node: str) -> None:
+    """In the newest generation of a pool every device name is there once, and every consumed counter is declared."""
+    wrong: list[str] = []
+    for pool, several in newest(world.node(node).slices()).items():
+        names = [device["name"] for obj in several for device in obj["spec"].get("devices") or ()]
+        wrong += [f"{pool}/{name} twice" for name in sorted({name for name in names if names.count(name) > 1})]
+        declared = {
+            (counters["name"], counter)
+            for obj in several
+            for counters in obj["spec"].get("sharedCounters") or ()
+            for counter in counters["counters"]
+        }
+        wrong += [
+            f"{pool}/{device['name']} consumes {use['counterSet']}/{counter}, which nobody declares"
+            for obj in several
+            for device in obj["spec"].get("devices") or ()
+            for use in device.get("consumesCounters") or ()
+            for counter in use["counters"]
+            if (use["counterSet"], counter) not in declared
+        ]
+    world.check(not wrong, "devices of a pool fit together", expected="unique names, known counters", observed=wrong)
+
+
+@then('standard attributes of the devices on "{node}" have their standard form')
+def _(world: World, node: str) -> None:
+    """pciBusID and pcieRoot, where published, read as Linux writes them."""
+    wrong: dict[str, object] = {}
+    for device in world.node(node).devices():
+        for name, form in (("pciBusID", PCI_BUS_ID), ("pcieRoot", PCIE_ROOT)):
+            value = (device.get("attributes") or {}).get(f"resource.kubernetes.io/{name}")
+            if value is not None and not form.fullmatch(str(value.get("string") or "")):
+                wrong[f"{device['name']}: {name}"] = value
+    world.check(
+        not wrong,
+        "standard attributes",
+        expected=f"pciBusID {PCI_BUS_ID.pattern}, pcieRoot {PCIE_ROOT.pattern}",
+        observed=wrong,
+    )
+
+
+@then('the slices of the driver on "{node}" stay')
+def _(world: World, node: str) -> None:
+    """The slices are there after everything has come to rest."""
+    seat = world.node(node)
+    world.stays("slices stay", lambda: (bool(seat.slices()), f"{len(seat.slices())} slices"), expected="slices")
