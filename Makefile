@@ -59,8 +59,9 @@ peers-check: $(DEV_READY)       ## run the suite against the built peers; says s
 
 CASES ?= 2000
 SEED ?=
+BUG_COMPATIBLE ?=
 duel: $(DEV_READY)       ## reference against upstream's allocator and CEL: make duel CASES=20000 SEED=1 (needs `make peers`)
-	@$(BIN)/python -m peers.duel --cases $(CASES) --seed "$(SEED)"
+	@$(BIN)/python -m peers.duel --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE))
 
 clean:       ## remove everything that was made here
 	rm -rf $(VENV) dra-report peers/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -109,7 +109,8 @@ def check() -> int:
         worst = max(worst, _check(peer))
     if (BIN / "dra-allocator").exists():
         duel = [sys.executable, "-m", "peers.duel", "--cases", str(DUEL_CASES)]  # with a fresh seed, which it prints
-        worst = max(worst, int(subprocess.run(duel, check=False).returncode != 0))
+        for more in ([], ["--bug-compatible", "1.36"]):
+            worst = max(worst, int(subprocess.run([*duel, *more], check=False).returncode != 0))
     return max(worst, command.main([], bin_dir=BIN, absent=absent))
 
 

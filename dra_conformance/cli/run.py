@@ -18,7 +18,7 @@ from dra_conformance.suite.options import Order, RunOptions, config_file, from_m
 _SEAT_HELP = {
     "control-plane": "embedded, binaries, k3s or kubeconfig[:FILE].",
     "claim-controller": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
-    "scheduler": "reference[:publish=direct], exec:COMMAND, kube-scheduler, cluster or none.",
+    "scheduler": "reference[:publish=direct,bug-compatible=1.36], exec:COMMAND, kube-scheduler, cluster or none.",
     "binder": "reference, exec:COMMAND, cluster or none.",
     "kubelet": "reference, kubelet (a real one, with containers) or cluster.",
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",

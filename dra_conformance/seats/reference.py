@@ -13,7 +13,7 @@ from dra_conformance.errors import UsageError
 CLUSTER_SEATS = ("claim-controller", "scheduler", "binder", "taint-eviction", "fabric")
 
 _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "scheduler": ("publish", "dynamic-resource-allocation", "revision", "binding-timeout"),
+    "scheduler": ("publish", "dynamic-resource-allocation", "revision", "binding-timeout", "bug-compatible"),
     "binder": ("dynamic-resource-allocation",),
     "driver": ("process",),
     "webhook": ("process",),
@@ -27,6 +27,13 @@ def check_settings(seat: str, settings: Mapping[str, str]) -> None:
         if key not in known:
             told = f"It has: {', '.join(known)}." if known else "It has none."
             raise UsageError(f"--{seat} reference:{key}=…: the reference has no setting {key!r}", hint=told)
+    if "bug-compatible" in settings:
+        from reference_impl.scheduler.bug_compatible import UnknownRelease, release
+
+        try:
+            release(settings["bug-compatible"])
+        except UnknownRelease as error:
+            raise UsageError(f"--{seat} reference:{error}") from error
 
 
 def build(
@@ -53,6 +60,7 @@ def build(
             return ClaimController(client, clock=clock)
         case "scheduler":
             from reference_impl.scheduler import Scheduler, SchedulerOptions
+            from reference_impl.scheduler.bug_compatible import release
             from reference_impl.scheduler.options import features_of
 
             return Scheduler(
@@ -65,6 +73,7 @@ def build(
                     dynamic_resource_allocation=True if gate is None and revision == "documented" else enabled,
                     binding_timeout=float(settings.get("binding-timeout", 600.0)),
                     features=features_of(gates or {}),
+                    bug_compatible=release(settings["bug-compatible"]) if "bug-compatible" in settings else None,
                 ),
             )
         case "binder":

@@ -2,7 +2,8 @@
 
 Then as many CEL expressions. Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each
 made as small as it gets and written to the output folder. Ends with 1 when there is one, with 0 when there is none. The
-same seed gives the same cases. `--replay FILE…` asks both sides about written cases instead.
+same seed gives the same cases. `--replay FILE…` asks both sides about written cases instead;
+`--bug-compatible 1.36` lets the reference have upstream's known deviations.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from peers.duel.compare import Disagreement
 from peers.duel.generate import cases
 from peers.duel.known import Known
 from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone
+from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
 
 _BATCH = 1000
 _PER_KIND = 10  # so many of one kind are made small; most are the same
@@ -43,7 +45,10 @@ def generated(count: int) -> settings:
 class Duel:
     """One run: counts, and what was found."""
 
-    def __init__(self, upstream: Upstream, entries: list[Known], *, out: Path, most: int) -> None:
+    def __init__(
+        self, upstream: Upstream, entries: list[Known], *, out: Path, most: int, release: Release | None = None
+    ) -> None:
+        self.release = release
         self.upstream = upstream
         self.entries = entries
         self.out = out
@@ -102,7 +107,7 @@ class Duel:
 
     def play(self, case: Obj) -> None:
         """One case."""
-        facts, found = compare.disagreements(self.upstream, case)
+        facts, found = compare.disagreements(self.upstream, case, self.release)
         self.cases += 1
         self.outcomes.update(fact.outcome for fact in facts)
         for disagreement in found:
@@ -121,7 +126,7 @@ class Duel:
         def same(candidate: Obj) -> bool:
             nonlocal last
             try:
-                _, found = compare.disagreements(self.upstream, candidate)
+                _, found = compare.disagreements(self.upstream, candidate, self.release)
             except (KeyError, TypeError, ValueError, IndexError):
                 return False  # no longer a case
             for other in found:
@@ -147,6 +152,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", default="", help="any text; the same seed gives the same cases (default: fresh)")
     parser.add_argument("--out", type=Path, default=Path("dra-report/duel"), help="folder for disagreements")
     parser.add_argument("--most", type=int, default=20, help="write and shrink so many disagreements at most")
+    parser.add_argument(
+        "--bug-compatible",
+        choices=RELEASES,
+        help="let the reference have the deviations of this release: then nothing but chance may differ, and the "
+        "same devices must be taken; CEL is left out",
+    )
+    parser.add_argument("--upstream", type=Path, default=PROGRAM, metavar="PROGRAM", help="another dra-allocator")
     parser.add_argument("--replay", type=Path, nargs="+", default=[], help="ask about these cases instead")
     return parser.parse_args()
 
@@ -156,15 +168,19 @@ def main() -> int:
     options = _options()
     seed_ = options.seed or secrets.token_hex(4)
     try:
-        with Upstream() as upstream:
-            duel = Duel(upstream, known.load(), out=options.out, most=options.most)
-            print(f"duel: reference against {upstream.version}, seed {seed_}", flush=True)
+        with Upstream(options.upstream) as upstream:
+            likeness = release(options.bug_compatible) if options.bug_compatible else None
+            entries = known.load() if likeness is None else known.by_chance()
+            duel = Duel(upstream, entries, out=options.out, most=options.most, release=likeness)
+            whose = f" bug-compatible with {likeness.name}" if likeness else ""
+            print(f"duel: reference{whose} against {upstream.version}, seed {seed_}", flush=True)
             started = time.perf_counter()
             for path in options.replay:
                 duel.play(orjson.loads(path.read_bytes()))
             if not options.replay:
                 duel.run(options.cases, seed_)
-                duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed_)
+                if likeness is None:
+                    duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed_)
             took = time.perf_counter() - started
     except UpstreamGone as error:
         print(f"duel: {error}", file=sys.stderr)

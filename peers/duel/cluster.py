@@ -41,6 +41,7 @@ ASPECTS = (
     "lists",
     "two-drivers",
     "many",
+    "configs",
 )
 
 _MEMORY = ("0", "1Gi", "2Gi", "4Gi", "1536Mi", "8589934592")

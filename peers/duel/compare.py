@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dra_api.objects import Obj
+from dra_api.quantity import Quantity
 from peers.duel import reference, validity
 from peers.duel.reference import Fact
 from peers.duel.upstream import Upstream
+from reference_impl.scheduler.bug_compatible import Release
 
 TIMEOUT_MS = 3000
+# What is wrong where two that should walk the same way found different devices.
+OTHER_PICKS = "other devices or configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +50,54 @@ def show(fact: Fact) -> str:
     return f"{fact.outcome} ({fact.message})" if fact.message else fact.outcome
 
 
-def answers(upstream: Upstream, case: Obj) -> tuple[list[Fact], list[Fact]]:
+def picks(fact: Fact) -> list[Obj]:
+    """What each claim gets, but for the random ids of shares, in a form that can be compared."""
+    return [
+        {
+            "results": [
+                {
+                    "consumed": {
+                        name: Quantity.parse(value) for name, value in (result.get("consumedCapacity") or {}).items()
+                    },
+                    "is share": "shareID" in result,
+                    **{key: result.get(key) for key in ("request", "driver", "pool", "device", "adminAccess")},
+                }
+                for result in allocation["devices"].get("results") or ()
+            ],
+            "config": allocation["devices"].get("config") or [],
+            "nodeSelector": allocation.get("nodeSelector"),
+        }
+        for allocation in fact.allocations
+    ]
+
+
+def answers(upstream: Upstream, case: Obj, release: Release | None = None) -> tuple[list[Fact], list[Fact]]:
     """Upstream's and the reference's facts, node by node."""
     reply = upstream.ask({"timeoutMs": TIMEOUT_MS, **case})
     theirs = [
         Fact(fact["node"], fact["outcome"], fact.get("message", ""), tuple(fact.get("allocations") or ()))
         for fact in reply["nodes"]
     ]
-    return theirs, reference.ask(case)
+    return theirs, reference.ask(case, release)
 
 
-def disagreements(upstream: Upstream, case: Obj) -> tuple[list[Fact], list[Disagreement]]:
-    """The facts of the reference, and every node on which something is wrong."""
-    theirs, ours = answers(upstream, case)
+def disagreements(
+    upstream: Upstream, case: Obj, release: Release | None = None
+) -> tuple[list[Fact], list[Disagreement]]:
+    """The facts of the reference, and every node on which something is wrong.
+
+    With `release` the reference has that release's deviations: validity says nothing then, but both walk the same way,
+    so that even the devices and the configuration must be the same.
+    """
+    theirs, ours = answers(upstream, case, release)
     found: list[Disagreement] = []
+    if release is not None:
+        for their, our in zip(theirs, ours, strict=True):
+            if their.outcome != our.outcome:
+                found.append(Disagreement(their.node, their, our))
+            elif picks(their) != picks(our):
+                found.append(Disagreement(their.node, their, our, OTHER_PICKS))
+        return ours, found
     for their, our in zip(theirs, ours, strict=True):
         if their.outcome != our.outcome:
             found.append(Disagreement(their.node, their, our))

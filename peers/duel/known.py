@@ -15,7 +15,7 @@ import yaml
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
-from peers.duel.compare import Disagreement
+from peers.duel.compare import OTHER_PICKS, Disagreement
 
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
@@ -32,6 +32,7 @@ class Known:
     source: str
     explanation: str
     about: str = "upstream"  # or oracle
+    chance: bool = False  # whether upstream itself answers now so and now so
 
 
 def load(path: Path = ENTRIES) -> list[Known]:
@@ -41,8 +42,14 @@ def load(path: Path = ENTRIES) -> list[Known]:
         predicate = PREDICATES.get(row["predicate"])
         if predicate is None:
             raise ValueError(f"{path.name}: {row['id']}: no predicate {row['predicate']}")
-        found.append(Known(row["id"], predicate, row["source"], row["explanation"], row.get("about", "upstream")))
+        about, chance = row.get("about", "upstream"), bool(row.get("chance"))
+        found.append(Known(row["id"], predicate, row["source"], row["explanation"], about, chance))
     return found
+
+
+def by_chance() -> list[Known]:
+    """The entries that also a reference with the release's deviations cannot do without: what upstream leaves open."""
+    return [entry for entry in load() if entry.chance]
 
 
 def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
@@ -85,9 +92,9 @@ def devices(case: Obj) -> Iterator[Obj]:
 # -- predicates --------------------------------------------------------------------------------------------------------
 
 
-def upstream_timed_out(case: Obj, found: Disagreement) -> bool:
-    """Upstream's exhaustive search did not end in time, so it gave no answer."""
-    return found.upstream.outcome == "timeout"
+def a_walk_timed_out(case: Obj, found: Disagreement) -> bool:
+    """An exhaustive search did not end in time: upstream's, or that of a reference that walks like it."""
+    return "timeout" in (found.upstream.outcome, found.reference.outcome)
 
 
 def stable_ignores_newer_fields(case: Obj, found: Disagreement) -> bool:
@@ -134,10 +141,10 @@ def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
 
 
 def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
-    """The stable allocator walks pools in the order of a Go map, so it depends on chance which device it meets."""
+    """The stable allocator walks pools in the order of a Go map, so it is chance which device it meets first."""
     pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
     failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
-    return variant(case) == "stable" and len(pools) > 1 and failed
+    return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
 
 
 def several_generations(case: Obj, found: Disagreement) -> bool:
@@ -232,7 +239,7 @@ def cel_failed(message: str) -> bool:
 PREDICATES: dict[str, Predicate] = {
     predicate.__name__: predicate
     for predicate in (
-        upstream_timed_out,
+        a_walk_timed_out,
         stable_ignores_newer_fields,
         newer_variants_ignore_the_distinct_gate,
         admin_pick_blocks_others,

@@ -17,9 +17,13 @@ from reference_impl.scheduler.allocator import (
     decode_claim,
     decode_slice,
 )
-from reference_impl.scheduler.allocator.model import PoolId
+from reference_impl.scheduler.allocator.model import Outcome, PoolId
 from reference_impl.scheduler.allocator.search import SearchLimit
+from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Release
 from reference_impl.scheduler.node_match import NodeFacts
+
+# A walk through all combinations is given up early: what it needs is told apart from what it finds.
+WALK_STEPS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ def features_of(case: Obj) -> Features:
     )
 
 
-def ask(case: Obj) -> list[Fact]:
-    """What the reference makes of a case, node by node."""
+def ask(case: Obj, release: Release | None = None) -> list[Fact]:
+    """What the reference makes of a case, node by node; with `release`, what it makes of it with its deviations."""
     features = features_of(case)
     pools: dict[PoolId, list[Slice]] = {}
     for obj in case["slices"]:
@@ -57,20 +61,38 @@ def ask(case: Obj) -> list[Fact]:
     claims = [decode_claim(obj) for obj in case["claims"]]
     taken = Taken()
     taken.add(case["taken"])
-    return [_one(node, pools, classes, claims, taken, features) for node in map(NodeFacts.of, case["nodes"])]
+    allocator = Deferred(claims, classes, features, release)
+    return [_one(node, pools, allocator, taken) for node in map(NodeFacts.of, case["nodes"])]
 
 
-def _one(
-    node: NodeFacts,
-    pools: dict[PoolId, list[Slice]],
-    classes: dict[str, DeviceClass],
-    claims: list[Claim],
-    taken: Taken,
-    features: Features,
-) -> Fact:
+class Deferred:
+    """An allocator that is made when it is first asked, as the mistakes of claims are a node's fact here."""
+
+    def __init__(
+        self, claims: list[Claim], classes: dict[str, DeviceClass], features: Features, release: Release | None
+    ) -> None:
+        self._claims = claims
+        self._classes = classes
+        self._features = features
+        self._release = release
+        self._compatible: CompatibleAllocator | None = None
+
+    def on(self, node: NodeFacts, pools: dict[PoolId, list[Slice]], taken: Taken) -> Outcome:
+        """Ask about one node. Raises AllocationError."""
+        if self._release is None:
+            inventory = NodeInventory.build(node, [*pools.values()], self._features)
+            return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=False)
+        seen = NodePools.build(node, [*pools.values()], self._features)
+        if self._compatible is None:  # one for all nodes: what it keeps of counters is part of the release
+            self._compatible = CompatibleAllocator(
+                self._claims, self._classes, release=self._release, features=self._features, max_steps=WALK_STEPS
+            )
+        return self._compatible.on(seen, taken, why=False)
+
+
+def _one(node: NodeFacts, pools: dict[PoolId, list[Slice]], allocator: Deferred, taken: Taken) -> Fact:
     try:
-        inventory = NodeInventory.build(node, [*pools.values()], features)
-        outcome = Allocator(claims, classes, features=features).on(inventory, taken, why=False)
+        outcome = allocator.on(node, pools, taken)
     except SearchLimit as error:
         return Fact(node.name, "timeout", str(error))
     except AllocationError as error:

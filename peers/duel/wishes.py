@@ -48,8 +48,37 @@ def selectors(draw: Draw, aspects: Aspects) -> list[Obj]:
     return [{"cel": {"expression": text}} for text in found]
 
 
+def config(name: str) -> Obj:
+    """Opaque configuration for the GPU driver."""
+    return {"opaque": {"driver": GPU, "parameters": {"kind": "Note", "name": name}}}
+
+
+def configs(draw: Draw, requests: Sequence[Obj]) -> list[Obj]:
+    """Configuration of a claim: for all its requests, or for some of them or of their alternatives."""
+    names = [entry["name"] for entry in requests]
+    names += [f"{entry['name']}/{sub['name']}" for entry in requests for sub in entry.get("firstAvailable") or ()]
+    found: list[Obj] = []
+    for at in range(draw(st.integers(0, 2))):
+        entry = config(f"claim-{at}")
+        if one_in(draw, 2):
+            entry["requests"] = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+        found.append(entry)
+    return found
+
+
 def classes(draw: Draw, aspects: Aspects) -> list[Obj]:
     """The three classes that requests choose from."""
+    found = bare_classes(draw, aspects)
+    if "configs" in aspects:
+        for device_class in found[1:]:
+            device_class["spec"]["config"] = [
+                config(f"{device_class['metadata']['name']}-{at}") for at in range(draw(st.integers(0, 2)))
+            ]
+    return found
+
+
+def bare_classes(draw: Draw, aspects: Aspects) -> list[Obj]:
+    """The classes without configuration."""
     return [
         {"metadata": {"name": "any"}, "spec": {}},
         {
@@ -134,4 +163,6 @@ def claim(draw: Draw, name: str, aspects: Aspects) -> Obj:
     devices: Obj = {"requests": requests}
     if aspects & {"match", "distinct"} and not one_in(draw, 4):
         devices["constraints"] = [constraint(draw, aspects, requests) for _ in range(draw(st.integers(1, 2)))]
+    if "configs" in aspects and (found := configs(draw, requests)):
+        devices["config"] = found
     return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": {"devices": devices}}

@@ -11,15 +11,16 @@ import random
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
 from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
-from reference_impl.scheduler.allocator import DeviceClass, NodeInventory, Slice, decode_slice, taint_rules
+from reference_impl.scheduler.allocator import DeviceClass, Slice, decode_slice, taint_rules
 from reference_impl.scheduler.allocator.model import Features, PoolId
 from reference_impl.scheduler.allocator.taint_rules import TaintRule
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
+from reference_impl.scheduler.engines import Correct, Engine
 from reference_impl.scheduler.extended_index import ExtendedIndex
 from reference_impl.scheduler.node_match import NodeFacts
 from reference_impl.scheduler.pod_claims import recorded, references
@@ -79,7 +80,9 @@ class ClusterView:
     can tell that something was missed.
     """
 
-    def __init__(self, *, features: Features, seed: int | None, listener: Listener) -> None:
+    def __init__(
+        self, *, features: Features, seed: int | None, listener: Listener, engine: Engine | None = None
+    ) -> None:
         self.lock = threading.RLock()
         self.nodes: dict[str, NodeState] = {}
         self.loads: dict[str, Load] = {}
@@ -89,6 +92,7 @@ class ClusterView:
         self.requests: dict[str, Obj] = {}
         self.ledger = ClaimLedger()
         self._features = features
+        self._engine = engine or Correct()
         self._seed = seed
         self._tell = listener
         self.happenings = 0
@@ -98,7 +102,7 @@ class ClusterView:
         self._tainted: dict[PoolId, list[Slice]] = {}
         self._pools_by_node: dict[str, set[PoolId]] = {}
         self._shared_pools: set[PoolId] = set()
-        self._inventories: dict[str, NodeInventory] = {}
+        self._inventories: dict[str, Any] = {}
         self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
         self._promises: dict[str, Promise] = {}
@@ -126,12 +130,12 @@ class ClusterView:
         load = self.loads.get(node)
         return load.used if load else {}
 
-    def inventory(self, node: str) -> NodeInventory:
-        """What a node offers, built when it is first asked for after a change."""
+    def inventory(self, node: str) -> Any:
+        """What a node offers in the engine's form, built when it is first asked for after a change."""
         known = self._inventories.get(node)
         if known is None:
             pools = {*self._pools_by_node.get(node, ()), *self._shared_pools}
-            known = self._inventories[node] = NodeInventory.build(
+            known = self._inventories[node] = self._engine.inventory(
                 self.nodes[node].facts, [self._pool_slices(pool) for pool in sorted(pools)], self._features
             )
         return known
@@ -311,7 +315,7 @@ class ClusterView:
         """Find anew which nodes a pool may concern, and drop what was prepared for them."""
         self._tainted.pop(pool, None)
         slices = self._slices.get(pool, {})
-        nodes = {piece.local_to for piece in slices.values()}
+        nodes = {self._engine.home_of(piece) for piece in slices.values()}
         was_shared = pool in self._shared_pools
         self._shared_pools.discard(pool)
         if "" in nodes:

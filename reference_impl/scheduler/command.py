@@ -7,6 +7,7 @@ import argparse
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
+from reference_impl.scheduler.bug_compatible import RELEASES, release
 from reference_impl.scheduler.options import SchedulerOptions, features_of
 from reference_impl.scheduler.scheduler import Scheduler
 
@@ -42,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --publish=direct: give up an allocation whose binding conditions are not met by then "
         "(default: %(default)g)",
     )
+    parser.add_argument(
+        "--bug-compatible",
+        choices=RELEASES,
+        help="allocate with the known deviations of this Kubernetes release (default: with those of none)",
+    )
     parser.add_argument("--seed", type=int, help="order equally loaded nodes by this seed instead of by name")
 
 
@@ -56,5 +62,6 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
         seed=args.seed,
         binding_timeout=args.binding_timeout,
         features=features_of(args.feature_gates),
+        bug_compatible=release(args.bug_compatible) if args.bug_compatible else None,
     )
     return Scheduler(client, clock=clock, options=options)

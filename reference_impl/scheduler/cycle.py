@@ -16,10 +16,11 @@ from datetime import datetime
 
 from dra_api.objects import Obj, key_of
 from reference_impl.scheduler import binding_conditions, extended_resources, node_filter, node_match, pod_claims
-from reference_impl.scheduler.allocator import AllocationError, Allocator, Claim, decode_claim
+from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim
 from reference_impl.scheduler.allocator.model import Allocation, Features
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
+from reference_impl.scheduler.engines import Correct, Engine, PodAllocator
 from reference_impl.scheduler.extended_resources import Wanted
 from reference_impl.scheduler.pod_claims import PodClaim
 
@@ -98,7 +99,7 @@ class _Attempt:
     claims: list[PodClaim]
     held: dict[ClaimKey, Obj]
     wanted: list[Claim]
-    allocator: Allocator | None
+    allocator: PodAllocator | None
     refused: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     unfitting: list[NodeState] = field(default_factory=list)
@@ -106,7 +107,7 @@ class _Attempt:
     hopeless: set[ClaimKey] = field(default_factory=set)  # allocated, but its devices will not be ready
     steps: int = _STEPS_PER_POD
     extended: dict[str, str] = field(default_factory=dict)  # resources that classes stand for
-    by_resources: dict[frozenset[str], tuple[Wanted | None, Allocator | None]] = field(default_factory=dict)
+    by_resources: dict[frozenset[str], tuple[Wanted | None, PodAllocator | None]] = field(default_factory=dict)
 
 
 class Cycle:
@@ -124,8 +125,10 @@ class Cycle:
         max_steps: int,
         now: Callable[[], datetime] | None = None,
         binding_timeout: float = 600.0,
+        engine: Engine | None = None,
     ) -> None:
         self._now = now
+        self._engine = engine or Correct()
         self._makes_claims = now is not None
         self._binding_timeout = binding_timeout
         self._view = view
@@ -177,7 +180,7 @@ class Cycle:
         allocator = None
         if wanted:
             try:
-                allocator = Allocator(
+                allocator = self._engine.allocator(
                     [*wanted.values()], self._view.classes, features=self._features, max_steps=self._max_steps
                 )
             except AllocationError as error:
@@ -193,7 +196,7 @@ class Cycle:
             by_resources={frozenset(): (None, allocator)},
         )
 
-    def _for_node(self, attempt: _Attempt, state: NodeState) -> tuple[Wanted | None, Allocator | None]:
+    def _for_node(self, attempt: _Attempt, state: NodeState) -> tuple[Wanted | None, PodAllocator | None]:
         """What the pod wants in devices on a node: its claims, and what no device plugin there gives (DRA-241)."""
         names = extended_resources.by_devices(attempt.extended, state.allocatable)
         known = attempt.by_resources.get(names)
@@ -202,7 +205,7 @@ class Cycle:
             namespace, name = extended_resources.key_for(attempt.pod)
             draft = wanted.claim(attempt.pod)
             special = decode_claim({**draft, "metadata": {"namespace": namespace, "name": name}})
-            allocator = Allocator(
+            allocator = self._engine.allocator(
                 [*attempt.wanted, special], self._view.classes, features=self._features, max_steps=self._max_steps
             )
             known = attempt.by_resources[names] = (wanted, allocator)

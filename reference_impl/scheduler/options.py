@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reference_impl.scheduler.allocator.model import Features
+from reference_impl.scheduler.bug_compatible import Release
 
 Publish = Literal["bind-request", "direct"]
 Revision = Literal["kai-0.17", "documented"]
@@ -22,6 +23,7 @@ class SchedulerOptions:
     `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
     `seed`: order of equally loaded nodes; None orders them by name.
     `writers`: how many threads write decisions. `max_steps`: attempts to place a device before a node is given up.
+    `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
     `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct).
     `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
     """
@@ -38,6 +40,7 @@ class SchedulerOptions:
     binding_timeout: float = 600.0
     sync_timeout: float = 30.0
     features: Features = field(default_factory=Features)
+    bug_compatible: Release | None = None
 
 
 # Kubernetes' names of the gates behind `Features`; what another gate is needed for is off with either.

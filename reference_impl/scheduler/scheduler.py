@@ -41,6 +41,7 @@ from reference_impl.runtime import PartError
 from reference_impl.scheduler import bind_requests, binding_conditions, pod_claims, pod_condition
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
+from reference_impl.scheduler.engines import engine_for
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import (
     BindRequestPublisher,
@@ -85,13 +86,17 @@ class Scheduler:
         self._client = client
         self._clock = clock
         self._recorder = EventRecorder(client, component="scheduler", clock=clock)
-        self.view = ClusterView(features=self.options.features, seed=self.options.seed, listener=self._happened)
+        engine = engine_for(self.options.bug_compatible)
+        self.view = ClusterView(
+            features=self.options.features, seed=self.options.seed, listener=self._happened, engine=engine
+        )
         self.cycle = Cycle(
             self.view,
             features=self.options.features,
             max_steps=self.options.max_steps,
             now=clock.now if self.options.publish == "direct" else None,
             binding_timeout=self.options.binding_timeout,
+            engine=engine,
         )
         self._publisher: Publisher = _Unstarted()
         self._informers: list[Informer] = []

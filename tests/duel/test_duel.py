@@ -114,7 +114,7 @@ def test_a_wrong_reference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         reference,
         "ask",
-        lambda case: [
+        lambda case, release=None: [
             Fact(fact.node, "unallocatable") if fact.outcome == "allocated" else fact for fact in honest(case)
         ],
     )

@@ -1,0 +1,189 @@
+"""What a Kubernetes release does differently from what is meant: one row a deviation, and which release has which.
+
+Data only. The ids are those of `peers/duel/known.yaml` where the duel meets the deviation.
+
+Source: k8s.io/dynamic-resource-allocation v0.36.2 and v0.36.6, read and run against the reference by `peers.duel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_ALL = frozenset({"1.36", "1.36.2"})
+_EARLY = frozenset({"1.36.2"})
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One deviation.
+
+    `source` is upstream's issue, or the place in its code where there is none; `rule` is the rule that tells what is
+    meant, where there is one; `piece` is the module of this package that reproduces it; `releases` have it.
+    """
+
+    id: str
+    source: str
+    piece: str
+    text: str
+    rule: str = ""
+    releases: frozenset[str] = _ALL
+
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        "exhaustive-search",
+        "kubernetes/kubernetes#131730",
+        "walk",
+        "Every combination is tried, also where counting shows that none can work; the attempt may time out.",
+        rule="DRA-136",
+    ),
+    Deviation(
+        "all-with-constraint",
+        "structured/internal/incubating/allocator_incubating.go allocateDevice (must)",
+        "walk",
+        "A constraint that forbids a device of an All request ends the whole attempt as soon as the walk meets it.",
+    ),
+    Deviation(
+        "admin-pick-blocks-others",
+        "structured/internal/incubating/allocator_incubating.go allocateDevice (allocatingDevices), deviceInUse",
+        "walk",
+        "A device picked with admin access is in use for the rest of the attempt, and a share of one takes capacity.",
+        rule="DRA-234b",
+    ),
+    Deviation(
+        "admin-access-consumes-counters",
+        "kubernetes/kubernetes#140729",
+        "walk",
+        "Admin access to a partition needs room in its shared counters.",
+        rule="DRA-237",
+    ),
+    Deviation(
+        "stable-ignores-newer-fields",
+        "structured/internal/stable/allocator_stable.go",
+        "variants",
+        "With the newer gates off, capacity requests are passed over instead of refused.",
+    ),
+    Deviation(
+        "stable-hides-multiple-allocations",
+        "structured/internal/stable/allocator_stable.go selectorsMatch",
+        "variants",
+        "With the newer gates off, allowMultipleAllocations is false for every selector.",
+    ),
+    Deviation(
+        "distinct-without-gate",
+        "structured/internal/incubating/allocator_incubating.go Allocate",
+        "variants",
+        "distinctAttribute is kept although the gate that brought it is off.",
+    ),
+    Deviation(
+        "older-generation-survives",
+        "structured/internal/incubating/pools_incubating.go GatherPools (isComplete before checkSlicesInPool)",
+        "gather",
+        "A generation whose slices for this node are as many as it has slices is used although a newer one exists.",
+        rule="DRA-148",
+    ),
+    Deviation(
+        "contradictory-slice-counts",
+        "structured/internal/incubating/pools_incubating.go GatherPools (slicesForPool[0])",
+        "gather",
+        "Where slices of one generation name different counts, the first that the node meets is believed.",
+    ),
+    Deviation(
+        "counters-concern-every-node",
+        "structured/internal/incubating/pools_incubating.go GatherPools (SharedCounters are always relevant)",
+        "gather",
+        "A pool with shared counters concerns every node, so an unready one stops All requests everywhere.",
+    ),
+    Deviation(
+        "selector-on-other-nodes-device",
+        "structured/internal/incubating/allocator_incubating.go isSelectable (selectors before NodeMatches)",
+        "selecting",
+        "Selectors are asked about devices of other nodes, and their failure there ends the attempt.",
+    ),
+    Deviation(
+        "first-of-constraint-unchecked",
+        "structured/internal/incubating/allocator_incubating.go matchAttributeConstraint.add, constraint.go add",
+        "trackers",
+        "With list attributes off, the first device under a constraint may have a list.",
+        rule="DRA-169",
+    ),
+    Deviation(
+        "distinct-forgets",
+        "kubernetes/kubernetes#140438",
+        "trackers",
+        "distinctAttribute keeps one value a request: a third device may repeat the first.",
+        rule="DRA-174",
+    ),
+    Deviation(
+        "list-intersection-not-restored",
+        "kubernetes/kubernetes#140300",
+        "trackers",
+        "After going back, matchAttribute over lists stays as narrow as the devices made it that were given up.",
+        rule="DRA-176",
+    ),
+    Deviation(
+        "overcommitted-counters",
+        "structured/internal/incubating/allocator_incubating.go checkAvailableCounters",
+        "ledger",
+        "Once any counter of a pool is overcommitted, no device with counters of the pool can be had.",
+    ),
+    Deviation(
+        "counters-by-pool-name",
+        "kubernetes/kubernetes#140434",
+        "ledger",
+        "Pools of two drivers that have one name share one account of counters.",
+        rule="DRA-195",
+        releases=_EARLY,
+    ),
+    Deviation(
+        "rejected-keeps-counters",
+        "kubernetes/kubernetes#140436",
+        "ledger",
+        "A device that is refused for a taint or a constraint stays charged, and so does a share that is given up.",
+        rule="DRA-196",
+        releases=_EARLY,
+    ),
+    Deviation(
+        "repeated-claim-config",
+        "kubernetes/kubernetes#139732",
+        "configs",
+        "Configuration of a claim that names several requests is in the allocation once for each.",
+        rule="DRA-180",
+    ),
+    Deviation(
+        "class-config-lists-all",
+        "kubernetes/kubernetes#139731",
+        "configs",
+        "Configuration of a class that all requests use lists them all instead of none.",
+    ),
+)
+
+
+RELEASES = tuple(sorted({name for one in DEVIATIONS for name in one.releases}))
+
+
+class UnknownRelease(ValueError):
+    """A release whose deviations are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release and the ids of its deviations."""
+
+    name: str
+    deviations: frozenset[str]
+
+    def has(self, deviation: str) -> bool:
+        """Whether the release has a deviation."""
+        return deviation in self.deviations
+
+
+def release(name: str) -> Release:
+    """The deviations of `1.36` (as in its newest patch that was compared, 1.36.6) or of the patch `1.36.2`.
+
+    Raises UnknownRelease.
+    """
+    found = frozenset(one.id for one in DEVIATIONS if name in one.releases)
+    if not found:
+        raise UnknownRelease(f"bug-compatible={name}: only the deviations of {', '.join(RELEASES)} are known")
+    return Release(name, found)

@@ -1,0 +1,179 @@
+"""The front door: an allocator with the deviations of a release, in the shape of the reference's own.
+
+`NodePools` stands where `allocator.NodeInventory` does, `CompatibleAllocator` where `allocator.Allocator` does, so the
+scheduler's cycle and the duel use either without knowing which.
+
+Source: Allocate of k8s.io/dynamic-resource-allocation v0.36.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reference_impl.scheduler.allocator import capacity, results
+from reference_impl.scheduler.allocator.allocate import INVALID_POOLS, check_claim, exceeds_limit, new_share_id
+from reference_impl.scheduler.allocator.model import (
+    MAX_RESULTS,
+    Allocation,
+    AllocationError,
+    Claim,
+    Classes,
+    Device,
+    Features,
+    Outcome,
+    Slice,
+    SubRequest,
+)
+from reference_impl.scheduler.allocator.search import MAX_STEPS
+from reference_impl.scheduler.allocator.taken import Taken
+from reference_impl.scheduler.bug_compatible import configs, variants
+from reference_impl.scheduler.bug_compatible.deviations import Release
+from reference_impl.scheduler.bug_compatible.gather import SeenPool, gather
+from reference_impl.scheduler.bug_compatible.ledger import Available, Ledger
+from reference_impl.scheduler.bug_compatible.selecting import Selecting
+from reference_impl.scheduler.bug_compatible.trackers import tracker_for
+from reference_impl.scheduler.bug_compatible.walk import Candidate, ClaimPlan, Plan, Use, Walk, has_room
+from reference_impl.scheduler.node_match import NodeFacts
+
+# A look at one device is cheaper than a step of the reference's search, and kube-scheduler's 10 s allow for more.
+_LOOKS_PER_STEP = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePools:
+    """The pools that concern one node."""
+
+    node: NodeFacts
+    pools: tuple[SeenPool, ...]
+
+    @classmethod
+    def build(cls, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> NodePools:
+        """Look at all slices of every pool from `node`. Raises AllocationError for a node selector that is no good."""
+        return cls(node, tuple(gather(slices_by_pool, node, features, variants.variant_for(features))))
+
+
+class CompatibleAllocator:
+    """The claims of one pod against any number of nodes, as `release` would have it."""
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        classes: Classes,
+        *,
+        release: Release,
+        features: Features | None = None,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        """Check the claims. Raises AllocationError."""
+        self.features = features or Features()
+        self.classes = classes
+        self.release = release
+        self.max_steps = max_steps
+        self._variant = variants.variant_for(self.features)
+        self.claims = variants.claims_as_read(claims, self._variant)
+        for claim in variants.claims_as_checked(self.claims, self._variant):
+            check_claim(claim, classes, self.features)
+        self._available = Available(release)
+
+    def on(self, node_pools: NodePools, taken: Taken, *, why: bool = True) -> Outcome:
+        """Try one node; see Allocator.on."""
+        selecting = Selecting(node_pools.node, self.features)
+        plans = [self._plan(claim, node_pools, selecting, taken) for claim in self.claims]
+        walk = Walk(
+            plans,
+            [
+                Candidate(device, pool)
+                for pool in node_pools.pools
+                if pool.state == "complete"
+                for device in pool.devices
+            ],
+            taken,
+            self.features,
+            selecting=selecting,
+            ledger=Ledger(self._available, taken, self.release),
+            steps=self.max_steps * _LOOKS_PER_STEP,
+            keeps_refused=self.release.has("rejected-keeps-counters"),
+        )
+        found = walk.run()
+        steps = self.max_steps - walk.steps // _LOOKS_PER_STEP
+        if found:
+            results_ = tuple(self._result(plans, number, walk, node_pools.node) for number in range(len(plans)))
+            return Outcome(results_, steps=steps)
+        if any(pool.state == "invalid" for pool in node_pools.pools):
+            raise AllocationError(INVALID_POOLS, on_node_only=True)
+        return Outcome(None, self.why_not(node_pools, taken) if why else "", steps=steps)
+
+    def why_not(self, node_pools: NodePools, taken: Taken) -> str:
+        """Why `on` found nothing: the walk only knows that no combination works."""
+        del taken
+        count = sum(len(pool.devices) for pool in node_pools.pools)
+        return f"no combination of {count} devices works as Kubernetes {self.release.name} allocates (bug-compatible)"
+
+    # -- before the walk -------------------------------------------------------------------------------------------
+
+    def _plan(self, claim: Claim, node_pools: NodePools, selecting: Selecting, taken: Taken) -> ClaimPlan:
+        requests: list[tuple[Plan, ...]] = []
+        least = 0
+        for request in claim.requests:
+            plans = tuple(self._plan_one(claim, sub, node_pools, selecting, taken) for sub in request.alternatives)
+            requests.append(plans)
+            least += min(plan.count for plan in plans)
+            if exceeds_limit(least):
+                raise AllocationError(
+                    f"claim {claim.key}, request {request.name}: {least} devices exceed the limit of {MAX_RESULTS}"
+                )
+        trackers = tuple(tracker_for(one, lists=self.features.list_attributes) for one in claim.constraints)
+        return ClaimPlan(claim, tuple(requests), tuple(request.prioritized for request in claim.requests), trackers)
+
+    def _plan_one(
+        self, claim: Claim, sub: SubRequest, node_pools: NodePools, selecting: Selecting, taken: Taken
+    ) -> Plan:
+        device_class = self.classes[sub.class_name]
+        if not sub.all_devices:
+            return Plan(sub, device_class, sub.count)
+        found: list[Candidate] = []
+        for pool in node_pools.pools:
+            if pool.state != "complete":
+                what = "being updated" if pool.state == "incomplete" else "invalid"
+                raise AllocationError(
+                    f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "
+                    f"{pool.id.driver}/{pool.id.pool} is currently {what}"
+                )
+            found += [
+                Candidate(device, pool)
+                for device in pool.devices
+                if selecting.suits(device, sub, device_class, claim) and self._suffices(device, sub, selecting, taken)
+            ]
+        return Plan(sub, device_class, len(found), tuple(found))
+
+    def _suffices(self, device: Device, sub: SubRequest, selecting: Selecting, taken: Taken) -> bool:
+        """Whether a device is one of all: its capacity must suffice now, with what others use of it."""
+        if not self.features.consumable_capacity:
+            return True
+        return selecting.large_enough(device, sub) and has_room(device, sub, taken, Use())
+
+    # -- after the walk --------------------------------------------------------------------------------------------
+
+    def _result(self, plans: Sequence[ClaimPlan], number: int, walk: Walk, node: NodeFacts) -> Allocation:
+        plan = plans[number]
+        chosen: list[tuple[SubRequest, list[Device]]] = [
+            (alternatives[walk.chosen.get((number, at), 0)].request, [])
+            for at, alternatives in enumerate(plan.requests)
+        ]
+        devices = {request.name: picked for request, picked in chosen}
+        for pick in walk.picks[number]:
+            devices[pick.request.name].append(pick.candidate.device)
+        result = results.assemble(
+            plan.claim, chosen, node, self.classes, is_shared=self._is_shared, make_share_id=new_share_id
+        )
+        result["devices"].pop("config", None)
+        if entries := configs.configs(plan.claim, chosen, self.classes):
+            result["devices"]["config"] = entries
+        prioritized = tuple(walk.chosen[number, at] for at, choice in enumerate(plan.prioritized) if choice)
+        return Allocation(plan.claim, result, prioritized)
+
+    def _is_shared(self, device: Device, request: SubRequest) -> bool:
+        """Whether a result is a share; one with admin access is one too (admin-pick-blocks-others)."""
+        del request
+        return capacity.shareable(device, enabled=self.features.consumable_capacity)

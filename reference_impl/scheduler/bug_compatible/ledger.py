@@ -1,0 +1,84 @@
+"""Shared counters as a release keeps account of them.
+
+Deviations: overcommitted-counters; in 1.36.2 also counters-by-pool-name and rejected-keeps-counters. `Available` lives
+as long as one pod is tried on all nodes, a `Ledger` for one attempt on one node. Amounts are in billionths.
+
+Source: checkAvailableCounters and its callers in k8s.io/dynamic-resource-allocation v0.36.6 and v0.36.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from reference_impl.scheduler.allocator.model import Device
+from reference_impl.scheduler.allocator.taken import Taken
+from reference_impl.scheduler.bug_compatible.deviations import Release
+from reference_impl.scheduler.bug_compatible.gather import SeenPool
+
+Counter: TypeAlias = tuple[str, str]
+Account: TypeAlias = tuple[str, ...]
+
+
+def account_of(pool: SeenPool, release: Release) -> Account:
+    """Under which name a pool's counters are kept (counters-by-pool-name: the driver's name is left out)."""
+    return (pool.id.pool,) if release.has("counters-by-pool-name") else pool.id
+
+
+class Available:
+    """What earlier allocations leave of each counter, worked out when a pool is first asked about."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._left: dict[Account, dict[Counter, int]] = {}
+
+    def of(self, pool: SeenPool, taken: Taken) -> Mapping[Counter, int]:
+        """What is left; once known under the pool's account, it is not asked for again."""
+        account = account_of(pool, self._release)
+        known = self._left.get(account)
+        if known is None:
+            known = self._left[account] = dict(pool.counters)
+            used = set(taken.names(pool.id))
+            for device in (*pool.devices, *pool.elsewhere):
+                if device.id.device in used:
+                    for counter, value in device.counters.items():
+                        known[counter] -= value
+        return known
+
+
+class Ledger:
+    """What the picks of one attempt take."""
+
+    def __init__(self, available: Available, taken: Taken, release: Release) -> None:
+        self._available = available
+        self._taken = taken
+        self._release = release
+        self._spent: dict[Account, dict[Counter, int]] = {}
+
+    def charge(self, pool: SeenPool, device: Device) -> bool:
+        """Charge a device; False, with nothing charged, where the account would then be short.
+
+        All counters of the account are compared, also those that the device does not take from
+        (overcommitted-counters).
+        """
+        spent = self._spent.setdefault(account_of(pool, self._release), {})
+        self._add(spent, device, 1)
+        left = self._available.of(pool, self._taken)
+        if any(amount < spent.get(counter, 0) for counter, amount in left.items()):
+            self._add(spent, device, -1)
+            return False
+        return True
+
+    def refuse(self, pool: SeenPool, device: Device) -> None:
+        """A charged device was refused for another reason (rejected-keeps-counters: then it stays charged)."""
+        if not self._release.has("rejected-keeps-counters"):
+            self.give_back(pool, device)
+
+    def give_back(self, pool: SeenPool, device: Device) -> None:
+        """A charged device was given up."""
+        self._add(self._spent[account_of(pool, self._release)], device, -1)
+
+    @staticmethod
+    def _add(spent: dict[Counter, int], device: Device, sign: int) -> None:
+        for counter, value in device.counters.items():
+            spent[counter] = spent.get(counter, 0) + sign * value

@@ -1,0 +1,39 @@
+"""May a device serve a request at all: selectors first, then its node.
+
+Deviation: selector-on-other-nodes-device.
+
+Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6.
+"""
+
+from __future__ import annotations
+
+from reference_impl.scheduler.allocator import capacity, pools, selectors
+from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, SubRequest
+from reference_impl.scheduler.node_match import NodeFacts
+
+
+class Selecting:
+    """Answers about one attempt on one node, each asked once."""
+
+    def __init__(self, node: NodeFacts, features: Features) -> None:
+        self._node = node
+        self._features = features
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def suits(self, device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim) -> bool:
+        """Whether class, request and node admit the device. Raises SelectorError, also about another node's device."""
+        if device.binding_conditions and not self._features.binding_conditions:
+            return False
+        key = (id(device), id(request))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = selectors.matches(
+                device, request, device_class, claim, self._features
+            ) and pools.device_offered_to(device, self._node)
+        return known
+
+    def large_enough(self, device: Device, request: SubRequest) -> bool:
+        """Whether the device's capacities can serve the request when nobody else uses it."""
+        if not self._features.consumable_capacity:
+            return True
+        return capacity.acceptable(device, request, shared=device.allow_multiple)

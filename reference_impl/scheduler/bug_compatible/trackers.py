@@ -1,0 +1,121 @@
+"""Constraints as a release keeps them: changed in place with every device that joins or leaves.
+
+Deviations: first-of-constraint-unchecked, distinct-forgets, list-intersection-not-restored. Each tracker lives for one
+attempt on one node.
+
+Source: matchAttributeConstraint and distinctAttributeConstraint of k8s.io/dynamic-resource-allocation v0.36.6.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reference_impl.scheduler.allocator.model import Attribute, AttributeValue, Constraint, Device, SubRequest
+
+
+class Tracker(Protocol):
+    """One constraint of one claim during one walk."""
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """Let a device join; False, with nothing changed, where the constraint forbids it."""
+        ...
+
+    def remove(self, request: SubRequest) -> None:
+        """Let the device of a request leave that joined last."""
+        ...
+
+
+def tracker_for(constraint: Constraint, *, lists: bool) -> Tracker:
+    """The tracker of a constraint; `lists` says that list attributes are compared as sets."""
+    if constraint.kind == "distinctAttribute":
+        return ForgetfulDistinct(constraint, lists=lists)
+    return NarrowingMatch(constraint) if lists else UncheckedMatch(constraint)
+
+
+class UncheckedMatch:
+    """matchAttribute of single values (first-of-constraint-unchecked): whatever the first has is what all must have."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+        self._first: Attribute | None = None
+        self._count = 0
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        offered = device.attribute(self._constraint.attribute)
+        if offered is None:
+            return False
+        if self._count == 0:
+            self._first = offered
+        elif offered.is_list or not offered.values or offered != self._first:
+            return False
+        self._count += 1
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        self._count -= self._constraint.covers(request)
+
+
+class NarrowingMatch:
+    """matchAttribute over lists (list-intersection-not-restored): what is in common only ever shrinks."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+        self._common: frozenset[AttributeValue] = frozenset()
+        self._count = 0
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        offered = device.attribute(self._constraint.attribute)
+        if offered is None or not offered.values:
+            return False
+        common = frozenset(offered.values) if self._count == 0 else self._common & frozenset(offered.values)
+        if not common:
+            return False
+        self._common = common
+        self._count += 1
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        self._count -= self._constraint.covers(request)
+
+
+class ForgetfulDistinct:
+    """distinctAttribute (distinct-forgets): one attribute a request is remembered, and none after one left."""
+
+    def __init__(self, constraint: Constraint, *, lists: bool) -> None:
+        self._constraint = constraint
+        self._lists = lists
+        self._of: dict[str, Attribute] = {}
+        self._count = 0
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        offered = device.attribute(self._constraint.attribute)
+        if offered is None or (self._count and not self._differs(offered)):
+            return False
+        self._of[request.parent] = offered
+        self._count += 1
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        if self._constraint.covers(request):
+            self._of.pop(request.parent, None)
+            self._count -= 1
+
+    def _differs(self, offered: Attribute) -> bool:
+        if self._lists:
+            taken = {value for other in self._of.values() for value in other.values}
+            return bool(offered.values) and taken.isdisjoint(offered.values)
+        if self._of and (offered.is_list or not offered.values):
+            return False
+        return offered not in self._of.values()

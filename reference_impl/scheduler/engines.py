@@ -1,0 +1,91 @@
+"""Which allocator decides: the reference's own, or one with the known deviations of a Kubernetes release.
+
+An `Engine` makes what one node offers (`inventory`) and what a pod wants (`allocator`); the second is asked about the
+first. Nothing is kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from reference_impl.scheduler.allocator import Allocator, Claim, NodeInventory, Outcome, Slice, Taken
+from reference_impl.scheduler.allocator.model import Classes, Features
+from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Release
+from reference_impl.scheduler.node_match import NodeFacts
+
+
+class PodAllocator(Protocol):
+    """The claims of one pod against any number of nodes. An inventory comes from the engine that made the allocator."""
+
+    max_steps: int
+
+    def on(self, inventory: Any, taken: Taken, *, why: bool = True) -> Outcome:
+        """Try one node. Raises AllocationError."""
+        ...
+
+    def why_not(self, inventory: Any, taken: Taken) -> str:
+        """Why a node does not do, in one sentence."""
+        ...
+
+
+class Engine(Protocol):
+    """A way to allocate."""
+
+    def inventory(self, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> Any:
+        """What `node` offers, from all slices of every pool that may concern it."""
+        ...
+
+    def home_of(self, piece: Slice) -> str:
+        """The only node that a slice concerns; empty when it may concern several."""
+        ...
+
+    def allocator(
+        self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
+    ) -> PodAllocator:
+        """An allocator for a pod's claims. Raises AllocationError for claims that are no good on any node."""
+        ...
+
+
+class Correct:
+    """The reference's own allocator."""
+
+    def inventory(self, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> Any:
+        """See Engine."""
+        return NodeInventory.build(node, [*slices_by_pool], features)
+
+    def home_of(self, piece: Slice) -> str:
+        """See Engine."""
+        return piece.local_to
+
+    def allocator(
+        self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
+    ) -> PodAllocator:
+        """See Engine."""
+        return Allocator(claims, classes, features=features, max_steps=max_steps)
+
+
+class Compatible:
+    """An allocator with the deviations of `release`."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+
+    def inventory(self, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> Any:
+        """See Engine."""
+        return NodePools.build(node, slices_by_pool, features)
+
+    def home_of(self, piece: Slice) -> str:
+        """See Engine; a slice with counters concerns every node (counters-concern-every-node)."""
+        return "" if piece.counter_sets else piece.local_to
+
+    def allocator(
+        self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
+    ) -> PodAllocator:
+        """See Engine."""
+        return CompatibleAllocator(claims, classes, release=self._release, features=features, max_steps=max_steps)
+
+
+def engine_for(release: Release | None) -> Engine:
+    """The engine with the deviations of a release, or the correct one."""
+    return Correct() if release is None else Compatible(release)
