@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from dra_conformance.suite.mutation import Patch, mutant
 
 Obj = dict[str, Any]
@@ -197,7 +199,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
         def take(self: Any) -> int | None:
             tasks = [
-                dataclasses.replace(task, mask=task.mask & self._unused(task)) if task.everything else task
+                msgspec.structs.replace(task, mask=task.mask & self._unused(task)) if task.everything else task
                 for task in self._tasks
             ]
             self._tasks = tasks

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dra_api.quantity import Quantity
 from reference_impl.scheduler.allocator import capacity, constraints, counters, pools, selectors, taints
@@ -28,6 +28,34 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+class Taking(NamedTuple):
+    """What a request takes of one capacity: its name, the amount and the device's total in billionths, and as text."""
+
+    name: str
+    amount: int
+    total: int
+    text: str
+
+
+class Consumption(dict[int, tuple[Taking, ...]]):
+    """What one request takes of the capacities of each shared device, worked out when it is first asked for."""
+
+    def __init__(self, devices: Sequence[Device], request: SubRequest) -> None:
+        super().__init__()
+        self._devices = devices
+        self._request = request
+
+    def __missing__(self, position: int) -> tuple[Taking, ...]:
+        device = self._devices[position]
+        taken = capacity.consumed_by(device, self._request)
+        found = tuple(
+            Taking(one.name, taken[one.name].scaled_value(-9), one.value.scaled_value(-9), str(taken[one.name]))
+            for one in device.capacity.values()
+        )
+        self[position] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +100,7 @@ class NodeInventory:
         self._matched: dict[object, Matched] = {}
         self._values: dict[str, dict[constraints.Values, int]] = {}
         self._too_small: dict[Wanted, int] = {}
-        self._consumption: dict[tuple[int, Wanted], tuple[tuple[str, int, int], ...]] = {}
+        self._consumption: dict[Wanted, Consumption] = {}
         self._least: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
         self._busy: tuple[Taken, tuple[int, ...], int] | None = None
         # The sets that have a counter of each name, pool by pool.
@@ -147,20 +175,13 @@ class NodeInventory:
             self._too_small[request.capacity] = known
         return known
 
-    def consumption(self, position: int, request: SubRequest) -> tuple[tuple[str, int, int], ...]:
-        """What `request` takes of a shared device: capacity name, amount and total, in billionths."""
-        key = (position, request.capacity)
-        known = self._consumption.get(key)
+    def consumption(self, request: SubRequest) -> Consumption:
+        """What `request` takes of shared devices."""
+        known = self._consumption.get(request.capacity)
         if known is None:
-            device = self.devices[position]
-            taken = capacity.consumed_by(device, request)
-            known = tuple(
-                (entry.name, taken[entry.name].scaled_value(-9), entry.value.scaled_value(-9))
-                for entry in device.capacity.values()
-            )
-            if len(self._consumption) > MAX_KEPT * len(self.devices):
+            if len(self._consumption) > MAX_KEPT:
                 self._consumption.clear()
-            self._consumption[key] = known
+            known = self._consumption[request.capacity] = Consumption(self.devices, request)
         return known
 
     def least_counters(self, mask: int) -> tuple[PoolId, dict[str, int]] | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from dra_api.objects import Obj, name_of, namespace_of, uid_of
 from dra_api.quantity import Quantity
 
@@ -300,6 +302,13 @@ class Claim:
         return f"{self.namespace}/{self.name}"
 
     @cached_property
+    def needs_free_devices(self) -> bool:
+        """Whether every alternative of every request wants some device to itself, and all together fit into a claim."""
+        wishes = [sub for request in self.requests for sub in request.alternatives]
+        least = sum(min(sub.count for sub in request.alternatives) for request in self.requests)
+        return 0 < least <= MAX_RESULTS and not any(sub.all_devices or sub.admin_access for sub in wishes)
+
+    @cached_property
     def class_names(self) -> tuple[str, ...]:
         """Every DeviceClass that a request names, once each, in order."""
         return tuple(dict.fromkeys(sub.class_name for request in self.requests for sub in request.alternatives))
@@ -366,8 +375,7 @@ class Features:
     extended_resources: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(msgspec.Struct, frozen=True):
     """One claim's outcome: the v1.AllocationResult, and the device ids in it."""
 
     claim: Claim
@@ -375,8 +383,7 @@ class Allocation:
     chosen_alternatives: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What allocation on one node came to: an allocation a claim, or none and the reason in one sentence.
 
     `steps` is what the search cost.

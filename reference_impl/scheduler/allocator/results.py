@@ -7,19 +7,22 @@ covers them all; claim configs appear once (kubernetes/kubernetes#139731, #13973
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dra_api.objects import Obj
-from reference_impl.scheduler.allocator import capacity
 from reference_impl.scheduler.allocator.model import AllocationError, Claim, Classes, Device, SubRequest
 from reference_impl.scheduler.node_match import NodeFacts
 
 # One chosen (sub)request with its devices, in the order of allocation.
 Chosen = Sequence[tuple[SubRequest, Sequence[Device]]]
 MakeShareId = Callable[[], str]
+# What a request consumes of each capacity of a device that it shares, as text; None where it has the device to itself.
+ConsumedBy = Callable[[Device, SubRequest], Mapping[str, str] | None]
 
 
-def device_result(request: SubRequest, device: Device, *, shared: bool, make_share_id: MakeShareId) -> Obj:
+def device_result(
+    request: SubRequest, device: Device, *, consumed: Mapping[str, str] | None, make_share_id: MakeShareId
+) -> Obj:
     """One entry of `devices.results`."""
     result: Obj = {
         "request": request.name,
@@ -35,11 +38,10 @@ def device_result(request: SubRequest, device: Device, *, shared: bool, make_sha
         result["bindingConditions"] = list(device.binding_conditions)
     if device.binding_failure_conditions:
         result["bindingFailureConditions"] = list(device.binding_failure_conditions)
-    if shared:
+    if consumed is not None:
         result["shareID"] = make_share_id()
-        consumed = capacity.consumed_by(device, request)
         if consumed:
-            result["consumedCapacity"] = {name: str(quantity) for name, quantity in consumed.items()}
+            result["consumedCapacity"] = dict(consumed)
     return result
 
 
@@ -111,13 +113,13 @@ def assemble(
     node: NodeFacts,
     classes: Classes,
     *,
-    is_shared: Callable[[Device, SubRequest], bool],
+    consumed_by: ConsumedBy,
     make_share_id: MakeShareId,
 ) -> Obj:
     """The claim's v1.AllocationResult."""
     devices: Obj = {
         "results": [
-            device_result(request, device, shared=is_shared(device, request), make_share_id=make_share_id)
+            device_result(request, device, consumed=consumed_by(device, request), make_share_id=make_share_id)
             for request, picked in chosen
             for device in picked
         ]

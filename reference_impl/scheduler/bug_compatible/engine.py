@@ -165,7 +165,7 @@ class CompatibleAllocator:
         for pick in walk.picks[number]:
             devices[pick.request.name].append(pick.candidate.device)
         result = results.assemble(
-            plan.claim, chosen, node, self.classes, is_shared=self._is_shared, make_share_id=new_share_id
+            plan.claim, chosen, node, self.classes, consumed_by=self._consumed_by, make_share_id=new_share_id
         )
         result["devices"].pop("config", None)
         if entries := configs.configs(plan.claim, chosen, self.classes):
@@ -173,7 +173,8 @@ class CompatibleAllocator:
         prioritized = tuple(walk.chosen[number, at] for at, choice in enumerate(plan.prioritized) if choice)
         return Allocation(plan.claim, result, prioritized)
 
-    def _is_shared(self, device: Device, request: SubRequest) -> bool:
-        """Whether a result is a share; one with admin access is one too (admin-pick-blocks-others)."""
-        del request
-        return capacity.shareable(device, enabled=self.features.consumable_capacity)
+    def _consumed_by(self, device: Device, request: SubRequest) -> dict[str, str] | None:
+        """What a result consumes where it is a share; one with admin access is one too (admin-pick-blocks-others)."""
+        if not capacity.shareable(device, enabled=self.features.consumable_capacity):
+            return None
+        return {name: str(value) for name, value in capacity.consumed_by(device, request).items()}
