@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
-from dra_conformance.seats.node import NodeSeat
+from dra_api.objects import NODES, RESOURCE_SLICES, name_of, uid_of
+from dra_conformance.seats.pools import completeness, newest
 from dra_conformance.steps import faults
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
 
 PCI_BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 PCIE_ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
-
-
-def newest(slices: Sequence[Obj]) -> dict[str, list[Obj]]:
-    """The slices of the highest generation, by pool."""
-    pools: dict[str, list[Obj]] = {}
-    for obj in slices:
-        pools.setdefault(obj["spec"]["pool"]["name"], []).append(obj)
-    return {
-        name: [obj for obj in several if _generation(obj) == max(_generation(other) for other in several)]
-        for name, several in pools.items()
-    }
-
-
-def _generation(obj: Obj) -> int:
-    return int(obj["spec"]["pool"].get("generation") or 0)
-
-
-def look_complete(seat: NodeSeat) -> Seen:
-    """Whether each pool of the node has as many slices of its newest generation as each of them says."""
-    pools = newest(seat.slices())
-    seen = {
-        name: {
-            "slices": len(several),
-            "resourceSliceCount": sorted({obj["spec"]["pool"]["resourceSliceCount"] for obj in several}),
-            "generation": _generation(several[0]),
-        }
-        for name, several in pools.items()
-    }
-    ok = bool(pools) and all(row["resourceSliceCount"] == [row["slices"]] for row in seen.values())
-    return ok, seen or "no slice"
 
 
 @given('the devices of "{node}" are remembered')
@@ -70,7 +39,9 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """Each pool comes to have as many slices of its newest generation as they say it has."""
     seat = world.node(node)
-    world.eventually("pools are complete", lambda: look_complete(seat), expected="resourceSliceCount slices a pool")
+    world.eventually(
+        "pools are complete", lambda: completeness(seat.slices()), expected="resourceSliceCount slices a pool"
+    )
 
 
 @then('the devices of "{node}" are published again within {seconds:d} seconds')
@@ -85,7 +56,7 @@ def _(world: World, node: str, seconds: int) -> None:
     faults.require_met(world)
 
     def look() -> Seen:
-        complete, seen = look_complete(seat)
+        complete, seen = completeness(seat.slices())
         told = sorted(device["name"] for device in seat.devices())
         return complete and told == wanted, seen if told == wanted else told
 
@@ -106,7 +77,7 @@ def _(world: World, node: str) -> None:
             for obj in several
             for device in obj["spec"].get("devices") or ()
         )
-        complete, seen = look_complete(seat)
+        complete, seen = completeness(seat.slices())
         return complete and told == wanted, told if told != wanted else seen
 
     world.eventually("the devices are the same", look, expected=wanted)

@@ -6,6 +6,7 @@ import threading
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj
 from dra_conformance.seats.node import NodeSeat
+from dra_conformance.seats.pools import completeness
 from dra_conformance.suite.vocabulary import given, when
 from dra_conformance.suite.world import Seen, World
 
@@ -100,7 +101,7 @@ def publish(world: World, obj: Obj) -> Obj:
 def run_driver(
     world: World, alias: str, *, inventory: str | None = None, as_process: bool = False, flags: str = ""
 ) -> NodeSeat:
-    """A node with kubelet and driver, registered and published."""
+    """A node with kubelet and driver, registered and with all of its pools published."""
     node = world.node(alias, inventory=inventory)
     node.flags = tuple(flags.split())
     node.start_kubelet()
@@ -112,6 +113,9 @@ def run_driver(
         lambda: (bool(node.devices()), f"{len(node.slices())} slices, no device"),
         within=max(world.run.patience, 20.0),
     )
+    # What a step reads at once must be all of it. A driver whose pools are never complete is not refused here: that is
+    # for a rule to judge.
+    world.wait(lambda: completeness(node.slices()))
     return node
 
 
