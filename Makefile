@@ -55,7 +55,6 @@ peers: $(DEV_READY)       ## build the third-party programs that we test against
 
 peers-check: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
 	@$(BIN)/python -m peers check
-	@$(BIN)/python -m peers access
 
 CASES ?= 2000
 SEED ?=

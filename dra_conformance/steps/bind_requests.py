@@ -433,6 +433,22 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} has no BindRequest", look, expected="no BindRequest")
 
 
+@then('the BindRequest of pod "{pod}" goes as well')
+def _(world: World, pod: str) -> None:
+    """The garbage collector takes it, which looks for kinds that are new to it every half minute."""
+    # Nobody's seat: kube-controller-manager collects what was made before it knew BindRequests after its next look.
+    within = max(world.run.patience, _COLLECTED_WITHIN_S) if world.run.has_controllers else None
+
+    def look() -> Seen:
+        left = [name_of(request) for request in requests_of(world, pod)]
+        return not left, left or "none"
+
+    world.eventually(f"the BindRequest of pod {pod} goes with it", look, expected="none", within=within)
+
+
+_COLLECTED_WITHIN_S = 75.0
+
+
 @then('pod "{pod}" gets another BindRequest')
 def _(world: World, pod: str) -> None:
     """The BindRequest that was judged by hand goes, and a new one comes."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dra_api.objects import RESOURCE_CLAIMS
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, RESOURCE_CLAIMS
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
+from dra_conformance.steps.imex import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.suite.vocabulary import given, when
 from dra_conformance.suite.world import World
@@ -23,7 +24,10 @@ _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
 def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
     """Let a fault strike the next requests of one sort; the end of the scenario ends it."""
-    aim = Aim.at(what, resource_named(kind), seats=world.scenario.tags.seats, namespace=world.namespace)
+    resource = resource_named(kind)
+    # What a ComputeDomain's daemons need lies in the namespace of their driver.
+    namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
+    aim = Aim.at(what, resource, seats=world.scenario.tags.seats, namespace=namespace)
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
     world.memory.setdefault(_VOLLEYS, []).append(volley)

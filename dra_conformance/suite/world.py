@@ -65,6 +65,7 @@ class World:
         self.step_text = ""
         self.checks_made = 0
         self._created: list[tuple[Resource, str, str]] = []
+        self._newest: dict[Resource, int] = {}  # what the scenario wrote and the observer may not have seen yet
         self._aliases: dict[str, str] = {}
         self._nodes: dict[str, NodeSeat] = {}
         self._nvml: NvmlSeat | None = None
@@ -159,6 +160,7 @@ class World:
         resource = manifests.resource_of(obj)
         created = self.client.create(resource, obj)
         self.track(resource, name_of(created), namespace_of(created))
+        self._wrote(resource, created)
         return created
 
     def track(self, resource: Resource, name: str, namespace: str = "") -> None:
@@ -183,11 +185,37 @@ class World:
             obj = copy.deepcopy(self.client.get(resource, name, self.namespace))
             change(obj)
             try:
-                return self.client.update(resource, obj, subresource=subresource or None)
+                updated = self.client.update(resource, obj, subresource=subresource or None)
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
+            else:
+                self._wrote(resource, updated)
+                return updated
         raise AssertionError("unreachable")
+
+    def _wrote(self, resource: Resource, obj: Obj) -> None:
+        version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
+        if version.isdecimal():
+            self._newest[resource] = int(version)
+
+    def catch_up(self) -> None:
+        """Wait until the observer has seen what the scenario itself wrote: until then, not to be seen means nothing.
+
+        It lags where its watches are just coming back, such as after an API server's death in the scenario before.
+        Raises Untestable when it does not catch up within the run's patience.
+        """
+        newest, self._newest = self._newest, {}
+
+        def behind() -> list[str]:
+            return [
+                resource.plural
+                for resource, version in newest.items()
+                if self.observer.watches(resource) and self.observer.reached(resource) < version
+            ]
+
+        if newest and not self.log.wait_for(lambda: not behind(), self.run.patience):
+            raise Untestable(f"the harness itself has not seen yet what the scenario made: {', '.join(behind())}")
 
     # -- checking --------------------------------------------------------------------------------------------------
 
@@ -219,6 +247,7 @@ class World:
 
         `look` returns whether all is well and what it saw; it must read stores, not the API server.
         """
+        self.catch_up()
         self.check_seen(message, self.wait(look, within), expected=expected)
 
     def check_seen(self, message: str, seen: Seen, *, expected: object) -> None:
@@ -245,6 +274,7 @@ class World:
 
     def stays(self, message: str, look: Callable[[], Seen], *, expected: object, seconds: float | None = None) -> None:
         """Check that `look` returns (True, …) once all has come to rest, and then for `seconds` on end, if given."""
+        self.catch_up()
         self.settle()
         seen = look()
         if seen[0] and seconds:

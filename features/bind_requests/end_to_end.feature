@@ -83,4 +83,4 @@ Feature: From a claim to a running container and back
     And a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     When pod "plain" is force-deleted
-    Then pod "plain" gets no BindRequest
+    Then the BindRequest of pod "plain" goes as well

@@ -71,3 +71,37 @@ Feature: A driver whose requests fail
     Examples:
       | does                         |
       | breaks the connection before |
+
+  @DRA-352 @needs:gpu-driver @needs:fake-nvml
+  Scenario Outline: What becomes of a device is published although the API server <does> the update of its slice
+    Given node "n1" running the driver
+    # Three: what a driver publishes at once because of the slice's own creation must fail as well.
+    And the API server <does> the next 3 updates of ResourceSlice
+    When XID 48 happens on GPU 2 of "n1"
+    And the fault has struck
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And no device on "n1" but "gpu-2" is tainted
+    And every pool of the driver on "n1" comes to be complete
+
+    @profile:faults
+    Examples:
+      | does                 |
+      | answers 409 to       |
+      | loses its answers to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                                    |
+      | answers 500 to                          |
+      | answers 503 to                          |
+      | breaks the connection before            |
+      | is 0.2 seconds late with its answers to |
+
+  @DRA-352 @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
+  Scenario: What becomes of a device is published although the API server dies over the update of its slice
+    Given node "n1" running the driver
+    And the API server dies once it has carried out the next updates of ResourceSlice
+    When XID 48 happens on GPU 2 of "n1"
+    And the dead API server is started again
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And every pool of the driver on "n1" comes to be complete

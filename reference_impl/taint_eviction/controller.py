@@ -300,6 +300,10 @@ class TaintEviction:
         except NotFound:
             return
         except Conflict:
+            # Another uid under this name, or a refusal for now: only the API server can tell.
+            there = self._client.find(PODS, name_of(pod), namespace_of(pod))
+            if there is not None and uid_of(there) == uid_of(pod):
+                raise
             log.debug("pod %s/%s was replaced meanwhile", namespace_of(pod), name_of(pod))
 
     def set_condition(self, pod: Obj) -> None:

@@ -62,9 +62,10 @@ def test_list_items_are_named_by_their_keys(client: KubeClient, pod: Callable[..
 def test_status_writes_are_owned_on_their_subresource(client: KubeClient) -> None:
     client.create(NODES, {"metadata": {"name": "n"}})
     condition = {"type": "Ready", "status": "True"}
+    times: Obj = {"f:lastHeartbeatTime": {}, "f:lastTransitionTime": {}}  # null, and written all the same
     found = client.patch(NODES, "n", {"status": {"conditions": [condition]}}, subresource="status")
     assert owners(found)[("tester", "Update", "status")] == {
-        "f:status": {"f:conditions": {".": {}, 'k:{"type":"Ready"}': {".": {}, "f:status": {}, "f:type": {}}}}
+        "f:status": {"f:conditions": {".": {}, 'k:{"type":"Ready"}': {".": {}, **times, "f:status": {}, "f:type": {}}}}
     }
 
 

@@ -346,7 +346,9 @@ def test_quantities_come_back_canonical(client: KubeClient) -> None:
 def test_unknown_places(transport: Transport) -> None:
     missing = transport.request("GET", "/apis/nothing.example.com/v1/things")
     assert missing.status == 404
-    assert json.loads(missing.body)["message"] == "the server could not find the requested resource"
+    assert missing.body == b"404 page not found\n"
+    unserved = transport.request("GET", "/apis/resource.k8s.io/v9/resourceclaims")
+    assert json.loads(unserved.body)["message"] == "the server could not find the requested resource"
     assert transport.request("GET", "/nothing").status == 404
     assert transport.request("GET", "/readyz").body == b"ok"
     assert transport.request("POST", "/api/v1/namespaces/default/pods/x", body=b"{}").status == 405

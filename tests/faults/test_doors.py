@@ -139,7 +139,7 @@ def test_a_watch_can_be_refused(enter: Enter, points: FaultPoints) -> None:
 
 def test_what_is_stored_comes_back_as_it_was(enter: Enter, plane: EmbeddedControlPlane) -> None:
     client = KubeClient(enter("victim"))
-    sent = {"metadata": {"name": "large", "namespace": "default"}, "data": {"x": "ä" * 700_000}}
+    sent = {"metadata": {"name": "large", "namespace": "default"}, "data": {"x": "ä" * 500_000}}
     stored = client.create(CONFIG_MAPS, sent)
     assert stored["data"] == sent["data"]
     assert client.get(CONFIG_MAPS, "large", "default") == stored

@@ -16,6 +16,9 @@ WRITER = "reference_impl.binder.claims:ClaimWriter"
 SLICES = "reference_impl.kubelet_plugin.slices:SlicePublisher"
 READER = "reference_impl.kubelet_plugin.claims:ClaimReader"
 INFORMER = "dra_api.informer:Informer"
+EVICTION = "reference_impl.taint_eviction.controller:TaintEviction"
+DOMAINS = "reference_impl.compute_domain.controller:ComputeDomainController"
+MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
 
 Method = Callable[..., Any]
 
@@ -180,3 +183,50 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """After 410 the binder goes on from the newest version and misses what came before."""
     _resuming_from_now(patch, _of("binder"))
+
+
+@mutant("a-failed-eviction-is-taken-for-done", rule="DRA-350")
+def _(patch: Patch) -> None:
+    """A pod whose deletion was tried is never looked at again."""
+    patch.wrap(f"{EVICTION}.evict", _swallowing())
+
+
+@mutant("taint-eviction-resumes-from-now", rule="DRA-351")
+def _(patch: Patch) -> None:
+    """After 410 the taint eviction goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, _of("taint-eviction"))
+
+
+@mutant("a-slice-is-updated-once-and-hoped-for", rule="DRA-352")
+def _(patch: Patch) -> None:
+    """Errors of publishing are taken for success."""
+    patch.wrap(f"{SLICES}.sync", _swallowing())
+
+
+@mutant("a-failed-domain-is-given-up", rule="NV-195")
+def _(patch: Patch) -> None:
+    """A ComputeDomain of which something could not be written is not looked at again."""
+    patch.wrap(f"{DOMAINS}.reconcile", _swallowing())
+
+
+@mutant("a-domain-goes-although-something-is-left", rule="NV-196")
+def _(patch: Patch) -> None:
+    """What could not be deleted is taken for deleted, and the finalizer goes."""
+    patch.wrap(f"{DOMAINS}.remove_owned", _swallowing())
+
+
+@mutant("a-node-counts-as-joined-before-its-label", rule="NV-197")
+def _(patch: Patch) -> None:
+    """A node that was to join once has joined, whatever became of its label."""
+
+    def make(original: Method) -> Method:
+        joined: set[str] = set()
+
+        def join(self: Any, uid: str) -> None:
+            if uid not in joined:
+                joined.add(uid)
+                original(self, uid)
+
+        return join
+
+    patch.wrap(f"{MEMBERSHIP}.join", make)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dra_api.clock import micro_timestamp
+from dra_conformance.control_plane.embedded.pod_checks import taint_errors
 from dra_conformance.control_plane.embedded.pods import PodStrategy, pod_columns, pod_fields
-from dra_conformance.control_plane.embedded.resources import Column, ResourceTable, ResourceType
-from dra_conformance.control_plane.embedded.status import FieldError, forbidden_field, invalid, required
+from dra_conformance.control_plane.embedded.resources import ALL_VERBS, Column, ResourceTable, ResourceType
+from dra_conformance.control_plane.embedded.status import FieldError, forbidden_field, invalid, required, too_long
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, Conversion, RequestContext
 
 Obj = dict[str, Any]
@@ -73,13 +75,37 @@ class NamespaceStrategy(BaseStrategy):
         obj.setdefault("status", {})["phase"] = "Terminating"
 
 
+_NODE_INFO = (
+    "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
+    "machineID", "operatingSystem", "osImage", "systemUUID",
+)  # fmt: skip
+
+
 class NodeStrategy(BaseStrategy):
     """Nodes: status through its own door; capacity implies allocatable."""
 
     status_subresource = True
 
+    def default(self, obj: Obj) -> None:
+        """Structs that Go cannot leave out; capacity is allocatable unless said otherwise (SetDefaults_NodeStatus)."""
+        obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
+        status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {}).setdefault("Port", 0)
+        info = status.setdefault("nodeInfo", {})
+        for name in _NODE_INFO:
+            info.setdefault(name, "")
+        if status.get("capacity") and "allocatable" not in status:
+            status["allocatable"] = dict(status["capacity"])
+        for condition in status.get("conditions") or ():
+            condition.setdefault("lastHeartbeatTime", None)
+            condition.setdefault("lastTransitionTime", None)
+
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """A node may be created with its status, as kubelets do."""
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Taints are well formed."""
+        return taint_errors((obj.get("spec") or {}).get("taints") or [])
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
         """Status through its own door; the status door may set labels and annotations too."""
@@ -94,7 +120,9 @@ class NodeStrategy(BaseStrategy):
             new.pop("status", None)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """A node keeps its provider id."""
+        """Taints are well formed, and a node keeps its provider id."""
+        if problems := taint_errors((new.get("spec") or {}).get("taints") or []):
+            return problems + problems  # as part of the node, and as part of what changes
         before = (old.get("spec") or {}).get("providerID")
         after = (new.get("spec") or {}).get("providerID")
         if before and before != after:
@@ -106,6 +134,13 @@ class NodeStrategy(BaseStrategy):
 
 class EventStrategy(BaseStrategy):
     """Core events: the involved object must live in the event's namespace."""
+
+    def default(self, obj: Obj) -> None:
+        """What Go writes even where there is nothing."""
+        for name in ("eventTime", "firstTimestamp", "lastTimestamp"):
+            obj.setdefault(name, None)
+        for name in ("reportingComponent", "reportingInstance"):
+            obj.setdefault(name, "")
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The legacy rules (validateEventUpdate is not enforced for core/v1)."""
@@ -164,6 +199,10 @@ def event_from_core(obj: Obj) -> Obj:
     for new, core in _EVENT_NAMES:
         if core in obj:
             obj[new] = obj.pop(core)
+    # All but these two are left out where they are empty, unlike in core/v1.
+    for name in ("reportingController", "reportingInstance"):
+        if not obj.get(name):
+            obj.pop(name, None)
     obj["apiVersion"] = "events.k8s.io/v1"
     return obj
 
@@ -212,12 +251,50 @@ class SecretStrategy(BaseStrategy):
         return problems + immutable_data_errors(new, old)
 
 
+class PriorityClassStrategy(BaseStrategy):
+    """Priority classes: preemption unless said otherwise."""
+
+    generation = True
+
+    def default(self, obj: Obj) -> None:
+        """SetDefaults_PriorityClass."""
+        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+_DATA_KEY = re.compile(r"^[-._a-zA-Z0-9]+$")
+_DATA_KEY_TEXT = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_DATA_LIMIT = 1024 * 1024
+
+
 class ConfigMapStrategy(BaseStrategy):
-    """ConfigMaps: immutable ones keep their data."""
+    """ConfigMaps: keys of one alphabet, a mebibyte in all; immutable ones keep their data."""
+
+    def default(self, obj: Obj) -> None:
+        """Empty maps are left out, as Go does."""
+        for field in ("data", "binaryData"):
+            if field in obj and not obj[field]:
+                del obj[field]
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """ValidateConfigMap."""
+        problems: list[FieldError] = []
+        total = 0
+        for field in ("data", "binaryData"):
+            for key, value in (obj.get(field) or {}).items():
+                if not _DATA_KEY.match(key) or len(key) > 253:
+                    problems.append(invalid(f"{field}[{key}]", key, _DATA_KEY_TEXT))
+                total += len(value) * 3 // 4 if field == "binaryData" else len(value.encode())
+        if total > _DATA_LIMIT:
+            # Upstream names no field here, which prints like this.
+            problems.append(too_long("[]", _DATA_LIMIT))
+        return problems
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """See `immutable`."""
-        return immutable_data_errors(new, old)
+        """As for a new one; see `immutable`."""
+        return immutable_data_errors(new, old) + self.validate_create(new, ctx)
 
 
 def _base64_errors(data: Mapping[str, str], field: str) -> list[FieldError]:
@@ -405,6 +482,7 @@ def register(table: ResourceTable) -> None:
             "namespaces",
             "Namespace",
             namespaced=False,
+            verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
             short_names=("ns",),
             subresources=("status", "finalize"),
             strategy=NamespaceStrategy(),
@@ -564,7 +642,13 @@ def register(table: ResourceTable) -> None:
         _cluster(
             "rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding", strategy=RoleBindingStrategy()
         ),
-        _cluster("scheduling.k8s.io", "priorityclasses", "PriorityClass", short_names=("pc",)),
+        _cluster(
+            "scheduling.k8s.io",
+            "priorityclasses",
+            "PriorityClass",
+            short_names=("pc",),
+            strategy=PriorityClassStrategy(),
+        ),
         _cluster("storage.k8s.io", "storageclasses", "StorageClass", short_names=("sc",)),
         _cluster("storage.k8s.io", "csinodes", "CSINode"),
         _cluster("storage.k8s.io", "csidrivers", "CSIDriver"),

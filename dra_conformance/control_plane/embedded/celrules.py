@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from dra_api.cel import CelCompileError, CelError, Rule, compile_rule
-from dra_conformance.control_plane.embedded.status import FieldError, forbidden_field, invalid
+from dra_conformance.control_plane.embedded.status import OMIT, FieldError, forbidden_field, invalid
 
 Obj = dict[str, Any]
 
@@ -120,7 +120,9 @@ class SchemaRules:
         if found is True:
             return []
         reason = _REASONS.get(rule.definition.get("reason", ""), "FieldValueInvalid")
-        return [FieldError(reason, field, rule.text(value, old), shown)]
+        # Of an object or a list nothing is shown beside a message.
+        value_shown = OMIT if isinstance(value, (dict, list)) else shown
+        return [FieldError(reason, field, rule.text(value, old), value_shown)]
 
     @staticmethod
     def _shown(value: Any) -> Any:

@@ -143,8 +143,9 @@ def _translate(path: list[Any], error: Any, schema: Mapping[str, Any]) -> FieldE
     if name == "Required":
         return required(f"{field}.{kind.property}" if field else str(kind.property))
     if name == "Type":
-        wanted = schema.get("type") or "integer or string"
-        return invalid(field, _type_name(value), f"{where} must be of type {wanted}: {go_quote(_type_name(value))}")
+        wanted = schema.get("type") or "integer,string"
+        detail = f"{where} must be of type {wanted}: {go_quote(_type_name(value))}"
+        return FieldError("FieldValueTypeInvalid", field, detail, _type_name(value))
     if name == "Enum":
         options = ", ".join(go_quote(str(option)) for option in schema.get("enum") or ())
         return FieldError("FieldValueNotSupported", field, f"supported values: {options}", value)
@@ -172,7 +173,8 @@ def _translate(path: list[Any], error: Any, schema: Mapping[str, Any]) -> FieldE
     if name == "MaxProperties":
         return too_many(field, len(value), int(schema.get("maxProperties", 0)))
     if name == "Format":
-        return invalid(field, value, f"{where} must be of type {schema.get('format')}: {go_quote(str(value))}")
+        detail = f"{where} must be of type {schema.get('format')}: {go_quote(str(value))}"
+        return FieldError("FieldValueTypeInvalid", field, detail, value)
     return invalid(field, _shown(value), f"{where} {error.message}")
 
 
@@ -198,21 +200,37 @@ class CustomStrategy(BaseStrategy):
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """Schema, list uniqueness, CEL."""
-        problems = schema_errors(self._validator, obj, self._schema)
-        if self._uniques:
-            problems += list(unique_errors(obj, self._schema, ""))
-        if not problems and self._cel is not None:
-            problems += self._cel.errors(obj, None)
-        return problems
+        return self._errors(obj, None)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """As for a new object, with transition rules."""
+        return self._errors(new, old)
+
+    def _errors(self, new: Obj, old: Obj | None) -> list[FieldError]:
         problems = schema_errors(self._validator, new, self._schema)
         if self._uniques:
             problems += list(unique_errors(new, self._schema, ""))
-        if not problems and self._cel is not None:
-            problems += self._cel.errors(new, old)
-        return problems
+        if self._cel is None:
+            return problems
+        # An object that is not of its type is not shown to rules; one whose numbers are out of bounds is.
+        if any(problem.reason in _BLOCKING for problem in problems):
+            return [invalid("<nil>", None, _NOT_CHECKED), *problems]
+        return problems + self._cel.errors(new, old)
+
+
+_BLOCKING = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
 
 
 def unique_errors(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[FieldError]:

@@ -7,6 +7,7 @@ Source: k8s.io/apiserver pkg/endpoints/discovery; KEP-3352 (aggregated discovery
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from typing import Any
 
@@ -100,9 +101,9 @@ def api_group_list(table: ResourceTable) -> Obj:
 
 
 def storage_hash(resource: ResourceType) -> str:
-    """A stable stand-in for storageVersionHash."""
+    """storageVersionHash: eight bytes of a digest of the kind that is stored (StorageVersionHash of apiserver)."""
     text = f"{resource.group}/{resource.storage_version}/{resource.kind}".encode()
-    return hashlib.sha256(text).hexdigest()[:11] + "="
+    return base64.b64encode(hashlib.sha256(text).digest()[:8]).decode()
 
 
 def resource_list(table: ResourceTable, group: str, version_name: str) -> Obj | None:

@@ -173,6 +173,12 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
             if not owner.get(key):
                 field = f"metadata.ownerReferences.{key}"
                 problems.append(invalid(field, owner.get(key, ""), text))
+        if str(owner.get("apiVersion", "")).count("/") > 1:
+            field = "metadata.ownerReferences.apiVersion"
+            problems.append(invalid(field, owner["apiVersion"], "version must not be empty"))
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            problems.append(invalid("metadata.ownerReferences", owner, detail))
         if owner.get("controller"):
             controllers += 1
     if controllers > 1:
@@ -184,6 +190,26 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
             )
         )
     return problems
+
+
+def twice_owned(meta: Obj) -> str:
+    """The warning for an owner that is named twice; empty where none is (dedupOwnerReferencesAndAddWarning).
+
+    All but the first are taken out, as upstream does.
+    """
+    owners = meta.get("ownerReferences") or []
+    kept: list[Obj] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+    if len(kept) == len(owners):
+        return ""
+    meta["ownerReferences"] = kept
+    uids = dict.fromkeys(str(owner.get("uid", "")) for owner in owners if owners.count(owner) > 1)
+    return (
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " + ", ".join(uids)
+    )
 
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -225,8 +251,9 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
             problems.append(invalid(f"metadata.{key}", new.get(key), "field is immutable"))
     unchanged = all(new.get(k) == old.get(k) for k in ("labels", "annotations", "ownerReferences", "finalizers"))
     if not unchanged:
-        problems += label_errors(new.get("labels"), "metadata.labels")
-        problems += _annotations(new.get("annotations"))
+        # Twice: upstream checks these by themselves and in what every object has.
+        problems += 2 * label_errors(new.get("labels"), "metadata.labels")
+        problems += 2 * _annotations(new.get("annotations"))
         problems += _owners(new.get("ownerReferences"))
         for finalizer in new.get("finalizers") or ():
             if finalizer not in (old.get("finalizers") or ()):

@@ -18,7 +18,7 @@ from dra_conformance.control_plane.embedded.request import Request
 from dra_conformance.control_plane.embedded.resources import ResourceType
 from dra_conformance.control_plane.embedded.schemas import Schemas
 from dra_conformance.control_plane.embedded.schemas.openapi import OpenApiResource, openapi_v3
-from dra_conformance.control_plane.embedded.status import StatusError, not_acceptable
+from dra_conformance.control_plane.embedded.status import not_acceptable
 
 Obj = dict[str, Any]
 
@@ -52,7 +52,7 @@ class OpenApi:
                 return self._group(path, "", parts[1])
             if parts[0] == "apis" and len(parts) == 3:
                 return self._group(path, parts[1], parts[2])
-        raise StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+        return Response(404, {}, b"")
 
     def _cached(self, key: str, build: Any) -> bytes:
         found = self._cache.get(key)
@@ -72,7 +72,7 @@ class OpenApi:
 
     def _group(self, path: str, group: str, version: str) -> Response:
         if version not in discovery.groups(self._core.resources).get(group, ()):
-            raise StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+            return Response(404, {}, b"")
         return _json(self._group_bytes(path, group, version))
 
     def _group_bytes(self, path: str, group: str, version: str) -> bytes:

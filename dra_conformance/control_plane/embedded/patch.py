@@ -34,16 +34,19 @@ def parse(kind: str, body: bytes) -> Any:
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
+        # Go's words for the mistake that people make; the others keep ours.
+        text = "unexpected end of JSON input" if "unexpected end" in str(error) else str(error)
         if kind == JSON_PATCH:
-            raise bad_request(f"error decoding patch: {error}") from error
+            raise bad_request(f"error decoding patch: {text}") from error
         try:
             found = yaml.safe_load(body)
         except yaml.YAMLError:
-            raise bad_request(f"error decoding patch: {error}") from error
+            raise bad_request(f"{_PREFIX[kind]}{text}") from error
     if kind == JSON_PATCH:
         if not isinstance(found, list):
             raise bad_request(
-                "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+                f"error decoding patch: json: cannot unmarshal {_go_kind(found)} into Go value of type "
+                "[]handlers.jsonPatchOp"
             )
         if len(found) > MAX_OPERATIONS:
             raise StatusError(
@@ -51,9 +54,22 @@ def parse(kind: str, body: bytes) -> Any:
                 "RequestEntityTooLarge",
                 f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(found)}",
             )
+    elif found is None and kind == STRATEGIC:
+        return {}
+    elif found is None:
+        raise bad_request("Invalid JSON Patch")
     elif not isinstance(found, dict):
-        raise bad_request("error decoding patch: the patch is not an object")
+        detail = f"json: cannot unmarshal {_go_kind(found)} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"{_PREFIX[kind]}{detail}")
     return found
+
+
+_PREFIX = {MERGE: "error decoding patch: ", STRATEGIC: ""}
+
+
+def _go_kind(value: Any) -> str:
+    kinds = {list: "array", dict: "object", str: "string", bool: "bool"}
+    return kinds.get(type(value), "number")
 
 
 def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
@@ -67,15 +83,43 @@ def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
 
 
 def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
+    found: Any = obj
     try:
-        found = jsonpatch.JsonPatch(operations).apply(obj, in_place=True)
-    except jsonpatch.InvalidJsonPatch as error:
-        raise bad_request(f"error decoding patch: {error}") from error
+        for operation in operations:
+            if (lenient := _as_upstream(found, operation)) is not None:
+                found = jsonpatch.JsonPatch([lenient]).apply(found, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
         raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request") from error
     if not isinstance(found, dict):
         raise bad_request("the patched value is not an object")
     return found
+
+
+def _as_upstream(obj: Any, operation: Obj) -> Obj | None:
+    """An operation as evanphx/json-patch takes it where RFC 6902 is stricter; None: nothing is to be done.
+
+    A member that is not there is null: it can be replaced, copied, and tested to be null. An `add` without value adds
+    null.
+    """
+    op, path = operation.get("op"), operation.get("path")
+    if op in ("add", "replace") and "value" not in operation:
+        operation = {**operation, "value": None}
+    if op == "replace" and _lacks(obj, path):
+        return {**operation, "op": "add"}
+    if op == "test" and operation.get("value") is None and _lacks(obj, path):
+        return None
+    if op == "copy" and _lacks(obj, operation.get("from")):
+        return {"op": "add", "path": path, "value": None}
+    return operation
+
+
+def _lacks(obj: Any, path: Any) -> bool:
+    """Whether a path leads to a member that its object does not have; not where the object itself is not there."""
+    if not isinstance(path, str) or not path.startswith("/"):
+        return False
+    parts = jsonpointer.JsonPointer(path).parts
+    parent = jsonpointer.resolve_pointer(obj, jsonpointer.JsonPointer.from_parts(parts[:-1]).path, None)
+    return isinstance(parent, dict) and parts[-1] not in parent
 
 
 def merge(target: Any, change: Any) -> Any:
@@ -129,6 +173,8 @@ def strategic(current: Obj, change: Obj, node: Node | None) -> Obj:
         if value is None:
             current.pop(name, None)
         elif name not in current or current[name] is None:
+            if isinstance(value, dict) and value.get(_DIRECTIVE) == "replace":
+                continue  # upstream drops what replaces nothing
             current[name] = _fresh(value, typed)
         elif isinstance(value, dict) and isinstance(current[name], dict):
             strategies = typed.patch_strategies if typed is not None else frozenset()
@@ -179,7 +225,8 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
             raise bad_request("a list of objects is merged with something that is not an object")
         directive = item.get(_DIRECTIVE)
         if key not in item:
-            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+            shown = " ".join(f"{name}:{item[name]}" for name in sorted(item))
+            raise StatusError(500, "", f"map: map[{shown}] does not contain declared merge key: {key}")
         places = [at for at, have in enumerate(merged) if isinstance(have, dict) and have.get(key) == item[key]]
         if directive == "delete":
             merged = [have for at, have in enumerate(merged) if at not in places]
@@ -187,7 +234,24 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
             merged[places[0]] = strategic(merged[places[0]], item, typed.items)
         else:
             merged.append(strategic({}, item, typed.items))
-    return merged
+    named = [item[key] for item in change if item.get(_DIRECTIVE) != "delete"]
+    return _patched_first(merged, named, [have.get(key) for have in current if isinstance(have, dict)], key)
+
+
+def _patched_first(items: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
+    """The order that upstream gives a merged list (normalizeElementOrder, mergeSortedSlice).
+
+    What the patch names comes in the patch's order. An item that it does not name goes before the first of these
+    that stood behind it.
+    """
+    patched = sorted((item for item in items if item[key] in named), key=lambda item: named.index(item[key]))
+    others = [item for item in items if item[key] not in named]
+    result: list[Any] = []
+    while patched and others:
+        mine, other = patched[0][key], others[0][key]
+        in_front = mine in before and other in before and before.index(other) < before.index(mine)
+        result.append((others if in_front else patched).pop(0))
+    return [*result, *patched, *others]
 
 
 def _ordered(items: list[Any], order: list[Any], typed: Node | None) -> list[Any]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dra_api.clock import timestamp
+from dra_conformance.control_plane.embedded import pod_admission, pod_checks
 from dra_conformance.control_plane.embedded.metadata import LABEL, LABEL_TEXT, SUBDOMAIN, SUBDOMAIN_TEXT, too_long_text
 from dra_conformance.control_plane.embedded.node_authorizer import restrict_pod
 from dra_conformance.control_plane.embedded.resources import Column
@@ -20,9 +22,8 @@ from dra_conformance.control_plane.embedded.status import (
     duplicate,
     forbidden_field,
     invalid,
-    invalid_object,
-    not_found_field,
     not_supported,
+    precondition_failed,
     required,
 )
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, RequestContext
@@ -49,10 +50,12 @@ class PodStrategy(BaseStrategy):
     generation = True
 
     def default(self, obj: Obj) -> None:
-        """SetDefaults_Pod, as far as clients can tell."""
+        """SetDefaults_Pod, as far as clients can tell; times of conditions that Go writes even where there are none."""
         spec = obj.setdefault("spec", {})
         default_pod_spec(spec)
-        obj.setdefault("status", {})
+        for condition in obj.setdefault("status", {}).get("conditions") or ():
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", None)
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """A new pod is pending; its QoS class and tolerations are set."""
@@ -65,28 +68,22 @@ class PodStrategy(BaseStrategy):
                     "type": "PodScheduled",
                     "status": "False",
                     "lastProbeTime": None,
-                    "lastTransitionTime": None,
+                    "lastTransitionTime": timestamp(ctx.now()),
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
             ]
-        spec = obj["spec"]
-        spec.setdefault("serviceAccountName", "default")
-        spec["serviceAccount"] = spec["serviceAccountName"]
-        spec.setdefault("priority", 0)
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-        tolerations = spec.setdefault("tolerations", [])
-        # The DefaultTolerationSeconds admission plugin.
-        for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
-            if not any(
-                t.get("key") in (key, None, "") and t.get("effect") in (None, "", "NoExecute") for t in tolerations
-            ):
-                tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+        pod_admission.admit(obj, ctx)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodCreate: structure, containers, resource claims."""
         spec = obj["spec"]
         problems = _container_errors(spec)
+        volumes = {volume.get("name", "") for volume in spec.get("volumes") or ()}
+        for field, container in containers(spec):
+            problems += pod_checks.port_errors(container, field)
+            problems += pod_checks.mount_errors(container, field, volumes)
+            problems += pod_checks.resource_errors(container, field)
         problems += claim_errors(spec)
         if MIRROR in (obj["metadata"].get("annotations") or {}) and spec.get("resourceClaims"):
             # upstream passes a nil path, which prints like this
@@ -109,15 +106,11 @@ class PodStrategy(BaseStrategy):
                 new.setdefault("status", {})["qosClass"] = old["status"]["qosClass"]
             return
         new["status"] = old.get("status", {})
+        if not ctx.subresource:
+            pod_admission.tolerate(new["spec"])  # at every update, so that nobody can take these two away
         generation = int(old["metadata"].get("generation", 1))
         changed = new["spec"] != old["spec"]
         new["metadata"]["generation"] = generation + 1 if changed else generation
-        if changed and not new["spec"].get("schedulingGates") and old["spec"].get("schedulingGates"):
-            status = dict(new["status"])
-            status["conditions"] = [c for c in status.get("conditions") or () if c.get("reason") != "SchedulingGated"]
-            if not status["conditions"]:
-                del status["conditions"]
-            new["status"] = status
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodUpdate and ValidatePodStatusUpdate."""
@@ -127,7 +120,11 @@ class PodStrategy(BaseStrategy):
             return []
         if ctx.subresource in ("ephemeralcontainers", "resize"):
             return _container_errors(new["spec"]) + claim_errors(new["spec"])
-        return _container_errors(new["spec"]) + _immutability_errors(new["spec"], old["spec"])
+        problems, changed = _container_errors(new["spec"]), _immutability_errors(new["spec"], old["spec"])
+        # Upstream checks the containers as part of the pod, and again for what may change of them, where they are as
+        # many as before.
+        same = all(len(new["spec"].get(f) or ()) == len(old["spec"].get(f) or ()) for f in _CONTAINER_LISTS[:2])
+        return problems * (2 if same else 1) + changed
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """NodeRestriction."""
@@ -147,7 +144,8 @@ class PodStrategy(BaseStrategy):
 def default_pod_spec(spec: Obj) -> None:
     """SetDefaults_PodSpec and SetDefaults_Container."""
     spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
+    if spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE_S) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
@@ -166,12 +164,25 @@ def default_pod_spec(spec: Obj) -> None:
                 requests = resources.setdefault("requests", {})
                 for name, amount in resources["limits"].items():
                     requests.setdefault(name, amount)
+            for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+                if container.get(probe) is not None:
+                    _default_probe(container[probe])
             for port in container.get("ports") or ():
                 port.setdefault("protocol", "TCP")
             for env in container.get("env") or ():
                 reference = (env.get("valueFrom") or {}).get("fieldRef")
                 if reference is not None:
                     reference.setdefault("apiVersion", "v1")
+
+
+def _default_probe(probe: Obj) -> None:
+    """SetDefaults_Probe and SetDefaults_HTTPGetAction."""
+    for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        if not probe.get(name):
+            probe[name] = value
+    if probe.get("httpGet") is not None:
+        probe["httpGet"].setdefault("path", "/")
+        probe["httpGet"].setdefault("scheme", "HTTP")
 
 
 def qos_class(spec: Obj) -> str:
@@ -236,6 +247,9 @@ def _spec_errors(spec: Obj) -> list[FieldError]:
         problems.append(forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     if spec.get("nodeName") and not SUBDOMAIN.match(spec["nodeName"]):
         problems.append(invalid("spec.nodeName", spec["nodeName"], SUBDOMAIN_TEXT))
+    problems += pod_checks.selection_errors(spec)
+    problems += pod_checks.toleration_errors(spec.get("tolerations") or [])
+    problems += pod_checks.gate_errors(spec)
     return problems
 
 
@@ -292,10 +306,12 @@ def _container_claim_errors(container: Obj, field: str, names: set[str]) -> list
         requests = seen.setdefault(name, set())
         # a claim is referenced once as a whole, or by distinct requests, never both
         if request in requests or (requests and (not request or "" in requests)):
-            problems.append(duplicate(where, f"{name}/{request}" if request else name))
+            problems.append(duplicate(where, f"{name}/{request}" if request and "" not in requests else name))
         requests.add(request)
         if name not in names:
-            problems.append(not_found_field(where, name))
+            empty = "" if names else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{empty}"
+            problems.append(FieldError("FieldValueNotFound", where, detail, name))
     return problems
 
 
@@ -332,7 +348,7 @@ def _extended_errors(extended: Obj, spec: Obj) -> list[FieldError]:
         problems.append(invalid(f"{field}.resourceClaimName", claim, SUBDOMAIN_TEXT))
     mappings = extended.get("requestMappings") or []
     if not mappings:
-        problems.append(required(f"{field}.requestMappings"))
+        problems.append(required(f"{field}.requestMappings", "at least one request mapping is required"))
     by_name = {container["name"]: container for _, container in containers(spec)}
     seen: set[tuple[str, str, str]] = set()
     for at, mapping in enumerate(mappings):
@@ -436,13 +452,12 @@ def bind(pod: Obj, binding: Obj, *, now: str) -> Obj:
     if not target.get("name"):
         errors.append(required("target.name"))
     if errors:
-        raise invalid_object("", "Binding", name, errors)
+        # The registry returns a list of field errors as it is: no Status, hence 500.
+        text = str(errors[0]) if len(errors) == 1 else "[" + ", ".join(map(str, errors)) + "]"
+        raise StatusError(500, "", text)
     meta = binding.get("metadata") or {}
     if meta.get("uid") and meta["uid"] != pod["metadata"]["uid"]:
-        raise _binding_conflict(
-            name,
-            f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {pod['metadata']['uid']}",
-        )
+        raise precondition_failed("", "pods", pod["metadata"], uid=meta["uid"])
     if "deletionTimestamp" in pod["metadata"]:
         raise _binding_conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
     bound = pod["spec"].get("nodeName")

@@ -19,6 +19,7 @@ from dra_api.transport import Response
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.rendering import (
     View,
+    bare,
     list_body,
     negotiate,
     partial,
@@ -35,6 +36,7 @@ from dra_conformance.control_plane.embedded.status import (
     forbidden_field,
     invalid_object,
     not_found,
+    not_supported,
 )
 from dra_conformance.control_plane.embedded.store import CompactedError, Record
 from dra_conformance.control_plane.embedded.watching import ErrorStream, WatchStream
@@ -125,6 +127,8 @@ class Reader:
         limit = _number(request, "limit")
         token = request.param("continue")
         start: tuple[str, str] | None = None
+        if token and request.param("resourceVersion") not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
         at = self._list_revision(request, bool(token))
         if token:
             at, start = _read_token(token)
@@ -176,7 +180,11 @@ class Reader:
                 meta,
                 [orjson.dumps(partial(record.obj)) for record in records],
             )
-        items = [record.encoded(version, convert) for record in records]
+        # Items of built-in kinds do not say what they are: the list does. Custom resources say it each.
+        items = [
+            record.encoded(version, convert) if resource.custom else bare(record.encoded(version, convert))
+            for record in records
+        ]
         return list_body(resource.api_version(version), resource.list_kind_name, meta, items)
 
     def _list_revision(self, request: Request, continuing: bool) -> int | None:
@@ -194,7 +202,9 @@ class Reader:
                     "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
                 )
             if match not in ("Exact", "NotOlderThan"):
-                raise _options_invalid("resourceVersionMatch", 'supported values: "Exact", "NotOlderThan", ""')
+                allowed = ("Exact", "NotOlderThan", "")
+                problem = not_supported("resourceVersionMatch", match, allowed)
+                raise invalid_object("meta.k8s.io", "ListOptions", "", [problem])
             if match == "Exact" and wanted == "0":
                 raise _options_invalid(
                     "resourceVersionMatch",
@@ -202,7 +212,7 @@ class Reader:
                 )
         if not wanted or wanted == "0" or continuing:
             return None
-        revision = parse_revision(wanted)
+        revision = parse_revision(wanted, listing=True)
         self._refuse_future(revision)
         return revision if match == "Exact" else None
 
@@ -309,7 +319,7 @@ class Reader:
             kind, api_version = view.kind, "meta.k8s.io/v1"
 
         def bookmark(revision: int, annotations: Obj | None) -> bytes:
-            meta: Obj = {"resourceVersion": str(revision), "creationTimestamp": None}
+            meta: Obj = {"resourceVersion": str(revision)}
             if annotations:
                 meta["annotations"] = annotations
             found: Obj = {"kind": kind, "apiVersion": api_version, "metadata": meta}
@@ -323,14 +333,13 @@ class Reader:
         return bookmark
 
 
-def parse_revision(text: str) -> int:
-    """A resourceVersion parameter. Raises a 400 as the storage layer does."""
+def parse_revision(text: str, *, listing: bool = False) -> int:
+    """A resourceVersion parameter. Raises what the storage layer does: 400 for a list, 500 for a watch."""
     if not text.isascii() or not text.isdigit():
-        raise StatusError(
-            422,
-            "Invalid",
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax',
-        )
+        detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        if listing:
+            raise bad_request(f"invalid resource version: {detail}")
+        raise StatusError(500, "", detail)
     return int(text)
 
 
@@ -345,7 +354,7 @@ def _number(request: Request, name: str) -> int:
     try:
         return max(0, int(text))
     except ValueError as error:
-        raise bad_request(f'unable to decode "{name}": strconv.ParseInt: parsing "{text}": invalid syntax') from error
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
 
 
 def _key(record: Record) -> tuple[str, str]:

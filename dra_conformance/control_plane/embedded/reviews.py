@@ -18,6 +18,7 @@ from dra_conformance.control_plane.embedded.decode import decode_body
 from dra_conformance.control_plane.embedded.discovery import REVIEWS
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.status import (
+    FieldError,
     bad_request,
     conflict,
     invalid,
@@ -34,6 +35,22 @@ POD_NAME = "authentication.kubernetes.io/pod-name"
 POD_UID = "authentication.kubernetes.io/pod-uid"
 NODE_NAME = "authentication.kubernetes.io/node-name"
 NODE_UID = "authentication.kubernetes.io/node-uid"
+
+
+def _access_errors(spec: Obj, *, named: bool) -> list[FieldError]:
+    """ValidateSubjectAccessReviewSpec; `named`: the review says whom it asks about."""
+    wanted, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    problems: list[FieldError] = []
+    if wanted is not None and path is not None:
+        shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        detail = "cannot be specified in combination with resourceAttributes"
+        problems.append(invalid("spec.nonResourceAttributes", shown, detail))
+    elif wanted is None and path is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        problems.append(invalid("spec.resourceAttributes", None, detail))
+    if named and not spec.get("user") and not spec.get("groups"):
+        problems.append(invalid("spec.user", "", "at least one of user or group must be specified"))
+    return problems
 
 
 class Reviews:
@@ -62,6 +79,8 @@ class Reviews:
                     groups=tuple(spec.get("groups") or ()),
                     extra={k: tuple(v) for k, v in (spec.get("extra") or {}).items()},
                 )
+            if problems := _access_errors(spec, named=kind != "SelfSubjectAccessReview"):
+                raise invalid_object(info.group, "", "", problems)
             status: Obj = self._access(user, spec)
         elif kind == "TokenReview":
             status = self._token_status(spec.get("token", ""))
@@ -70,16 +89,13 @@ class Reviews:
         else:
             status = self._rules(user, spec.get("namespace", ""))
         answer: Obj = {"kind": kind, "apiVersion": f"{info.group}/v1", "metadata": body.get("metadata") or {}}
-        answer["metadata"].setdefault("creationTimestamp", None)
-        answer["spec"] = {k: v for k, v in spec.items() if k != "token"} if kind == "TokenReview" else spec
+        answer["spec"] = spec
         answer["status"] = status
         return Response(201, {"content-type": "application/json"}, orjson.dumps(answer))
 
     def _access(self, user: User, spec: Obj) -> Obj:
         wanted: Obj | None = spec.get("resourceAttributes")
         path: Obj = spec.get("nonResourceAttributes") or {}
-        if (wanted is None) == ("nonResourceAttributes" not in spec):
-            raise bad_request("exactly one of nonResourceAttributes or resourceAttributes must be specified")
         if wanted is not None:
             question = RequestInfo(
                 wanted.get("verb", ""),
@@ -95,7 +111,7 @@ class Reviews:
             question = RequestInfo(path.get("verb", ""), path.get("path", ""))
         allowed, why_not = self._rbac.decide(user, question)
         status: Obj = {"allowed": allowed}
-        if not allowed:
+        if why_not and not allowed:
             status["reason"] = why_not
         return status
 

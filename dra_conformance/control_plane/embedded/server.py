@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import traceback
 from collections import Counter
@@ -237,6 +238,8 @@ class ApiServer:
                 raise method_not_supported(info.group, info.resource, info.verb)
             return self._reviews.answer(request, info)
         resource = self.resources.served(info.group, info.version, info.resource)
+        if resource is None and not self._routed(info.group, info.version):
+            return _nothing_here()
         if resource is None or (info.subresource and info.subresource not in resource.subresources):
             raise _no_resource()
         if resource.namespaced and not info.namespace and info.verb not in ("list", "watch", "get"):
@@ -249,6 +252,12 @@ class ApiServer:
             )
         if not resource.namespaced and info.namespace and info.resource != "namespaces":
             raise _no_resource()
+        if resource.namespaced and not info.namespace and info.name:
+            raise _no_resource()
+        if request.method not in _METHODS or (not info.name and not info.namespace and info.verb == "patch"):
+            raise _no_method()
+        if info.verb in ("update", "patch") and not (info.name or info.resource == "namespaces"):
+            raise _no_method()
         if info.subresource and info.subresource not in ("status", "finalize", "ephemeralcontainers", "resize"):
             return self._pods.subresource(resource, request, info, self._reviews)
         return self._resource(resource, request, info)
@@ -295,7 +304,9 @@ class ApiServer:
 
     def _path(self, request: Request, info: RequestInfo) -> Response:
         path = "/" + unquote(request.path).strip("/")
-        if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/healthz/", "/livez/", "/readyz/")):
+        if request.path.startswith("//"):
+            return _nothing_here()
+        if _HEALTH.fullmatch(path):
             return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
         if info.verb != "get":
             raise _no_method()
@@ -326,10 +337,17 @@ class ApiServer:
                 "paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             }
         if document is None:
-            if parts[0] in ("api", "apis"):
+            if parts[0] == "api" or (parts[0] == "apis" and len(parts) > 1 and self._routed(parts[1], parts[-1])):
                 raise _no_resource()
-            return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+            return _nothing_here()
         return self._document(document, request)
+
+    def _routed(self, group: str, version: str) -> bool:
+        """Whether a path reaches somebody who answers with a Status: every version of a built-in group, even one that
+        is not served, and the served versions of custom resources."""
+        if version in discovery.groups(self.resources).get(group, ()):
+            return True
+        return any(each.group == group and not each.custom for each in self.resources.all())
 
     @staticmethod
     def _document(document: Obj, request: Request) -> Response:
@@ -363,6 +381,15 @@ class ApiServer:
                 answer.status, found.get("reason", ""), found.get("message", ""), details=found.get("details")
             )
         return found
+
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+_HEALTH = re.compile(r"/(healthz|livez|readyz)(/(ping|log|etcd|informer-sync))?")
+
+
+def _nothing_here() -> Response:
+    """What a path outside of everything that is served gets, in no Status."""
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 
 
 def _no_resource() -> StatusError:

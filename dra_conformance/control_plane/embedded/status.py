@@ -189,6 +189,16 @@ def conflict(group: str, plural: str, name: str, detail: str = OPTIMISTIC_LOCK) 
     return StatusError(409, "Conflict", message, details=_details(group, plural, name))
 
 
+def precondition_failed(group: str, plural: str, meta: Mapping[str, Any], *, uid: str) -> StatusError:
+    """409 Conflict of a write that names another uid than the stored object has; `meta` is that object's."""
+    key = "/".join(part for part in (group, plural, meta.get("namespace", ""), meta["name"]) if part)
+    detail = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+    )
+    return conflict(group, plural, meta["name"], detail)
+
+
 def bad_request(message: str) -> StatusError:
     """400 BadRequest."""
     return StatusError(400, "BadRequest", message)

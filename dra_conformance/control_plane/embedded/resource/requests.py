@@ -54,7 +54,7 @@ def device_requests(spec: Obj) -> Iterator[Obj]:
 def default_spec(spec: Obj) -> None:
     """Canonical form, allocation mode and count, toleration operator (DRA-001, DRA-002, DRA-030)."""
     canonical.prune(spec)
-    spec.setdefault("devices", {})
+    spec.setdefault("devices", {}).setdefault("requests", None)  # a list that JSON always has
     for request in device_requests(spec):
         mode = request.get("allocationMode", "")
         if not mode and not isinstance(mode, Undefaulted):

@@ -30,12 +30,10 @@ class ResourceClaimTemplateStrategy(BaseStrategy):
         """Defaults of the claim spec inside."""
         spec = obj.setdefault("spec", {})
         default_spec(spec.setdefault("spec", {}))
-        meta = spec.get("metadata")
-        if meta is not None:
-            for name in [name for name, value in meta.items() if value is None or value == ""]:
-                del meta[name]
-            if not meta:
-                del spec["metadata"]
+        meta = spec.get("metadata") or {}
+        for name in [name for name, value in meta.items() if value is None or value == ""]:
+            del meta[name]
+        spec["metadata"] = meta  # a struct in Go, which JSON cannot leave out
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """Disabled fields go."""

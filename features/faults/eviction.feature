@@ -1,0 +1,69 @@
+@seat:taint-eviction @needs:faults
+Feature: An eviction whose requests fail
+  Between the condition that tells why and the deletion, a pod is still on a device that nobody must use. Whatever
+  request fails there, the pod goes in the end, and no other pod does.
+
+  @DRA-350
+  Scenario Outline: A pod leaves its device although the API server <does> <what>
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    And the API server <does> the next 1 <what>
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And the fault has struck
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
+    @profile:faults
+    Examples:
+      | does                 | what                  |
+      | answers 503 to       | status updates of Pod |
+      | answers 500 to       | deletions of Pod      |
+      | answers 409 to       | deletions of Pod      |
+      | loses its answers to | deletions of Pod      |
+
+    @profile:fault-sweep
+    Examples:
+      | does                          | what                  |
+      | answers 409 to                | status updates of Pod |
+      | loses its answers to          | status updates of Pod |
+      | asks for 1 seconds of rest at | deletions of Pod      |
+      | breaks the connection before  | deletions of Pod      |
+
+  @DRA-350 @needs:own-control-plane @disruptive
+  Scenario Outline: A pod leaves its device although the API server dies over <what>
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    And the API server dies once it has carried out the next <what>
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And the dead API server is started again
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
+    @profile:fault-sweep
+    Examples:
+      | what                  |
+      | status updates of Pod |
+      | deletions of Pod      |
+
+  @DRA-351
+  Scenario Outline: A taint that comes while all watches are away is acted upon (<how>)
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    When all watches <how> and stay away
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And watches are served again
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
+    @profile:faults
+    Examples:
+      | how    |
+      | expire |
+
+    @profile:fault-sweep
+    Examples:
+      | how   |
+      | break |
