@@ -29,6 +29,7 @@ AGENTS = {
     "simulated-imex-daemons": HARNESS,
     "kubelet": "kubelet",
     "gpu-kubelet-plugin": "driver",
+    "inventory-kubelet-plugin": "driver",
     "reference-claim-controller": "claim-controller",
     "reference-scheduler": "scheduler",
     "reference-binder": "binder",

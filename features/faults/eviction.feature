@@ -3,7 +3,7 @@ Feature: An eviction whose requests fail
   Between the condition that tells why and the deletion, a pod is still on a device that nobody must use. Whatever
   request fails there, the pod goes in the end, and no other pod does.
 
-  @DRA-350
+  @DRA-370
   Scenario Outline: A pod leaves its device although the API server <does> <what>
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
@@ -30,7 +30,7 @@ Feature: An eviction whose requests fail
       | asks for 1 seconds of rest at | deletions of Pod      |
       | breaks the connection before  | deletions of Pod      |
 
-  @DRA-350 @needs:own-control-plane @disruptive
+  @DRA-370 @needs:own-control-plane @disruptive
   Scenario Outline: A pod leaves its device although the API server dies over <what>
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
@@ -47,7 +47,7 @@ Feature: An eviction whose requests fail
       | status updates of Pod |
       | deletions of Pod      |
 
-  @DRA-351
+  @DRA-371
   Scenario Outline: A taint that comes while all watches are away is acted upon (<how>)
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"

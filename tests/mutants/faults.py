@@ -185,19 +185,19 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, _of("binder"))
 
 
-@mutant("a-failed-eviction-is-taken-for-done", rule="DRA-350")
+@mutant("a-failed-eviction-is-taken-for-done", rule="DRA-370")
 def _(patch: Patch) -> None:
     """A pod whose deletion was tried is never looked at again."""
     patch.wrap(f"{EVICTION}.evict", _swallowing())
 
 
-@mutant("taint-eviction-resumes-from-now", rule="DRA-351")
+@mutant("taint-eviction-resumes-from-now", rule="DRA-371")
 def _(patch: Patch) -> None:
     """After 410 the taint eviction goes on from the newest version and misses what came before."""
     _resuming_from_now(patch, _of("taint-eviction"))
 
 
-@mutant("a-slice-is-updated-once-and-hoped-for", rule="DRA-352")
+@mutant("a-slice-is-updated-once-and-hoped-for", rule="DRA-372")
 def _(patch: Patch) -> None:
     """Errors of publishing are taken for success."""
     patch.wrap(f"{SLICES}.sync", _swallowing())
