@@ -320,7 +320,7 @@ def look_tainted(world: World, node: str, device: str, taint: str) -> None:
 
 def gpu_of_claim(world: World, claim: str) -> int:
     """The index of the GPU that a claim holds. Raises Untestable when it holds none, or no full GPU."""
-    devices = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+    devices = devices_of(world.get(RESOURCE_CLAIMS, claim))  # asked, not seen: another watch told that the pod runs
     if len(devices) != 1 or not devices[0].removeprefix("gpu-").isdigit():
         raise Untestable(f"claim {claim} holds {devices or 'nothing'}, not one full GPU")
     return int(devices[0].removeprefix("gpu-"))
