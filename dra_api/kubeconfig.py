@@ -1,5 +1,8 @@
 """A kubeconfig as the `kubernetes` package reads it, with no certificate left in a file of the temp folder.
 
+One that holds a server and a token or a certificate, and nothing else that needs the package, is read without it: the
+package takes a third of a second to import, for every part that is a process of its own.
+
 The package writes the certificates that a kubeconfig carries inline into files, and removes them when the interpreter
 ends in order; a process that is killed leaves them. Here they lie in a private folder that goes when they have been
 read, and so the certificates of a `Configuration` are good within the block of `loaded` only.
@@ -16,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from dra_api import plain_kubeconfig
+
 _ONE_AT_A_TIME: Final = threading.Lock()  # the package remembers its files in a table of the process
 
 
@@ -25,7 +30,7 @@ class KubeconfigError(Exception):
 
 @contextmanager
 def loaded(path: Path | str | None = None, *, context: str | None = None) -> Iterator[Any]:
-    """A `kubernetes.client.Configuration`; its certificate files are there until the block ends.
+    """A `kubernetes.client.Configuration` or its like; its certificate files are there until the block ends.
 
     Args:
         path: the file; None: KUBECONFIG, then ~/.kube/config.
@@ -33,10 +38,17 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
 
     Raises: KubeconfigError with the file's name and what is wrong.
     """
-    from kubernetes import client, config  # 0.3 s to import; only cluster runs pay for it
+    folder = Path(tempfile.mkdtemp(prefix="dra-kubeconfig-"))
+    simple = plain_kubeconfig.read(path, context=context, folder=folder)
+    if simple is not None:
+        try:
+            yield simple
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    from kubernetes import client, config
 
     configuration: Any = client.Configuration()
-    folder = Path(tempfile.mkdtemp(prefix="dra-kubeconfig-"))
     with _ONE_AT_A_TIME:
         try:
             try:

@@ -1,22 +1,22 @@
-"""How bytes reach an API server: one small protocol, and its HTTPS implementation over the `kubernetes` package.
+"""How bytes reach an API server: one small protocol, and its HTTPS implementation.
 
-The package does what it is good at (kubeconfig, TLS, exec and token auth, proxies); bodies pass through untouched.
+The `kubernetes` package does what it is good at (kubeconfig, exec and token auth), urllib3 connects, `http1` carries
+requests; bodies pass through untouched.
 A transport owns its connection pool: whoever made it calls `close`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
-import urllib3
 from urllib3.util.ssl_ import create_urllib3_context
 
+from dra_api.http1 import FAILURES, Answer, Connections, Lines
 from dra_api.kubeconfig import KubeconfigError, loaded
 
 JSON = "application/json"
@@ -139,7 +139,7 @@ def _tls(configuration: Any) -> ssl.SSLContext:
 
 
 class HttpTransport:
-    """HTTPS through the `kubernetes` package's configuration and urllib3's pool."""
+    """HTTPS by a configuration of the `kubernetes` package."""
 
     def __init__(self, configuration: Any, *, pool_size: int = 32) -> None:
         """Use a `kubernetes.client.Configuration`; `pool_size` connections are kept open.
@@ -148,12 +148,9 @@ class HttpTransport:
         """
         self._configuration = configuration
         self._base = str(configuration.host).rstrip("/")
-        tls: dict[str, Any] = {"ssl_context": _tls(configuration)} if self._base.startswith("https") else {}
-        self._pool: urllib3.PoolManager
-        if configuration.proxy:
-            self._pool = urllib3.ProxyManager(configuration.proxy, maxsize=pool_size, retries=False, **tls)
-        else:
-            self._pool = urllib3.PoolManager(maxsize=pool_size, retries=False, **tls)
+        self._prefix = urlsplit(self._base).path
+        tls = _tls(configuration) if self._base.startswith("https") else None
+        self._connections = Connections(self._base, tls=tls, proxy=configuration.proxy, size=pool_size)
 
     @classmethod
     def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> HttpTransport:
@@ -194,8 +191,8 @@ class HttpTransport:
         headers.update(extra)
         return headers
 
-    def _url(self, path: str, query: Sequence[tuple[str, str]]) -> str:
-        return f"{self._base}{path}?{urlencode(query)}" if query else self._base + path
+    def _target(self, path: str, query: Sequence[tuple[str, str]]) -> str:
+        return f"{self._prefix}{path}?{urlencode(query)}" if query else self._prefix + path
 
     def request(
         self,
@@ -213,12 +210,12 @@ class HttpTransport:
         if body is not None:
             sent["Content-Type"] = content_type
         try:
-            answer = self._pool.request(
-                method, self._url(path, query), body=body, headers=sent, timeout=timeout or 30.0
+            answer = self._connections.request(
+                method, self._target(path, query), headers=sent, body=body, timeout=timeout or 30.0
             )
-        except urllib3.exceptions.HTTPError as error:
+        except FAILURES as error:
             raise TransportError(f"{method} {self._base}{path}: {error}") from error
-        return Response(answer.status, _merged(answer.headers), answer.data)
+        return _response(answer)
 
     def stream(
         self,
@@ -230,54 +227,30 @@ class HttpTransport:
     ) -> Stream | Response:
         """Open a watch."""
         try:
-            answer = self._pool.request(
-                "GET",
-                self._url(path, query),
-                headers=self._headers(headers),
-                preload_content=False,
-                timeout=urllib3.Timeout(connect=10.0, read=timeout),
-            )
-        except urllib3.exceptions.HTTPError as error:
+            found = self._connections.stream(self._target(path, query), headers=self._headers(headers), timeout=timeout)
+        except FAILURES as error:
             raise TransportError(f"watch {self._base}{path}: {error}") from error
-        if answer.status != 200:
-            with contextlib.closing(answer):
-                return Response(answer.status, _merged(answer.headers), answer.read())
-        return _HttpStream(answer)
+        return _HttpStream(found, f"watch {self._base}{path}") if isinstance(found, Lines) else _response(found)
 
     def close(self) -> None:
         """Close all pooled connections."""
-        self._pool.clear()
+        self._connections.close()
 
 
-def _merged(headers: urllib3.HTTPHeaderDict) -> dict[str, str]:
-    """Headers by lower-case name; one that came several times (Warning) is joined with commas (RFC 9110 5.3)."""
-    return {name.lower(): value for name, value in headers.itermerged()}
+def _response(answer: Answer) -> Response:
+    return Response(answer.status, answer.headers, b"".join(answer.body))
 
 
 class _HttpStream:
-    def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
-        self._answer = answer
-        self._closed = False
+    def __init__(self, lines: Lines, what: str) -> None:
+        self._lines = lines
+        self._what = what
 
     def __iter__(self) -> Iterator[bytes]:
-        rest = b""
         try:
-            for chunk in self._answer.stream(65536):
-                lines = (rest + chunk).split(b"\n")
-                rest = lines.pop()
-                yield from (line for line in lines if line)
-        except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
-            # ValueError and AttributeError are what http.client raises when close() took the file away mid-read.
-            if not self._closed:
-                raise TransportError(f"watch broke: {error}") from error
+            yield from self._lines
+        except FAILURES as error:
+            raise TransportError(f"{self._what} broke: {error}") from error
 
     def close(self) -> None:
-        self._closed = True
-        connection = getattr(self._answer, "connection", None) or getattr(self._answer, "_connection", None)
-        sock = getattr(connection, "sock", None)
-        if sock is not None:
-            # shutdown wakes a reader blocked in recv on another thread; close alone does not.
-            with contextlib.suppress(OSError):
-                sock.shutdown(2)
-        with contextlib.suppress(Exception):
-            self._answer.close()
+        self._lines.close()
