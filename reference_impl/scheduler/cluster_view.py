@@ -1,8 +1,8 @@
-"""What the cluster looks like to the scheduler: nodes with what runs there, pools by node, claims and what they hold.
+"""What the cluster looks like to the scheduler: nodes with what runs there, claims and what they hold.
 
 Fed by informers, one change at a time, under one lock that readers take as well (`view.lock`); nothing is computed
 again but what a change touches. The view starts nothing and writes nothing; it tells its listener what may make a
-waiting pod fit.
+waiting pod fit. What nodes offer is in `pool_index`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, Literal
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
 from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
-from reference_impl.scheduler.allocator import DeviceClass, Slice, decode_slice, taint_rules
-from reference_impl.scheduler.allocator.model import Features, PoolId
-from reference_impl.scheduler.allocator.taint_rules import TaintRule
+from reference_impl.scheduler.allocator import DeviceClass
+from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
 from reference_impl.scheduler.engines import Correct, Engine
 from reference_impl.scheduler.extended_index import ExtendedIndex
 from reference_impl.scheduler.node_match import NodeFacts
 from reference_impl.scheduler.pod_claims import recorded, references
+from reference_impl.scheduler.pool_index import PoolIndex
 
 PodKey = tuple[str, str]
 # What happened that may help a waiting pod: room on nodes or devices; one pod or one claim changed; a pod's
@@ -91,18 +91,10 @@ class ClusterView:
         self.pods: dict[PodKey, Obj] = {}
         self.requests: dict[str, Obj] = {}
         self.ledger = ClaimLedger()
-        self._features = features
-        self._engine = engine or Correct()
         self._seed = seed
         self._tell = listener
         self.happenings = 0
-        self._slices: dict[PoolId, dict[str, Slice]] = {}
-        self._slice_pool: dict[str, PoolId] = {}
-        self._rules: dict[str, TaintRule] = {}
-        self._tainted: dict[PoolId, list[Slice]] = {}
-        self._pools_by_node: dict[str, set[PoolId]] = {}
-        self._shared_pools: set[PoolId] = set()
-        self._inventories: dict[str, Any] = {}
+        self._pools = PoolIndex(features=features, engine=engine or Correct())
         self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
         self._promises: dict[str, Promise] = {}
@@ -132,13 +124,7 @@ class ClusterView:
 
     def inventory(self, node: str) -> Any:
         """What a node offers in the engine's form, built when it is first asked for after a change."""
-        known = self._inventories.get(node)
-        if known is None:
-            pools = {*self._pools_by_node.get(node, ()), *self._shared_pools}
-            known = self._inventories[node] = self._engine.inventory(
-                self.nodes[node].facts, [self._pool_slices(pool) for pool in sorted(pools)], self._features
-            )
-        return known
+        return self._pools.inventory(self.nodes[node].facts)
 
     def pod_needs(self, pod: Obj) -> dict[str, int]:
         """What a pod asks of its node; computed once for each pod."""
@@ -191,7 +177,7 @@ class ClusterView:
         with self.lock:
             if change.type == "DELETED":
                 self.nodes.pop(name, None)
-                self._inventories.pop(name, None)
+                self._pools.node_changed(name)
                 return
             facts = NodeFacts.of(change.object)
             before = self.nodes.get(name)
@@ -203,7 +189,7 @@ class ClusterView:
                 rank=0.0 if self._seed is None else random.Random(f"{self._seed}/{name}").random(),  # noqa: S311
             )
             if before is None or before.facts != facts:
-                self._inventories.pop(name, None)
+                self._pools.node_changed(name)
             if before is not None and _same_for_pods(before.node, change.object):
                 return
         self._notify("room", ("", name))
@@ -211,30 +197,19 @@ class ClusterView:
     def on_slice(self, change: Change) -> None:
         """A ResourceSlice changed."""
         with self.lock:
-            name = name_of(change.object)
-            pool = self._slice_pool.pop(name, None)
-            if pool is not None:
-                self._slices[pool].pop(name, None)
-                self._reindex(pool)
-            if change.type != "DELETED":
-                piece = decode_slice(change.object)
-                self._slice_pool[name] = piece.pool
-                self._slices.setdefault(piece.pool, {})[name] = piece
-                self._reindex(piece.pool)
-        self._notify("room", ("", name))
+            if change.type == "DELETED":
+                self._pools.drop_slice(name_of(change.object))
+            else:
+                self._pools.put_slice(change.object)
+        self._notify("room", ("", name_of(change.object)))
 
     def on_taint_rule(self, change: Change) -> None:
         """A DeviceTaintRule changed."""
         with self.lock:
             if change.type == "DELETED":
-                self._rules.pop(name_of(change.object), None)
-            else:
-                rule = TaintRule.decode(change.object)
-                if self._rules.get(rule.name) == rule:
-                    return
-                self._rules[rule.name] = rule
-            self._tainted.clear()
-            self._inventories.clear()
+                self._pools.drop_rule(name_of(change.object))
+            elif not self._pools.put_rule(change.object):
+                return
         self._notify("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
@@ -300,37 +275,6 @@ class ClusterView:
             self._notify("room", pod)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _pool_slices(self, pool: PoolId) -> list[Slice]:
-        slices = [*self._slices.get(pool, {}).values()]
-        if not self._rules or not self._features.device_taints:
-            return slices
-        known = self._tainted.get(pool)
-        if known is None:
-            rules = [self._rules[name] for name in sorted(self._rules)]
-            known = self._tainted[pool] = [taint_rules.apply(piece, rules) for piece in slices]
-        return known
-
-    def _reindex(self, pool: PoolId) -> None:
-        """Find anew which nodes a pool may concern, and drop what was prepared for them."""
-        self._tainted.pop(pool, None)
-        slices = self._slices.get(pool, {})
-        nodes = {self._engine.home_of(piece) for piece in slices.values()}
-        was_shared = pool in self._shared_pools
-        self._shared_pools.discard(pool)
-        if "" in nodes:
-            self._shared_pools.add(pool)
-        for node, pools in list(self._pools_by_node.items()):
-            if pool in pools and node not in nodes:
-                pools.discard(pool)
-                self._inventories.pop(node, None)
-        for node in nodes - {""}:
-            self._pools_by_node.setdefault(node, set()).add(pool)
-            self._inventories.pop(node, None)
-        if was_shared or "" in nodes:
-            self._inventories.clear()
-        if not slices:
-            self._slices.pop(pool, None)
 
     def _place(self, pod: PodKey) -> bool:
         """Count a pod where it is bound, promised or assumed to be; True when it left a place."""
