@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fake_nvml
 from dra_conformance.errors import Untestable
+from dra_conformance.seats.nvml_child import Child
 
 if TYPE_CHECKING:
     from dra_conformance.suite.world import World
@@ -30,6 +32,7 @@ class NvmlSeat:
         self.world = world
         self.real = world.run.options.nvml == "real"
         self.cleanup = ExitStack()
+        self.children = ExitStack()
         self._inits = 0
         if self.real:
             self.fake: Any = None
@@ -55,6 +58,18 @@ class NvmlSeat:
     def root(self) -> Path:
         """Where /dev and /sys of the library's machine begin."""
         return Path("/") if self.fake is None else Path(self.fake.driver_root)
+
+    @property
+    def library(self) -> Path:
+        """The file of the library, as another process of this machine finds it."""
+        if self.fake is not None:
+            return Path(self.fake.driver_root) / "usr/lib64/libnvidia-ml.so.1"
+        handle = self.lib  # mapped now
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            found = [line.split()[-1] for line in file if "libnvidia-ml.so" in line]
+        if handle is None or not found:
+            raise Untestable("the file of this machine's NVML cannot be found")
+        return Path(found[0]).parent / "libnvidia-ml.so.1"
 
     # -- the session -------------------------------------------------------------------------------------------
 
@@ -224,8 +239,19 @@ class NvmlSeat:
         """For another process that is to meet the same library."""
         return {**os.environ, **(self.fake.env() if self.fake is not None else {})}
 
+    def child(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Child:
+        """Another process of this machine that runs Python `code`; it ends with the scenario at the latest."""
+        process = Child([sys.executable, "-c", code, *arguments], {**self.environment(), **(environment or {})})
+        self.children.callback(process.kill)
+        return process
+
+    def tell(self, code: str, *arguments: str) -> list[str]:
+        """What such a process prints, word by word, within the run's patience; or how it ended, if not in order."""
+        return self.child(code, *arguments).words(self.world.run.patience)
+
     def end(self) -> None:
         """Take back what was made, and leave the library."""
+        self.children.close()  # first: one that is stuck may hold what the others wait for
         if self.real:  # instances are destroyed while the library is still initialised
             self.cleanup.close()
         self.shut_down()

@@ -30,7 +30,8 @@ class WorkFolder:
 
     def __init__(self, *, small: bool = False) -> None:
         root = root_for_sockets(small=small)
-        remove_abandoned(root)
+        for each in {root_for_sockets(), root_for_sockets(small=True)}:  # runs of the other kind may be long in coming
+            remove_abandoned(each)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
         # Locked before it has its name: nobody can find it unlocked while we live.
         new = self.path / f"{_LOCK}.new"

@@ -61,6 +61,24 @@ def _(world: World, xids: str) -> None:
         world.check(found == wanted, f"events of set {number + 1}", expected=wanted, observed=found)
 
 
+@when("{count:d} events are reported on GPU {gpu:d} at once")
+def _(world: World, count: int, gpu: int) -> None:
+    """XIDs from 1 on, in one change."""
+    with world.nvml().node.change() as txn:
+        for number in range(1, count + 1):
+            txn.event(gpu, XID, number)
+
+
+@then("the set has the newest {count:d} events up to {last:d}, in order and without a gap")
+def _(world: World, count: int, last: int) -> None:
+    """At least so many; what it lost are the oldest."""
+    found = [xid for _, xid, _, _ in _taken(world.nvml(), world.memory["sets"][0])]
+    wanted = list(range(last - len(found) + 1, last + 1))
+    good = found == wanted and len(found) >= count
+    shown = f"{len(found)} events, {found[:2]} to {found[-2:]}"
+    world.check(good, "events", expected=f"{count} or more, ending with {last}", observed=shown)
+
+
 @then("the event names GPU {gpu:d} as a whole")
 def _(world: World, gpu: int) -> None:
     """Not within a MIG instance: both instance ids are 0xFFFFFFFF."""

@@ -8,11 +8,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import fake_nvml
 from dra_conformance.errors import Untestable
 from dra_conformance.seats.nvml import OK, NvmlSeat
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import World
+from fake_nvml.boards import board_names, load_board
 
+_CAPABILITY = ("compute_capability_major", "compute_capability_minor")
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -132,6 +135,73 @@ def _(world: World) -> None:
         world.check(found == wanted, f"CPUs of {path.parent.name}", expected=sorted(wanted), observed=sorted(found))
 
 
+@then("every GPU is what one row of the board table says")
+def _(world: World) -> None:
+    """The row is found by the PCI id; name, architecture, brand and compute capability are those of the same board."""
+    seat = world.nvml()
+    nvml = seat.module
+    boards = [load_board(name) for name in board_names()]
+    for handle in seat.handles:
+        number = nvml.nvmlDeviceGetPciInfo(handle).pciDeviceId
+        rows = {
+            tuple(board.values[field].value for field in ("name", "architecture", "brand", *_CAPABILITY))
+            for board in boards
+            if board.pci_device_id == number
+        }
+        if not rows:
+            raise Untestable(f"no board of the table has the PCI id {number:#x}")
+        found = (
+            nvml.nvmlDeviceGetName(handle),
+            nvml.nvmlDeviceGetArchitecture(handle),
+            nvml.nvmlDeviceGetBrand(handle),
+        )
+        found += tuple(nvml.nvmlDeviceGetCudaComputeCapability(handle))
+        world.check(found in rows, f"the board of PCI id {number:#x}", expected=sorted(rows), observed=found)
+
+
+# -- links ---------------------------------------------------------------------------------------------------------
+
+
+def _reach(seat: NvmlSeat) -> set[tuple[int, int]]:
+    """Pairs of GPUs of which the first reaches the second over NVLink."""
+    nvml, handles = seat.module, seat.handles
+    return {
+        (one, two)
+        for one, first in enumerate(handles)
+        for two, second in enumerate(handles)
+        if one != two and seat.outcome(nvml.nvmlDeviceGetP2PStatus, first, second, nvml.NVML_P2P_CAPS_INDEX_NVLINK) == 0
+    }
+
+
+@when("every NVLink of GPU {gpu:d} goes down")
+def _(world: World, gpu: int) -> None:
+    """All links that the GPU has."""
+    seat = world.nvml()
+    for link in range(int(seat.node.get(gpu, "nvlink_count"))):
+        seat.node.set_link(gpu, link, active=False)
+
+
+@then("GPUs reach each other over NVLink in both directions or not at all")
+def _(world: World) -> None:
+    """What one GPU says of another the other says of it."""
+    seat = world.nvml()
+    if len(seat.handles) < 2:
+        raise Untestable("there is one GPU only")
+    found = _reach(seat)
+    one_way = sorted(pair for pair in found if pair[::-1] not in found)
+    world.check(not one_way, "pairs that reach in one direction", expected=[], observed=one_way)
+
+
+@then("no GPU reaches GPU {gpu:d} over NVLink, and the others reach each other")
+def _(world: World, gpu: int) -> None:
+    """In either direction."""
+    seat = world.nvml()
+    others = [index for index in range(len(seat.handles)) if index != gpu]
+    wanted = sorted((one, two) for one in others for two in others if one != two)
+    found = sorted(_reach(seat))
+    world.check(found == wanted, "pairs that reach each other", expected=wanted, observed=found)
+
+
 # -- fabric --------------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +248,35 @@ def _(world: World) -> None:
     found = {_fabric(seat, handle, 2) for handle in seat.handles}
     alike = len(found) == 1 and next(iter(found))[0] == 3 and next(iter(found))[1] != str(uuid.UUID(int=0))
     world.check(alike, "one cluster and clique", expected="one that is not zero", observed=sorted(found))
+
+
+@given("another node of the rack")
+def _(world: World) -> None:
+    """A second fake node of the same inventory, on this machine; it ends with the scenario."""
+    seat = world.nvml()
+    folder = seat.node.directory.with_name(f"{seat.node.directory.name}-other")
+    other = fake_nvml.Node.create(world.run.inventory("gb200-nvl72-node"), folder)
+    seat.cleanup.callback(other.close)
+    world.memory["other"] = other
+
+
+@when("the fabric of this node is in progress again")
+def _(world: World) -> None:
+    """On all its GPUs."""
+    seat = world.nvml()
+    for index in range(len(seat.handles)):
+        seat.node.set(index, "fabric_state", 2)
+
+
+@then("the fabric of the other node is complete, and of this one in progress")
+def _(world: World) -> None:
+    """What happens on one node is in that node's state, and in no other."""
+    seat = world.nvml()
+    here = {_fabric(seat, handle, 2)[0] for handle in seat.handles}
+    world.check(here == {2}, "states of this node's GPUs", expected={2}, observed=here)
+    other = world.memory["other"]
+    there = {other.get(index, "fabric_state") for index in range(len(other.gpus))}
+    world.check(there == {3}, "states of the other node's GPUs", expected={3}, observed=there)
 
 
 # -- processes -----------------------------------------------------------------------------------------------------

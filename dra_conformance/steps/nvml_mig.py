@@ -300,3 +300,82 @@ def _(world: World) -> None:
     nvml.nvmlGpuInstanceDestroy(instance)
     left = [str(file) for file in files if file.exists()]
     world.check(not left, "files of what is gone", expected=[], observed=left)
+
+
+@then("the ids of instances say where they lie, and come again with the place")
+def _(world: World) -> None:
+    """Seven instances of one slice, one of them made anew; then pairs. 7 to 13, and 3 to 5: places in a binary tree."""
+    seat = world.nvml()
+    handle, nvml = seat.handle(), seat.module
+
+    def ids() -> dict[int, int]:
+        found = [nvml.nvmlGpuInstanceGetInfo(instance) for instance in seat.instances(handle)]
+        return {info.placement.start: info.id for info in found}
+
+    for start in range(7):
+        _made(seat, 19, start=start)
+    wanted = {start: 7 + start for start in range(7)}
+    world.check(ids() == wanted, "ids by start, one slice", expected=wanted, observed=ids())
+    middle = next(i for i in seat.instances(handle) if nvml.nvmlGpuInstanceGetInfo(i).placement.start == 3)
+    nvml.nvmlGpuInstanceDestroy(middle)
+    _made(seat, 19, start=3)
+    world.check(ids() == wanted, "ids after one was made anew", expected=wanted, observed=ids())
+    seat.destroy_instances(handle)
+    for start in (0, 2, 4):
+        _made(seat, 14, start=start)
+    wanted = {0: 3, 2: 4, 4: 5}
+    world.check(ids() == wanted, "ids by start, two slices", expected=wanted, observed=ids())
+
+
+_COUNTS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+handle, found, count = ctypes.c_void_p(), (ctypes.c_void_p * 8)(), ctypes.c_uint()
+library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+for _ in sys.stdin:
+    code = library.nvmlDeviceGetGpuInstances(handle, 19, found, ctypes.byref(count))
+    print(code, count.value, flush=True)
+"""
+
+
+@given("another process that counts the GPU instances of profile 19")
+def _(world: World) -> None:
+    """Its session began before the instances that the scenario makes."""
+    seat = world.nvml()
+    world.memory["counter"] = child = seat.child(_COUNTS, str(seat.library))
+    child.say("count")
+    if child.line(world.run.patience) != "0 0":
+        raise Untestable("the other process does not count")
+
+
+@then("the other process counts {count:d} of them")
+def _(world: World, count: int) -> None:
+    """At its next call."""
+    child = world.memory["counter"]
+    child.say("count")
+    found = child.line(world.run.patience)
+    world.check(found == f"0 {count}", "code and number", expected=f"0 {count}", observed=found)
+
+
+@when("the GPU instance is destroyed")
+def _(world: World) -> None:
+    """The one that was made last."""
+    world.nvml().module.nvmlGpuInstanceDestroy(world.memory["instance"])
+
+
+@then("the name of every profile follows from its memory as drivers compute it")
+def _(world: World) -> None:
+    """Memory in eighths of the GPU's, rounded up, times the GPU's in GiB; the DRA driver's device names have it."""
+    seat = world.nvml()
+    nvml, handle = seat.module, seat.handle()
+    total = nvml.nvmlDeviceGetMemoryInfo(handle).total / 2**20
+    for number in IDS:
+        info = nvml.c_nvmlGpuInstanceProfileInfo_t()
+        if seat.call("nvmlDeviceGetGpuInstanceProfileInfo", handle, number, ctypes.byref(info)) != OK:
+            continue
+        eighths = -(-8 * info.memorySizeMB // total) / 8
+        computed = f"{info.sliceCount}g.{int(eighths * -(-total // 1024) + 0.5)}gb"
+        name = nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number, 2).name
+        name = (name.decode() if isinstance(name, bytes) else name).removeprefix("MIG ").split("+")[0]
+        world.check(name == computed, f"profile number {number}", expected=name, observed=computed)

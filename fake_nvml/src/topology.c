@@ -81,6 +81,12 @@ API nvmlReturn_t nvmlDeviceOnSameBoard(handle_t first, handle_t second, int *sam
     *same = a.gpu == b.gpu;
     return OK;
 }
+/* Whether any link is up: GPUs meet at their switches, so each needs one. */
+static bool has_link(const fn_Gpu *gpu) {
+    for (unsigned int link = 0; link < MAX_LINKS; link++)
+        if (gpu->links[link].present && gpu->links[link].active) return true;
+    return false;
+}
 API nvmlReturn_t nvmlDeviceGetP2PStatus(handle_t first, handle_t second, unsigned int index, unsigned int *status) {
     fn_handle a, b;
     nvmlReturn_t rc = fn_gpu(__func__, first, &a);
@@ -91,7 +97,7 @@ API nvmlReturn_t nvmlDeviceGetP2PStatus(handle_t first, handle_t second, unsigne
     rc = read_gpu(a.gpu, &one);
     if (rc == OK) rc = read_gpu(b.gpu, &two);
     if (rc != OK) return rc;
-    bool linked = one.links[0].present && one.links[0].active && two.links[0].present && two.links[0].active;
+    bool linked = has_link(&one) && has_link(&two);
     if (index == 2) *status = linked ? 0 : 5; /* NVLink: OK, or not supported */
     else *status = 0;
     return OK;

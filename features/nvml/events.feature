@@ -58,3 +58,10 @@ Feature: NVML's events
     Given NVML
     And an event set for the XIDs of every GPU
     Then a thread that waits on the set comes back with an error when the set is freed
+
+  @NVML-065 @needs:fake-nvml
+  Scenario: Who is too slow loses the oldest events
+    Given NVML
+    And an event set for the XIDs of every GPU
+    When 9000 events are reported on GPU 1 at once
+    Then the set has the newest 1000 events up to 9000, in order and without a gap

@@ -34,6 +34,11 @@ Feature: NVML's GPUs
     Given NVML
     Then the parts of every GPU's memory make up its total in both versions
 
+  @NVML-026
+  Scenario: A GPU is one board in every respect
+    Given NVML
+    Then every GPU is what one row of the board table says
+
   @NVML-027
   Scenario: Versions can be read
     Given NVML
@@ -69,6 +74,24 @@ Feature: NVML's GPUs
   Scenario: A rack's node is in one clique
     Given NVML on the GPUs of "gb200-nvl72-node"
     Then all GPUs are in one cluster and one clique
+
+  @NVML-069
+  Scenario: A link has two ends
+    Given NVML
+    Then GPUs reach each other over NVLink in both directions or not at all
+
+  @NVML-069 @needs:fake-nvml
+  Scenario: A GPU without links is out of reach
+    Given NVML on the GPUs of "dgx-h100"
+    When every NVLink of GPU 2 goes down
+    Then no GPU reaches GPU 2 over NVLink, and the others reach each other
+
+  @NVML-070 @needs:fake-nvml
+  Scenario: A node's fabric is its own
+    Given NVML on the GPUs of "gb200-nvl72-node"
+    And another node of the rack
+    When the fabric of this node is in progress again
+    Then the fabric of the other node is complete, and of this one in progress
 
   @NVML-080 @needs:fake-nvml
   Scenario: Eight GPUs are not the most

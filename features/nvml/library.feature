@@ -3,6 +3,36 @@ Feature: NVML as a library
   Programs in C, Go and Python load one shared library. What it does with versions, buffers and sessions is the same
   whether NVIDIA's driver stands behind it or a file.
 
+  @NVML-002
+  Scenario: It can be loaded in every way
+    Given NVML
+    Then NVML can be loaded at once and lazily, and lacks no function of its own
+
+  @NVML-003 @needs:fake-nvml
+  Scenario: It exports nothing else
+    Given NVML
+    Then NVML exports its own functions and nothing else
+
+  @NVML-004
+  Scenario: The file has the driver's version
+    Given NVML
+    Then the library's file is the one of the driver's version, under the name that programs ask for
+
+  @NVML-005 @needs:fake-nvml
+  Scenario: Numbers arrive where they belong
+    Given NVML
+    Then each number that a GPU has arrives in its own field
+
+  @NVML-016 @needs:fake-nvml
+  Scenario: A guest in its process
+    Given NVML
+    Then NVML leaves the threads and signals of its process alone
+
+  @NVML-018
+  Scenario: Many threads ask at once
+    Given NVML
+    Then 32 threads at once get the answers that one gets alone
+
   @NVML-006
   Scenario: A wrong version is refused and nothing is written
     Given NVML

@@ -105,6 +105,27 @@ Feature: NVML's MIG
     When a GPU instance of profile 9 is made at 0
     Then a handle to a destroyed GPU instance is refused, though its place is taken again
 
+  @NVML-046 @disruptive
+  Scenario: An instance's id is its place
+    Given NVML
+    And MIG is on for GPU 0, without instances
+    Then the ids of instances say where they lie, and come again with the place
+
+  @NVML-049 @disruptive
+  Scenario: Every process sees the instances of the others
+    Given NVML
+    And MIG is on for GPU 0, without instances
+    And another process that counts the GPU instances of profile 19
+    When a GPU instance of profile 19 is made
+    Then the other process counts 1 of them
+    When the GPU instance is destroyed
+    Then the other process counts 0 of them
+
+  @NVML-054
+  Scenario: Drivers compute the profiles' names
+    Given NVML
+    Then the name of every profile follows from its memory as drivers compute it
+
   @NVML-047
   Scenario: With MIG off there are no MIG devices
     Given NVML

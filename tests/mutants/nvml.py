@@ -479,8 +479,8 @@ def _(patch: Patch) -> None:
 @mutant("waiter-of-a-freed-set-sleeps-on", rule="NVML-064", patience=2)
 def _(patch: Patch) -> None:
     """Who waits on a set that is freed waits until the time is up."""
-    line = "        event_set *s = find(set);\n        if (!fn_initialized())"
-    _built(patch, "events.c", line, line.replace("find(set)", "&g_sets[0]"))
+    line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
+    _built(patch, "event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
 
 
 @mutant("unknown-keys-taken", rule="NVML-079")

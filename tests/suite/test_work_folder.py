@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from dra_conformance.seats import work_folder
 from dra_conformance.seats.work_folder import WorkFolder, remove_abandoned
 
 OWNER = """
 import sys
+from dra_conformance.seats import work_folder
 from dra_conformance.seats.work_folder import WorkFolder
 folder = WorkFolder()
 (folder.path / "sockets").mkdir()
@@ -104,3 +106,14 @@ def test_many_at_once_never_take_each_others(root: Path) -> None:
     assert all(folder.path.is_dir() for folder in made)
     for folder in made:
         folder.end()
+
+
+def test_a_run_in_memory_removes_what_was_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = {True: tmp_path / "memory", False: tmp_path / "disk"}
+    for root in roots.values():
+        (root / "dra-old").mkdir(parents=True)
+        (root / "dra-old" / "dra-conformance.lock").touch()
+    monkeypatch.setattr(work_folder, "root_for_sockets", lambda *, small=False: roots[small])
+    folder = WorkFolder(small=True)
+    assert [list(root.iterdir()) for root in roots.values()] == [[folder.path], []]
+    folder.end()
