@@ -37,6 +37,7 @@ def _(world: World, gpu: int) -> None:
 @when("XID {xid:d} is reported on GPU {gpu:d}")
 def _(world: World, xid: int, gpu: int) -> None:
     """With what that XID does to the GPU."""
+    world.nvml().handle(gpu)
     world.nvml().node.inject_xid(gpu, xid)
 
 
@@ -64,6 +65,7 @@ def _(world: World, xids: str) -> None:
 @when("{count:d} events are reported on GPU {gpu:d} at once")
 def _(world: World, count: int, gpu: int) -> None:
     """XIDs from 1 on, in one change."""
+    world.nvml().handle(gpu)
     with world.nvml().node.change() as txn:
         for number in range(1, count + 1):
             txn.event(gpu, XID, number)

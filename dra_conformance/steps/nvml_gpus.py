@@ -313,6 +313,7 @@ def _(world: World) -> None:
 @when("GPU {gpu:d} falls off the bus")
 def _(world: World, gpu: int) -> None:
     """XID 79: the GPU is lost."""
+    world.nvml().handle(gpu)
     world.nvml().node.lose_gpu(gpu)
 
 

@@ -106,10 +106,10 @@ Feature: NVML's MIG
     Then a handle to a destroyed GPU instance is refused, though its place is taken again
 
   @NVML-046 @disruptive
-  Scenario: An instance's id is its place
+  Scenario: An instance's id is of its size and place
     Given NVML
     And MIG is on for GPU 0, without instances
-    Then the ids of instances say where they lie, and come again with the place
+    Then ids of instances are those of their size, one for each, and come again with the place
 
   @NVML-049 @disruptive
   Scenario: Every process sees the instances of the others
