@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dra_conformance.suite.world import World
 
 OK = 0
+_WORK = 120.0  # seconds that another process may be busy
 
 
 class NvmlSeat:
@@ -241,13 +242,19 @@ class NvmlSeat:
 
     def child(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Child:
         """Another process of this machine that runs Python `code`; it ends with the scenario at the latest."""
-        process = Child([sys.executable, "-c", code, *arguments], {**self.environment(), **(environment or {})})
+        process = Child(sys.executable, code, arguments, {**self.environment(), **(environment or {})})
         self.children.callback(process.kill)
+        if not process.began:
+            raise Untestable("another process does not begin on this machine")
         return process
 
-    def tell(self, code: str, *arguments: str) -> list[str]:
-        """What such a process prints, word by word, within the run's patience; or how it ended, if not in order."""
-        return self.child(code, *arguments).words(self.world.run.patience)
+    def tell(self, code: str, *arguments: str, much: bool = False) -> list[str]:
+        """What such a process prints, word by word; or how it ended, if not in order, or not within the run's patience.
+
+        `much`: it has work to do that takes its time on a busy machine, and waits for nobody.
+        """
+        patience = self.world.run.patience
+        return self.child(code, *arguments).words(max(_WORK, patience) if much else patience)
 
     def end(self) -> None:
         """Take back what was made, and leave the library."""

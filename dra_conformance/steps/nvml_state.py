@@ -104,7 +104,7 @@ def _(world: World) -> None:
     path = seat.node.directory / "damaged"
     path.write_bytes(seat.node.state_path.read_bytes())
     size = (path.stat().st_size - 4096 - fake_nvml.layout.RING_SIZE * 40) // 2
-    found = seat.tell(_DAMAGED, str(seat.library), str(path), str(size))
+    found = seat.tell(_DAMAGED, str(seat.library), str(path), str(size), much=True)
     world.check(found == ["alive"], "the process", expected="alive", observed=" ".join(found))
 
 
@@ -258,7 +258,7 @@ print(torn, flush=True)
 def _(world: World) -> None:
     """Sixty processes that switch the MIG mode without end are killed, each at another moment."""
     seat = world.nvml()
-    found = seat.tell(_KILLS, str(seat.library))
+    found = seat.tell(_KILLS, str(seat.library), much=True)
     world.check(found == ["0", "0"], "half changes and failed ones", expected="0 0", observed=" ".join(found))
 
 

@@ -20,7 +20,8 @@ def start() -> Iterator[Start]:
     made: list[Child] = []
 
     def child(code: str) -> Child:
-        made.append(Child([sys.executable, "-c", code], dict(os.environ)))
+        made.append(Child(sys.executable, code, (), dict(os.environ)))
+        assert made[-1].began
         return made[-1]
 
     yield child
@@ -37,6 +38,14 @@ def test_lines_go_in_and_come_out(start: Start) -> None:
     assert child.line(0.0) == NOTHING
 
 
+def test_lines_that_come_together_are_told_apart(start: Start) -> None:
+    child = start("print('one\\ntwo\\nthree', flush=True); input(); print('four')")
+    assert [child.line(WAIT) for _ in range(3)] == ["one", "two", "three"]
+    assert child.line(0.0) == NOTHING
+    child.say("go on")
+    assert child.words(WAIT) == ["four"]
+
+
 def test_words_until_its_end_or_how_it_ended(start: Start) -> None:
     assert start("print(1, 2); print(3)").words(WAIT) == ["1", "2", "3"]
     assert start("raise SystemExit('so it is')").words(WAIT) == ["ended with 1: so it is"]
@@ -46,5 +55,6 @@ def test_words_until_its_end_or_how_it_ended(start: Start) -> None:
 
 def test_one_that_has_ended_hears_nothing(start: Start) -> None:
     child = start("")
+    assert child.line(WAIT) == ""
     assert child.line(WAIT) == ""
     child.say("hello")
