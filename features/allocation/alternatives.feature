@@ -53,7 +53,10 @@ Feature: Alternatives in order of preference
       constraints: [{requests: [x, <on>], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "mine" is created
-    Then <outcome>
+    # The scheduler is at work, so that who waits was looked at.
+    Given a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    And <outcome>
 
     Examples:
       | on  | chosen | outcome                                   |

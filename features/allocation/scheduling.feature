@@ -107,6 +107,9 @@ Feature: Nodes and devices for claims
     When a pod "greedy" using claims "first, second" is created
     Then exactly 0 of the claims "first, second" is allocated
     And pod "greedy" stays unbound
+    # The scheduler is at work, and holds nothing for who cannot have all.
+    When a pod "modest" using claim "first" is created
+    Then pod "modest" is bound to "n1"
 
   @DRA-141
   Scenario: Devices of a node are allocated for this node
@@ -267,7 +270,10 @@ Feature: Nodes and devices for claims
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu" selecting 'device.attributes["$(sim)"].rare == 1'
     When a pod "train" using claim "mine" is created
-    Then pod "train" stays unbound
+    # The scheduler is at work, so that who waits was looked at.
+    Given a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    And pod "train" stays unbound
 
   @DRA-168
   Scenario: Devices match in an attribute where a constraint says so
@@ -322,7 +328,10 @@ Feature: Nodes and devices for claims
       constraints: [{matchAttribute: dra.test/group}]
       """
     When a pod "train" using claim "near" is created
-    Then claim "near" stays unallocated
+    # The scheduler is at work, so that who waits was looked at.
+    Given a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    And claim "near" stays unallocated
 
     @DRA-169
     Examples:
