@@ -20,7 +20,7 @@ import threading
 from typing import Any
 
 from dra_api.client import Conflict, KubeClient
-from dra_api.clock import Clock
+from dra_api.clock import Clock, timestamp
 from dra_api.informer import Informer
 from dra_api.objects import Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
 from reference_impl.binder import node_selector
@@ -177,10 +177,17 @@ class ClaimWriter:
         """The status that the claim needs for this pod, or None when it has it already."""
         status = dict(status_of(claim))
         if allocation is not None and not status.get("allocation"):
-            status["allocation"] = allocation
+            status["allocation"] = self._with_time(allocation)
         if not is_reserved_for(claim, pod):
             status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer(pod)]
         return status if status != status_of(claim) else None
+
+    def _with_time(self, allocation: Obj) -> Obj:
+        """The allocation with the time from which its devices have to get ready, where they have to."""
+        results = (allocation.get("devices") or {}).get("results") or ()
+        if allocation.get("allocationTimestamp") or not any(result.get("bindingConditions") for result in results):
+            return allocation
+        return {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
 
     def needs_finalizer(self, claim: Obj) -> bool:
         """Whether delete protection is to be added before this claim is allocated or reserved."""

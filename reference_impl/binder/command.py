@@ -18,6 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bind-timeout", type=float, default=120.0, metavar="SECONDS", help="for the claim writes of one attempt"
     )
     parser.add_argument(
+        "--binding-timeout",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="give up an allocation whose devices are not ready by then (default: %(default)g)",
+    )
+    parser.add_argument(
         "--existing-allocation",
         choices=("refuse", "keep"),
         default="refuse",
@@ -40,6 +47,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
         workers=args.workers,
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
         bind_timeout=args.bind_timeout,
+        binding_timeout=args.binding_timeout,
         existing_allocation=args.existing_allocation,
         uncovered_claims=args.uncovered_claims,
         rollback=not args.no_rollback,

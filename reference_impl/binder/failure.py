@@ -1,4 +1,4 @@
-"""The one way in which carrying out a BindRequest fails: with a reason that a person can act on."""
+"""How carrying out a BindRequest fails, with a reason that a person can act on, or has to wait."""
 
 from __future__ import annotations
 
@@ -13,3 +13,15 @@ class InvalidBindRequest(BindFailure):
 
 class StaleBindRequest(BindFailure):
     """The BindRequest was made for another pod of the same name; that other pod must not be touched."""
+
+
+class DevicesLost(BindFailure):
+    """A device of the pod will not get ready (KEP-5007): this very request can never be carried out."""
+
+
+class DevicesPending(Exception):
+    """A device of the pod is being made ready; `seconds` is when to look again though nothing was heard."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"devices are being made ready; looked at again in {seconds:g} s")
+        self.seconds = seconds

@@ -1,11 +1,11 @@
 """The binder: watches BindRequests and carries each out, in an order that a crash cannot spoil.
 
 Data comes from the API server (BindRequests, pods, nodes, claims); nothing is kept in memory that a restart would
-miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is
-check all, write claims, annotate and bind, condition and event, phase: each step is skipped where it is done already,
-and the phase comes last, so that reconciling again from any point completes the request. Condition, event and phase of
-a bound pod wait while other pods are to be bound, `BinderOptions.tell_within` at most: a pod that can start helps more
-than the news of one that has started.
+miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is check
+all, write claims, wait for devices, annotate and bind, condition and event, phase: each step is skipped where it is
+done already, and the phase comes last, so that reconciling again from any point completes the request. Condition,
+event and phase of a bound pod wait while other pods are to be bound, `BinderOptions.tell_within` at most: a pod that
+can start helps more than the news of one that has started.
 
 Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) leaves a defect or a hazard:
 
@@ -17,7 +17,8 @@ Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) lea
 - KAI-159, KAI-160: once no retry is left, reservations of the failed request are given back, unless the pod turns out
   to be bound (an answer may have been lost). KAI leaves them until the pod is deleted.
 - A status patch carries the resource version, so that it never lands on a new BindRequest of the same name.
-- Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`.
+- Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`. Devices that must be
+  made ready: see `devices`.
 
 GPU sharing (`receivedResourceType: Fraction`) is no part of DRA: a request without groups is deleted as KAI does
 (KAI-202), one with groups fails with that reason.
@@ -26,7 +27,7 @@ GPU sharing (`receivedResourceType: Fraction`) is no part of DRA: a request with
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
@@ -48,8 +49,15 @@ from dra_api.transport import TransportError
 from reference_impl.binder import attempts, checks, claims, extended, pods
 from reference_impl.binder.checks import spec_of
 from reference_impl.binder.claims import ClaimWriter
+from reference_impl.binder.devices import DeviceWaits
 from reference_impl.binder.extended import ExtendedClaims
-from reference_impl.binder.failure import BindFailure, InvalidBindRequest, StaleBindRequest
+from reference_impl.binder.failure import (
+    BindFailure,
+    DevicesLost,
+    DevicesPending,
+    InvalidBindRequest,
+    StaleBindRequest,
+)
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
@@ -112,6 +120,14 @@ class Binder:
         self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
         self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.devices = DeviceWaits(
+            self.claim_writer,
+            clock=clock,
+            timeout=self.options.binding_timeout,
+            recorder=self.recorder,
+            wake=self.loop.queue.add,
+        )
+        self.claims.on_change(self.devices.on_claim)
         self.reporter = Reporter(client, pods=self.pod_writer, recorder=self.recorder, stored=self.bind_requests.assume)
         self._memory: dict[str, _Memory] = {}
         self._unwritten: dict[str, Outcome] = {}
@@ -135,6 +151,7 @@ class Binder:
             self._memory.pop(uid_of(gone), None)
             self._unwritten.pop(uid_of(gone), None)
         if change.type == "DELETED":
+            self.devices.forget(self._key(change.object))
             return
         self.loop.queue.add(self._key(change.object))
 
@@ -205,7 +222,7 @@ class Binder:
     # -- one attempt -------------------------------------------------------------------------------------------------
 
     def attempt(self, request: Obj) -> Outcome | None:
-        """Try to bind once; None when the request was deleted as invalid.
+        """Try to bind once; None when the request was deleted as invalid, or its devices are being made ready.
 
         Raises ApiError or TransportError only where it cannot be told what came of it.
         """
@@ -218,6 +235,11 @@ class Binder:
         except InvalidBindRequest as failure:
             self.discard(request, pod, str(failure))
             return None
+        except DevicesPending as pending:
+            self.loop.queue.add_after(self._key(request), pending.seconds)
+            return None
+        except DevicesLost as failure:
+            return self.fail(request, pod, str(failure), for_good=True)
         except StaleBindRequest as failure:
             log.info("%s: %s", name_of(request), failure)
             return Outcome(reason=str(failure), attempts=attempts.limit_of(request), final=True)
@@ -241,6 +263,7 @@ class Binder:
         if (entry := spec_of(request).get("extendedResourceClaimAllocation")) is not None:
             self.check_dra_enabled()
             self.extended_claims.commit(pod, node, entry)
+        self.devices.require_ready(pod, node, self.claims_to_use(pod, planned, extended=entry is not None))
         try:
             self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         except Conflict:
@@ -250,6 +273,17 @@ class Binder:
                 raise
             return pods.node_of(current)
         return name_of(node)
+
+    def claims_to_use(self, pod: Obj, planned: Sequence[PlannedClaim], *, extended: bool) -> list[Obj]:
+        """The pod's claims as they are now written, with what was promised where our copy is behind."""
+        found = []
+        for item in planned:
+            claim = self.claims.get(name_of(item.claim), namespace_of(item.claim)) or item.claim
+            if item.allocation is not None and not claims.allocation_of(claim):
+                claim = {**claim, "status": {**claims.status_of(claim), "allocation": item.allocation}}
+            found.append(claim)
+        special = self.extended_claims.find(pod) if extended else None
+        return found if special is None else [*found, special]
 
     def find_pod(self, request: Obj) -> Obj:
         """The pod that the request names. Raises BindFailure when there is none (KAI-132)."""
@@ -325,9 +359,9 @@ class Binder:
 
     # -- what came of it ---------------------------------------------------------------------------------------------
 
-    def fail(self, request: Obj, pod: Obj | None, reason: str) -> Outcome:
-        """Turn a failure into an outcome; give reservations back when no retry follows."""
-        count = attempts.after_failure(request)
+    def fail(self, request: Obj, pod: Obj | None, reason: str, *, for_good: bool = False) -> Outcome:
+        """Turn a failure into an outcome; give reservations back when no retry follows, as when it is `for_good`."""
+        count = attempts.limit_of(request) if for_good else attempts.after_failure(request)
         final = attempts.is_final(request, count)
         if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
             return Outcome(node=node, untold=pod)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dra_api.objects import Obj, key_of
-from reference_impl.scheduler import binding_conditions, extended_resources, node_filter, node_match, pod_claims
+from reference_impl import binding_conditions
+from reference_impl.scheduler import extended_resources, node_filter, node_match, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim
 from reference_impl.scheduler.allocator.model import Allocation, Features
 from reference_impl.scheduler.claim_ledger import ClaimKey

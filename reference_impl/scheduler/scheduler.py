@@ -35,10 +35,11 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.transport import TransportError
+from reference_impl import binding_conditions
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
-from reference_impl.scheduler import bind_requests, binding_conditions, pod_claims, pod_condition
+from reference_impl.scheduler import bind_requests, pod_claims, pod_condition
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.engines import engine_for

@@ -10,7 +10,7 @@ from dra_conformance.suite.mutation import Patch, mutant
 Obj = dict[str, Any]
 
 _SCHEDULER = "reference_impl.scheduler"
-_CONDITIONS = f"{_SCHEDULER}.binding_conditions"
+_CONDITIONS = "reference_impl.binding_conditions"
 _ALLOCATOR = f"{_SCHEDULER}.allocator"
 
 
@@ -141,13 +141,13 @@ def _(patch: Patch) -> None:
 
 
 def _with_conditions(claim: Obj) -> Any:
-    from reference_impl.scheduler.binding_conditions import results_with_conditions
+    from reference_impl.binding_conditions import results_with_conditions
 
     return results_with_conditions(claim)
 
 
 def _reported(claim: Obj, result: Obj) -> Any:
-    from reference_impl.scheduler.binding_conditions import true_conditions
+    from reference_impl.binding_conditions import true_conditions
 
     return true_conditions(claim, result)
 

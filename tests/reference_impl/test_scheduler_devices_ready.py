@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from reference_impl.scheduler import binding_conditions, extended_resources
+from reference_impl import binding_conditions
+from reference_impl.scheduler import extended_resources
 from reference_impl.scheduler.allocator.model import DeviceClass, Features
 from reference_impl.scheduler.options import features_of
 

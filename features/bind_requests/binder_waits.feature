@@ -1,0 +1,85 @@
+@profile:bind-requests @seat:binder @needs:kai
+Feature: The binder waits for devices
+  A device may need work before it can be used (KEP-5007), and its driver begins when the claim names it. The claim is the
+  binder's to write, so it is the binder who waits, and who gives up.
+
+  @DRA-250b
+  Scenario: The pod is bound once its device is ready
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the objects of the manifest "bind_requests/slow-request"
+    Then claim "mine" is reserved for pod "train"
+    And the allocation of claim "mine" says when it was made
+    And pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+    And BindRequest "slow-request" comes to phase Succeeded
+
+  @DRA-251b
+  Scenario: A device that fails to get ready fails the BindRequest
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the objects of the manifest "bind_requests/slow-request"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/failed" True
+    Then BindRequest "slow-request" comes to phase Failed
+    And claim "mine" comes to be unallocated
+    And pod "train" stays unbound
+
+  @DRA-252b @needs:virtual-clock
+  Scenario: A device that is not ready in time fails the BindRequest
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the objects of the manifest "bind_requests/slow-request"
+    Then claim "mine" is reserved for pod "train"
+    And pod "train" stays unbound
+    When 500 seconds pass
+    Then pod "train" stays unbound
+    And claim "mine" is reserved for pod "train"
+    When 102 seconds pass
+    Then BindRequest "slow-request" comes to phase Failed
+    And claim "mine" comes to be unallocated
+    And pod "train" stays unbound
+
+  @DRA-250b @seat:scheduler
+  Scenario: What the scheduler chose is made ready, then the pod is bound
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is reserved for pod "train"
+    And pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/failed" True
+    Then claim "mine" comes to be allocated anew, with nothing reported of its devices
+    And pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
