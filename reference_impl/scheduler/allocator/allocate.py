@@ -108,6 +108,7 @@ class Allocator:
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
         # Nobody counts All devices or looks on: then a node without a free device has nothing to be asked about.
         self._needs_free_devices = bool(claims) and all(claim.needs_free_devices for claim in claims)
+        self._has_choice = any(request.prioritized for claim in claims for request in claim.requests)
         self._first_constraint = [0]
         for claim in claims:
             check_claim(claim, classes, self.features)
@@ -168,7 +169,8 @@ class Allocator:
             for request in claim.requests:
                 tasks = [self._task(inventory, claim_number, sub) for sub in request.alternatives]
                 found.append([Option(request, number, task) for number, task in enumerate(tasks)])
-            self._check_size(claim, found[len(found) - len(claim.requests) :])
+            if not claim.needs_free_devices:  # whose size is known, and does not exceed the limit
+                self._check_size(claim, found[len(found) - len(claim.requests) :])
         return found
 
     def _check_size(self, claim: Claim, options: list[list[Option]]) -> None:
@@ -217,7 +219,8 @@ class Allocator:
         Choices are made from the first request to the last, and a beginning that cannot work, given what the rest
         needs at least, is left at once with everything that would follow it.
         """
-        for numbers in self._prefixes(problem, options, ()):
+        choices = self._prefixes(problem, options, ()) if self._has_choice else [(0,) * len(options)]
+        for numbers in choices:
             tasks = [alternatives[number].task for alternatives, number in zip(options, numbers, strict=True)]
             picked = self._solve(problem, tasks)
             if picked is not None:
