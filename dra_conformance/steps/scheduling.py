@@ -126,6 +126,14 @@ def _(world: World, gate: str) -> None:
     world.cleanup.callback(world.seats.kill, "scheduler")
 
 
+@when('a pod "{pod}" of priority class "{priority}" using claim "{claim}" is created')
+def _(world: World, pod: str, priority: str, claim: str) -> None:
+    """A pod of one of the priority classes that every cluster has."""
+    obj = pod_object(world, pod, [by_name(claim)], scheduler=scheduler_of(world))
+    obj["spec"]["priorityClassName"] = priority
+    world.create(obj)
+
+
 # -- devices that must be made ready -----------------------------------------------------------------------------------
 
 

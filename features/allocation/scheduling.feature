@@ -19,6 +19,32 @@ Feature: Nodes and devices for claims
     When a ResourceClaim "late" for 1 of "gpu" is created
     Then pod "early" is bound to "n1"
 
+  @DRA-123
+  Scenario: A claim that is being deleted takes no further pod
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "first" using claim "mine"
+    Then pod "first" is bound to "n1"
+    When the ResourceClaim "mine" is deleted
+    Then claim "mine" waits to be deleted, allocated
+    When a pod "second" using claim "mine" is created
+    Then pod "second" has condition PodScheduled False with reason "Unschedulable"
+    And pod "second" stays unbound
+
+  @DRA-135
+  Scenario: A pod of high priority drives nobody off a device
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "urgent" for 1 of "gpu"
+    And a pod "first" using claim "mine"
+    Then pod "first" is bound to "n1"
+    When a pod "second" of priority class "system-node-critical" using claim "urgent" is created
+    Then pod "second" has condition PodScheduled False with reason "Unschedulable"
+    And pod "second" stays unbound
+    And the Pod "first" still exists
+
   @DRA-124
   Scenario: A pod waits for a class that does not exist, and says so
     Given node "n1" with 1 devices

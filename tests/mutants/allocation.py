@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from dra_api.objects import PODS
 from dra_conformance.suite.mutation import Patch, mutant
 
 Obj = dict[str, Any]
@@ -425,3 +426,39 @@ def _(patch: Patch) -> None:
 
     _without_short_cuts(patch)
     patch.wrap(f"{_ALLOCATOR}.search:Search._take", make)
+
+
+@mutant("deleted-claims-scheduled", rule="DRA-123")
+def _(patch: Patch) -> None:
+    """Nobody looks whether a claim is going away."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resolve(pod: Obj, find: Callable[..., Any]) -> Any:
+            def alive(namespace: str, name: str) -> Any:
+                claim = find(namespace, name)
+                if claim is None:
+                    return None
+                return {**claim, "metadata": {**claim["metadata"], "deletionTimestamp": None}}
+
+            return original(pod, alive)
+
+        return resolve
+
+    patch.wrap(f"{_SCHEDULER}.pod_claims:resolve", make)
+
+
+@mutant("devices-preempted", rule="DRA-135")
+def _(patch: Patch) -> None:
+    """A pod that waits has every other pod of its namespace deleted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def park(self: Any, key: Any, pod: Obj, refusal: Any) -> None:
+            original(self, key, pod, refusal)
+            if pod["spec"].get("priorityClassName"):
+                for namespace, name in [*self.view.pods]:
+                    if (namespace, name) != key and namespace == key[0]:
+                        self._client.delete(PODS, name, namespace)
+
+        return park
+
+    patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._park", make)
