@@ -69,6 +69,13 @@ def _options(function: Any) -> Any:
         click.option("--seed", type=int, default=None, help="Seed of all choices (printed by every run)."),
         click.option("--patience", type=float, metavar="S", default=None, help="Seconds that a check waits."),
         click.option(
+            "--watch-lag",
+            type=float,
+            metavar="S",
+            default=None,
+            help="Embedded control plane: half of its watches tell up to S seconds late.",
+        ),
+        click.option(
             "--retries",
             type=click.IntRange(0, 100),
             metavar="N",

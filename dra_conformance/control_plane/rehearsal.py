@@ -30,6 +30,7 @@ class RehearsalControlPlane:
         seed: int,
         feature_gates: Mapping[str, bool] | None = None,
         runtime_config: Mapping[str, bool] | None = None,
+        watch_lag: float = 0.0,
     ) -> None:
         self._version = kubernetes_version
         try:
@@ -40,6 +41,7 @@ class RehearsalControlPlane:
                 seed=seed,
                 feature_gates=feature_gates,
                 runtime_config={**SERVE_ALL, **(runtime_config or {})},
+                watch_lag=watch_lag,
             )
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates: {error}") from None

@@ -45,7 +45,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     Kubernetes' programs in seats.
     `runtime_config` is kube-apiserver's flag for the versions of resource.k8s.io, such as resource.k8s.io/v1=false;
     a control plane of the run's own serves all of them without it. `declaration` is what the driver's vendor says
-    of it. `nvml` is whom the chapter nvml asks: the fake one, or this machine's own.
+    of it. `nvml` is whom the chapter nvml asks: the fake one, or this machine's own. `watch_lag` lets half of the
+    embedded control plane's watches run up to so many seconds behind, each by its own time.
     """
 
     control_plane: str = "embedded"
@@ -82,6 +83,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     out: str = "dra-report"
     patience: float | None = None
     retries: int = 0
+    watch_lag: float = 0.0
     require: str = ""
     progress: str = "auto"
     report: tuple[str, ...] = ()
@@ -196,6 +198,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             )
         if not 0 <= self.retries <= 100:
             raise UsageError(f"--retries {self.retries}: must be a number from 0 to 100")
+        if not 0 <= self.watch_lag <= 1:
+            raise UsageError(f"--watch-lag {self.watch_lag}: must be from 0 to 1 second")
+        if self.watch_lag and seats["control-plane"].kind != "embedded":
+            raise UsageError(
+                f"--watch-lag {self.watch_lag}: only the embedded control plane can hold its watches back",
+                hint="Leave it out, or leave --control-plane out.",
+            )
         if self.patience is not None and not 0 < self.patience < 1e6:
             raise UsageError(f"--patience {self.patience}: must be more than 0 seconds")
         for form in self.report:

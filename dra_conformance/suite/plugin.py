@@ -45,6 +45,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("out", "folder of the report"),
     ("seed", "seed of all choices"),
     ("patience", "seconds that a check waits"),
+    ("watch-lag", "seconds by which watches of the embedded control plane run behind"),
     ("retries", "how often a failed scenario is asked again; a pass then is flaky"),
 )
 
@@ -59,6 +60,7 @@ CONVERT: Mapping[str, Callable[[str], object]] = {
     "seed": int,
     "patience": float,
     "retries": int,
+    "watch-lag": float,
 }
 
 

@@ -462,6 +462,7 @@ class Run:
             seed=self.seed,
             feature_gates=self.options.gates(),
             runtime_config=self.options.api_versions(),
+            watch_lag=self.options.watch_lag,
         )
 
     def _install_crds(self) -> None:
@@ -494,7 +495,7 @@ class Run:
             "seats": seats,
             "driver": self.options.driver_name,
             "kubernetesVersion": self.options.kubernetes_version if embedded else _version_of(self.control_plane),
-            "controlPlane": "embedded emulation (simulated)"
+            "controlPlane": f"embedded emulation (simulated){self._describe_lag()}"
             if embedded
             else f"{_there(self.control_plane).name}, started by the run"
             if own
@@ -513,6 +514,10 @@ class Run:
             "revision": self.options.revision,
             "evidence": "rehearsal" if rehearsal else "evidence",
         }
+
+    def _describe_lag(self) -> str:
+        lag = self.options.watch_lag
+        return f", watches up to {lag:g} s late" if lag else ""
 
     def _describe_kubelet(self, holds: str) -> str:
         harness = "harness kubelet (simulated)"

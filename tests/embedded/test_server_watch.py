@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from dra_api.clock import AdvanceableClock
 from dra_api.objects import CONFIG_MAPS, PODS
 from dra_api.transport import Response, Stream, Transport
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.control_plane.embedded.watching import Lateness
 
 Obj = dict[str, Any]
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -212,3 +214,39 @@ def test_many_writers_and_watchers_see_one_order(plane: EmbeddedControlPlane) ->
         assert versions == sorted(versions)
         seen.append([meta["name"] for meta in events])
     assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_watch_runs_behind_by_the_time_that_it_drew(tmp_path: Path, clock: AdvanceableClock) -> None:
+    lateness = Lateness(1000, seed=1)
+    drawn = [lateness.draw() for _ in range(8)]
+    assert 0 < drawn.count(0.0) < 8
+    assert all(late == 0.0 or late > 60 for late in drawn), "else the test's own duration would count"
+    heard = [threading.Event() for _ in drawn]
+    started = threading.Barrier(len(drawn) + 1)
+    with EmbeddedControlPlane(directory=tmp_path, clock=clock, seed=1, https=False, watch_lag=1000) as plane:
+        client = KubeClient(plane.transport(), user_agent="tester/1")
+        client.create(CONFIG_MAPS, config_map("first"))
+        streams = [open_watch(plane.transport()) for _ in drawn]
+
+        def read(stream: Stream, told: threading.Event) -> None:
+            lines = iter(stream)
+            assert take(lines, 1) == [("ADDED", "first")]  # what was there is never late
+            started.wait(10)
+            assert take(lines, 1) == [("ADDED", "next")]
+            told.set()
+
+        readers = [threading.Thread(target=read, args=pair, daemon=True) for pair in zip(streams, heard, strict=True)]
+        for reader in readers:
+            reader.start()
+        started.wait(10)
+        client.create(CONFIG_MAPS, config_map("next"))
+        prompt = [told for late, told in zip(drawn, heard, strict=True) if not late]
+        tardy = [told for late, told in zip(drawn, heard, strict=True) if late]
+        assert all(told.wait(10) for told in prompt)
+        assert not any(told.is_set() for told in tardy)
+        for told in tardy:
+            for _ in range(1000):  # a reader that only now begins to wait is not reached by the jumps before
+                clock.advance(1000)
+                if told.wait(0.01):
+                    break
+            assert told.is_set()

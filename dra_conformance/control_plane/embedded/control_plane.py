@@ -30,6 +30,7 @@ class EmbeddedControlPlane:
     False leaves the HTTPS door shut (then there is no kubeconfig and no url). `feature_gates` override the release's
     defaults; `runtime_config` is kube-apiserver's flag for resource.k8s.io (unlike there, the default serves every
     version of the release). `node_restriction` holds node identities to their own slices.
+    `watch_lag` makes half of the in-process watches tell of a write up to so many seconds late, each by its own time.
 
     Raises ValueError for a release without definitions, FeatureGateError for a gate that the release does not have.
     """
@@ -47,6 +48,7 @@ class EmbeddedControlPlane:
         https: bool = True,
         runtime_config: Mapping[str, str | bool] | None = None,
         node_restriction: bool = True,
+        watch_lag: float = 0.0,
     ) -> None:
         self._directory = directory
         self._https = https
@@ -55,6 +57,7 @@ class EmbeddedControlPlane:
             feature_gates=resource.feature_gates(kubernetes_version, feature_gates),
             clock=clock or RealClock(),
             seed=seed,
+            watch_lag=watch_lag,
         )
         resource.register(
             self.server.resources,

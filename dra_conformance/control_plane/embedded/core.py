@@ -16,6 +16,7 @@ from dra_conformance.control_plane.embedded.resources import ResourceTable, Reso
 from dra_conformance.control_plane.embedded.schema_tree import Node, SchemaIndex, crd_tree
 from dra_conformance.control_plane.embedded.store import Record, Store
 from dra_conformance.control_plane.embedded.strategy import RequestContext, User
+from dra_conformance.control_plane.embedded.watching import Lateness
 
 Obj = dict[str, Any]
 
@@ -66,6 +67,7 @@ class Core:
     feature_gates: dict[str, bool]
     authorizer: Authorizer
     random: random.Random
+    lateness: Lateness | None = None
     admission: list[ValidatingAdmission] = field(default_factory=list)
     observers: tuple[WriteObserver, ...] = ()
     _crd_nodes: dict[tuple[int, str], tuple[ResourceType, Node]] = field(default_factory=dict)

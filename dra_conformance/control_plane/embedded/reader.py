@@ -266,6 +266,7 @@ class Reader:
             timeout_s=timeout,
             bookmarks=bookmarks,
             initial_bookmark=revision if initial_wanted and bookmarks else None,
+            late=self._core.lateness.draw() if self._core.lateness is not None else 0.0,
         )
 
     def _initial_events(self, request: Request) -> bool | None:

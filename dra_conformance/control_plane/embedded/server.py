@@ -42,7 +42,7 @@ from dra_conformance.control_plane.embedded.status import (
 )
 from dra_conformance.control_plane.embedded.store import HISTORY, Store
 from dra_conformance.control_plane.embedded.strategy import User
-from dra_conformance.control_plane.embedded.watching import ErrorStream, WatchStream
+from dra_conformance.control_plane.embedded.watching import ErrorStream, Lateness, WatchStream
 from dra_conformance.control_plane.embedded.webhooks import ValidatingWebhooks
 from dra_conformance.control_plane.embedded.writer import Writer
 
@@ -70,6 +70,7 @@ class ApiServer:
         clock: Clock | None = None,
         seed: int | None = None,
         history: int = HISTORY,
+        watch_lag: float = 0.0,
     ) -> None:
         self.kubernetes_version = ".".join(kubernetes_version.removeprefix("v").split(".")[:2])
         self.feature_gates: dict[str, bool] = dict(feature_gates or {})
@@ -93,6 +94,7 @@ class ApiServer:
             feature_gates=self.feature_gates,
             authorizer=self.rbac,
             random=random.Random(seed),  # noqa: S311 - object name suffixes, not secrets
+            lateness=Lateness(watch_lag, seed=seed) if watch_lag else None,
         )
         self.reader = Reader(self.core)
         self.writer = Writer(self.core, self.reader)

@@ -6,6 +6,7 @@ it when its waker fires. Bookmarks and the timeout are kept by whoever drains, s
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,12 +21,28 @@ BOOKMARK_INTERVAL_S = 60.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
+class Lateness:
+    """How much later than the write each watch tells of it: none, or up to `longest` seconds, drawn by seed.
+
+    A watch keeps what it drew, so that two watches of one client run apart: what one has told, the other has not.
+    """
+
+    def __init__(self, longest: float, *, seed: int | None) -> None:
+        self._longest = longest
+        self._random = random.Random(seed)  # noqa: S311 - no secret
+
+    def draw(self) -> float:
+        """Seconds for one more watch; half of them have none."""
+        return self._random.choice((0.0, self._random.uniform(0, self._longest)))
+
+
 class WatchStream:
     """One open watch, encoded for one client.
 
     `encode(record)` gives an object's JSON; `bookmark(rv, annotations)` the JSON of a bookmark object. `timeout_s`
     is the server-side end of the watch. `initial_bookmark` is the revision of the list that `sendInitialEvents`
-    started with: when its objects are through, the annotated bookmark follows.
+    started with: when its objects are through, the annotated bookmark follows. `late` is how many seconds after a write
+    the in-process door tells of it.
     """
 
     def __init__(
@@ -40,8 +57,10 @@ class WatchStream:
         bookmarks: bool,
         initial_bookmark: int | None = None,
         content_type: str = "application/json",
+        late: float = 0.0,
     ) -> None:
         self._watcher = watcher
+        self._late = late
         self._encode = encode
         self._bookmark = bookmark
         self._revision = revision
@@ -111,6 +130,10 @@ class WatchStream:
                 if not watcher.queue and not watcher.closed:
                     watcher.drained = True
                     self._clock.condition_wait(watcher.condition, self.seconds_to_next())
+                if self._late:
+                    deadline = self._clock.monotonic() + self._late
+                    while not watcher.closed and (left := deadline - self._clock.monotonic()) > 0:
+                        self._clock.condition_wait(watcher.condition, left)
 
     def close(self) -> None:
         """End the watch from any thread."""
