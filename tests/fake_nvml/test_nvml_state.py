@@ -164,11 +164,9 @@ def test_who_may_only_read_cannot_change(tmp_path: Path) -> None:
         assert node.get(0, "compute_mode") == 0
 
 
-def test_a_rack_is_quick_and_small(make_node: Make) -> None:
-    """18 nodes of 4 GPUs: made in about a second on an idle machine; the bound here is loose, the benchmark is not."""
-    started = time.monotonic()
+def test_a_rack_is_small(make_node: Make) -> None:
+    """18 nodes of 4 GPUs; how long they take to make is the benchmarks' business."""
     nodes = [make_node("gb200-nvl72-node") for _ in range(18)]
-    assert time.monotonic() - started < 10
     assert sum(node.state_path.stat().st_blocks * 512 for node in nodes) < 20_000_000
     assert len({gpu.uuid for node in nodes for gpu in node.gpus}) == 72
 
