@@ -64,6 +64,9 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
             yield configuration
         finally:
             _forget(folder)
+    if not configuration.api_key:
+        # Certificates are read once; looking for newer ones before each request took a tenth of it.
+        configuration.refresh_api_key_hook = None
     if configuration.refresh_api_key_hook is not None:
         configuration.refresh_api_key_hook = _refreshing(configuration.refresh_api_key_hook, folder)
 

@@ -21,12 +21,15 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
     try:
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)  # the umask may have taken bits away
-            file.write(data)
-            file.flush()
+        try:
+            os.fchmod(descriptor, mode)  # the umask may have taken bits away
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
             if durable:
-                os.fsync(file.fileno())
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(aside, path)
     except OSError:
         aside.unlink(missing_ok=True)

@@ -140,12 +140,13 @@ class Checkpoint:
         """Replace the whole file."""
         data = encode(claims, boot_id=self.boot_id)
         write_atomically(self.path, data, mode=_MODE, durable=not self.boot_id)
+        # What was just written need not be read back: the plugin's lock keeps other processes away meanwhile.
+        self._known = (_version(os.stat(self.path)), dict(claims), self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
         try:
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                version = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+                version = _version(os.fstat(file.fileno()))
                 if self._known is not None and self._known[0] == version:
                     return dict(self._known[1]), self._known[2]
                 data = file.read()
@@ -160,6 +161,11 @@ class Checkpoint:
                 f"unable to get checkpoint: checkpoint is corrupted: {self.path}: {error}. Drain the node's pods "
                 "with GPUs and remove the file; claims that are still prepared are then prepared anew"
             ) from error
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    """What changes whenever the file is replaced."""
+    return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
 
 
 class _WrongError(Exception):

@@ -81,12 +81,8 @@ class DriverRoot:
 
     def control_nodes(self) -> list[Obj]:
         """The nodes that every container with a GPU needs, those that exist (rule NV-095)."""
-        dev = self.dev
-        return [
-            self.node(name, major=major if major is not None else self.major(name.removesuffix("-tools")), minor=minor)
-            for name, major, minor in _CONTROL_NODES
-            if (dev / name).exists()
-        ]
+        nodes = (self._existing_node(name, major, minor) for name, major, minor in _CONTROL_NODES)
+        return [node for node in nodes if node is not None]
 
     def mig_capability_node(self, gpu_minor: int, access: str) -> Obj:
         """The capability node of a GPU or compute instance, from its access file or from the table of all minors."""
@@ -132,22 +128,35 @@ class DriverRoot:
             path.touch(mode=file_mode)
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
-        """One CDI device node. A real node's own numbers win over `major` and `minor`."""
-        dev = self.dev
-        host = dev / name
-        node: Obj = {"path": f"/dev/{name}", "type": "c"}
+        """One CDI device node, there or not. A real node's own numbers win over `major` and `minor`."""
+        node = self._node(name, self._stat(name), (major, minor))
+        return node if file_mode is None else {**node, "fileMode": file_mode}
+
+    def _existing_node(self, name: str, major: int | None, minor: int) -> Obj | None:
+        """A control node, if it is there; without a fixed major number it is the driver's of that name."""
+        found = self._stat(name)
+        if found is None:
+            return None
+        if major is None and not stat.S_ISCHR(found.st_mode):
+            major = self.major(name.removesuffix("-tools"))
+        return self._node(name, found, (major, minor))
+
+    def _stat(self, name: str) -> os.stat_result | None:
         try:
-            found = host.stat()
+            return os.stat(os.path.join(self.dev, name))
         except FileNotFoundError:
-            found = None
-        if found is not None and dev != Path("/dev"):
-            node["hostPath"] = str(host)
+            return None
+
+    def _node(self, name: str, found: os.stat_result | None, numbers: tuple[int | None, int]) -> Obj:
+        node: Obj = {"path": f"/dev/{name}", "type": "c"}
+        dev = os.fspath(self.dev)
+        if found is not None and dev != "/dev":
+            node["hostPath"] = os.path.join(dev, name)
         if found is not None and stat.S_ISCHR(found.st_mode):
-            major, minor = os.major(found.st_rdev), os.minor(found.st_rdev)
+            numbers = os.major(found.st_rdev), os.minor(found.st_rdev)
+        major, minor = numbers
         if major is not None:
             node |= {"major": major, "minor": minor}
-        if file_mode is not None:
-            node["fileMode"] = file_mode
         return node
 
     def major(self, name: str) -> int | None:
@@ -176,15 +185,9 @@ class DriverRoot:
                 f"failed to locate libcuda.so.{driver_version} or libnvidia-ml.so.{driver_version} in the driver root "
                 f"{self.root}: the library files must match the version that NVML reports"
             )
-        files = [*libraries, *filter(None, [self.nvidia_smi()])]
-        return [
-            {
-                "hostPath": str(file),
-                "containerPath": "/" + str(file.relative_to(self.root)),
-                "options": list(_MOUNT_OPTIONS),
-            }
-            for file in files
-        ]
+        files = map(os.fspath, [*libraries, *filter(None, [self.nvidia_smi()])])
+        above = len(os.fspath(self.root).rstrip("/"))
+        return [{"hostPath": file, "containerPath": file[above:], "options": list(_MOUNT_OPTIONS)} for file in files]
 
     def libraries(self, driver_version: str) -> list[Path]:
         """The versioned driver libraries that exist."""
