@@ -47,6 +47,15 @@ def _(world: World, node: str) -> None:
     start_anew(world, seat)
 
 
+@when('the driver on "{node}" restarts with "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """Stop the driver in good order and start it with these flags; nothing is waited for."""
+    seat = world.node(node)
+    seat.stop_driver()
+    seat.flags = tuple(flags.split())
+    start_anew(world, seat)
+
+
 @when('the driver on "{node}" is killed and started again')
 def _(world: World, node: str) -> None:
     """End the driver's process with SIGKILL and start it again; nothing is waited for."""

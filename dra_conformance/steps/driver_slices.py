@@ -83,6 +83,76 @@ def _(world: World, node: str) -> None:
     world.eventually("the devices are the same", look, expected=wanted)
 
 
+@given('a slice of the pool "{pool}" that the driver had on "{node}"')
+def _(world: World, pool: str, node: str) -> None:
+    """Create a slice of the driver under test for this node by hand, as an older version of it may have left it."""
+    seat = world.node(node)
+    created = world.create(
+        {
+            "apiVersion": RESOURCE_SLICES.api_version,
+            "kind": RESOURCE_SLICES.kind,
+            "metadata": {"generateName": f"{pool}-"},
+            "spec": {
+                "driver": seat.driver_name,
+                "nodeName": seat.name,
+                "pool": {"name": f"{seat.name}-{pool}", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "former-0"}],
+            },
+        }
+    )
+    name = name_of(created)
+    world.require("the slice is seen", lambda: (any(name_of(obj) == name for obj in seat.slices()), "not yet"))
+
+
+@then('no slice of the pool "{pool}" is left after {seconds:d} seconds')
+def _(world: World, pool: str, seconds: int) -> None:
+    """Every slice of this pool that a step made comes to be gone; within the given time."""
+    in_process = world.run.seats.spec("driver").in_process
+    if in_process:
+        world.settle()
+        world.clock.advance(seconds)
+
+    def look() -> Seen:
+        found = world.observer.list(RESOURCE_SLICES)
+        left = [name_of(obj) for obj in found if obj["spec"]["pool"]["name"].endswith(f"{world.suffix}-{pool}")]
+        return not left, left or "none"
+
+    within = world.run.patience if in_process else float(seconds)
+    world.eventually(f"slices of pool {pool}", look, expected="none", within=within)
+
+
+@given('the slices of the driver on "{node}" are remembered')
+def _(world: World, node: str) -> None:
+    """Keep uid and generation of each slice, to compare with later."""
+    world.memory["slices-before"] = _generations(world, node)
+
+
+def _generations(world: World, node: str) -> dict[str, int]:
+    return {uid_of(obj): _generation(obj) for obj in world.node(node).slices()}
+
+
+@then('the slices of the driver on "{node}" are the same objects, of the same generation')
+def _(world: World, node: str) -> None:
+    """No slice was made anew, and no pool got another generation."""
+    wanted = world.memory["slices-before"]
+    found = _generations(world, node)
+    world.check(found == wanted, "slices changed in place", expected=wanted, observed=found)
+
+
+@then('the driver on "{node}" comes to have more slices, all of the next generation')
+def _(world: World, node: str) -> None:
+    """There come to be more slices than were remembered, in complete pools, all of one and a higher generation."""
+    before: dict[str, int] = world.memory["slices-before"]
+
+    def look() -> Seen:
+        complete, seen = look_complete(world.node(node))
+        now = _generations(world, node)
+        one = len(set(now.values())) == 1 and min(now.values()) > max(before.values())
+        return complete and one and len(now) > len(before), {"slices": now, "pools": seen}
+
+    world.eventually("slices of the next generation", look, expected=f"more than {len(before)}, generation above")
+
+
 @then('every slice of the driver on "{node}" is owned by the Node')
 def _(world: World, node: str) -> None:
     """Slices with a node name have the Node as owner, so that they go when it goes."""

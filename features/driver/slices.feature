@@ -18,6 +18,15 @@ Feature: A driver publishes its devices
     When somebody deletes the slices of the driver on "n1"
     Then the devices of "n1" are published again within 75 seconds
 
+  @DRA-291
+  Scenario: Slices of a pool that the driver no longer has are removed
+    Given node "n1" with a kubelet
+    And a slice of the pool "former" that the driver had on "n1"
+    When the driver is started on "n1"
+    Then the driver on "n1" comes to be registered
+    And every pool of the driver on "n1" comes to be complete
+    And no slice of the pool "former" is left after 75 seconds
+
   @NV-048 @needs:process-driver
   Scenario: A restarted driver publishes the same devices once
     Given node "n1" running the driver
@@ -25,3 +34,14 @@ Feature: A driver publishes its devices
     When the driver on "n1" restarts
     Then the driver on "n1" comes to be registered
     And the driver on "n1" publishes the same devices as before
+
+  @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
+  Scenario: A pool that changes in one slice keeps its generation, one that changes in more gets the next
+    Given node "n1" running the driver
+    And the slices of the driver on "n1" are remembered
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [DRA-289]
+    And the slices of the driver on "n1" are the same objects, of the same generation [DRA-289]
+    When the driver on "n1" restarts with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
+    Then the driver on "n1" comes to be registered [DRA-289b]
+    And the driver on "n1" comes to have more slices, all of the next generation [DRA-289b]

@@ -157,3 +157,44 @@ def _(patch: Patch) -> None:
         "reference_impl.inventory_plugin.prepare:InventoryPreparer.edits",
         lambda self, device: {"env": [f"DRA_DEVICE={device}"]},
     )
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+PUBLISHER = "reference_impl.kubelet_plugin.slices:SlicePublisher"
+
+
+@mutant("every-change-is-a-generation", rule="DRA-289")
+def _(patch: Patch) -> None:
+    """Every change of the pool gets the next generation."""
+
+    def make(original: Original) -> Original:
+        def following(self: Any, wanted: Any, matched: Any, top: int, node: Any) -> int:
+            same = all(
+                self._same(index, self._spec(wanted[index], top, len(wanted)), old, node)
+                for index, old in matched.items()
+            )
+            return top if same and len(matched) == len(wanted) else top + 1
+
+        return following
+
+    patch.wrap(f"{PUBLISHER}.next_generation", make)
+
+
+@mutant("one-generation-for-ever", rule="DRA-289b")
+def _(patch: Patch) -> None:
+    """The generation never changes."""
+    patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top, node: max(top, 1))
+
+
+@mutant("former-pools-stay", rule="DRA-291")
+def _(patch: Patch) -> None:
+    """Only slices of the node's own pool are looked at."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:
+            return original(self, wanted, [old for old in there if self.is_mine(old)], node)
+
+        return plan
+
+    patch.wrap(f"{PUBLISHER}.plan", make)

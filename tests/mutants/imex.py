@@ -317,3 +317,50 @@ def _(patch: Patch) -> None:
         return edits
 
     patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+@mutant("no-defaults-for-domains", rule="NV-143")
+def _(patch: Patch) -> None:
+    """The CRD has no defaults."""
+    _schema("default")(patch)
+
+
+@mutant("daemons-without-gpus", rule="NV-156")
+def _(patch: Patch) -> None:
+    """A daemon gets its own CDI device only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            return type(found)(found.container, found.cdi_ids[1:])
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("daemons-of-no-clique", rule="NV-157")
+def _(patch: Patch) -> None:
+    """A daemon is not told its clique."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            kept = [word for word in found.container["env"] if not word.startswith("CLIQUE_ID")]
+            return type(found)({**found.container, "env": kept}, found.cdi_ids)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("given-up-attempts-are-forgotten", rule="NV-167")
+def _(patch: Patch) -> None:
+    """An attempt that was given up leaves nothing."""
+    patch.replace(f"{PREPARER}.remember_aborted", lambda self, uid, entry: self._checkpoint.drop(uid))
+
+
+@mutant("late-calls-are-heard", rule="NV-168")
+def _(patch: Patch) -> None:
+    """What was given up can be asked for again."""
+    patch.replace(f"{PREPARER}.check_not_aborted", lambda self, claim, entry: None)

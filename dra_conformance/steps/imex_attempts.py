@@ -1,0 +1,113 @@
+"""Daemon claims of ComputeDomains, and what a node's ComputeDomain driver keeps of attempts that were given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from dra_api.objects import Obj, uid_of
+from dra_conformance.errors import Untestable
+from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.errors import CDIError
+from dra_conformance.seats.node import DOMAIN_DRIVER
+from dra_conformance.steps.claims import allocate_by_hand, claim_object
+from dra_conformance.steps.imex import CONFIG_API, ask, domain, domain_object, make_domain, waiting
+from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.world import Seen, World
+
+DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
+TEMPLATE = "imexd.cfg.tmpl"
+
+
+@when('a ComputeDomain "{name}" with nothing but its template\'s name is created')
+def _(world: World, name: str) -> None:
+    """Create a ComputeDomain without numNodes and without allocationMode."""
+    obj = domain_object(world, name)
+    del obj["spec"]["numNodes"]
+    make_domain(world, obj)
+
+
+@then('the ComputeDomain "{name}" has no nodes to wait for, and gives single channels')
+def _(world: World, name: str) -> None:
+    """numNodes is stored as 0 and allocationMode as Single."""
+    spec = domain(world, name)["spec"]
+    seen = {"numNodes": spec.get("numNodes"), "allocationMode": spec["channel"].get("allocationMode")}
+    wanted = {"numNodes": 0, "allocationMode": "Single"}
+    world.check(seen == wanted, "defaults of a ComputeDomain", expected=wanted, observed=seen)
+
+
+@given('a daemon claim "{claim}" on "{node}" for ComputeDomain "{name}"')
+def _(world: World, claim: str, node: str, name: str) -> None:
+    """A claim for daemon-0 of a node, allocated by hand as scheduler and controller leave it."""
+    config = {
+        "apiVersion": CONFIG_API,
+        "kind": "ComputeDomainDaemonConfig",
+        "domainID": uid_of(domain(world, name)),
+    }
+    requests = [{"name": "daemon", "exactly": {"deviceClassName": DAEMON_CLASS}}]
+    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    result = {"request": "daemon", "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": "daemon-0"}
+    opaque = {"driver": DOMAIN_DRIVER, "parameters": config}
+    allocation = [{"source": "FromClaim", "requests": ["daemon"], "opaque": opaque}]
+    allocate_by_hand(world, claim, world.name(node), [result], config=allocation)
+
+
+@when('the daemon of claim "{claim}" is asked for on "{node}"')
+def _(world: World, claim: str, node: str) -> None:
+    """Call Prepare and do not wait for the answer."""
+    ask(world, claim, node)
+
+
+def ids_of(world: World, claim: str) -> list[str]:
+    """The CDI ids of the answer for a claim; empty where there is none."""
+    answer = waiting(world, claim).answer
+    return [device_id for device in (answer.devices if answer else ()) for device_id in device.cdi_device_ids]
+
+
+@then('the daemon of claim "{claim}" is given, with every GPU of the node')
+def _(world: World, claim: str) -> None:
+    """Prepare comes to answer two ids: the driver's `device=all`, and the claim's own."""
+    call = waiting(world, claim)
+    vendor = f"k8s.{DOMAIN_DRIVER}"
+    wanted = [f"{vendor}/device=all", f"{vendor}/claim={call.ref.uid}-daemon-0"]
+
+    def look() -> Seen:
+        ids = ids_of(world, claim)
+        return call.done.is_set() and ids == wanted, call.error or ids or "no answer yet"
+
+    world.eventually(f"claim {claim} is prepared", look, expected=wanted)
+
+
+@then('the daemon of claim "{claim}" on "{node}" knows the ComputeDomain "{name}", its clique and its configuration')
+def _(world: World, claim: str, node: str, name: str) -> None:
+    """The container's environment names domain and clique, and /imexd is a folder with the configuration's template."""
+    try:
+        found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(ids_of(world, claim))
+    except CDIError as error:
+        world.check(False, "CDI ids resolve", expected="a daemon", observed=str(error))
+        return
+    environment = dict(word.partition("=")[::2] for device in found for word in device.edits.get("env") or ())
+    mounts = {raw["containerPath"]: raw["hostPath"] for device in found for raw in device.edits.get("mounts") or ()}
+    seen: Obj = {key: environment.get(f"COMPUTE_DOMAIN_{key}") for key in ("UUID", "NAME", "NAMESPACE")}
+    seen["clique"] = "." in environment.get("CLIQUE_ID", "")
+    seen["template"] = (Path(mounts.get("/imexd", "/nowhere")) / TEMPLATE).is_file()
+    uid = uid_of(domain(world, name))
+    wanted = {"UUID": uid, "NAME": name, "NAMESPACE": world.namespace, "clique": True, "template": True}
+    world.check(seen == wanted, f"what the daemon of {name} gets", expected=wanted, observed=seen)
+
+
+@then('the ComputeDomain driver on "{node}" comes to remember claim "{claim}" as given up')
+def _(world: World, node: str, claim: str) -> None:
+    """Its checkpoint comes to have the claim as PrepareAborted, with the time; Prepare has answered meanwhile."""
+    path = world.node(node).kubelet.plugins_dir / DOMAIN_DRIVER / "checkpoint.json"
+    call = waiting(world, claim)
+    if not path.is_file():
+        raise Untestable(f"the ComputeDomain driver keeps no {path.name}")
+
+    def look() -> Seen:
+        held = orjson.loads(path.read_bytes()).get("v2", {}).get("preparedClaims", {}).get(call.ref.uid) or {}
+        seen = {"state": held.get("checkpointState"), "abortedAt": held.get("abortedAt"), "answer": call.error}
+        return call.done.is_set() and seen["state"] == "PrepareAborted" and bool(seen["abortedAt"]), seen
+
+    world.eventually(f"claim {claim} is given up", look, expected="PrepareAborted with abortedAt")
