@@ -7,7 +7,7 @@ from dra_conformance.errors import Untestable
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import claim_spec, driver_class, results_of, template_object
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
 
 
@@ -61,6 +61,17 @@ def _(world: World, pod: str) -> None:
 
 def _owned(claim: Obj, uid: str) -> bool:
     return any(owner.get("uid") == uid for owner in claim["metadata"].get("ownerReferences") or ())
+
+
+@when('pod "{pod}" is given its device on "{node}"')
+def _(world: World, pod: str, node: str) -> None:
+    """Wait until scheduler and binder have bound the pod to the node; what the driver does comes after that."""
+
+    def look() -> Seen:
+        bound = ((world.seen(PODS, pod) or {}).get("spec") or {}).get("nodeName")
+        return bound == world.name(node), bound or events_of(world, pod) or "not bound"
+
+    world.require(f"pod {pod} is bound to {node}", look, within=max(world.run.patience, 20.0))
 
 
 @then('the driver on "{node}" comes to publish at least one device')

@@ -5,9 +5,9 @@ They are the reference's plugin for plain lists of devices, in this process; the
 
 from __future__ import annotations
 
-from dra_api.objects import RESOURCE_SLICES, Obj, name_of
+from dra_api.objects import RESOURCE_SLICES, Obj
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.steps.claims import claim_object, device_class, driver_class
+from dra_conformance.steps.claims import allocate_by_hand, claim_object, driver_class, free_results
 from dra_conformance.steps.driver_calls import split
 from dra_conformance.suite.vocabulary import given, then
 from dra_conformance.suite.world import Seen, World
@@ -32,15 +32,20 @@ def _(world: World, driver: str, inventory: str, node: str) -> None:
     )
 
 
-@given('a ResourceClaim "{claim}" for a device of the driver, of "{first}" and of "{second}"')
-def _(world: World, claim: str, first: str, second: str) -> None:
-    """A claim with three requests, each of a class for one driver's devices."""
-    classes = {"device": driver_class(world)}
-    for driver in (first, second):
-        short = driver.partition(".")[0]
-        classes[short] = name_of(device_class(world, short, f'device.driver == "{driver}"'))
-    requests = [{"name": name, "exactly": {"deviceClassName": of}} for name, of in classes.items()]
+@given(
+    'a ResourceClaim "{claim}" allocated a device of the driver, "{first}" of "{one}" and "{second}" of "{other}" '
+    'on "{node}"'
+)
+def _(world: World, claim: str, first: str, one: str, second: str, other: str, node: str) -> None:
+    """A claim with three requests and an allocation written by hand, each with a device of another driver."""
+    names = {"device": None, "first": (first, one), "second": (second, other)}
+    requests = [{"name": name, "exactly": {"deviceClassName": driver_class(world)}} for name in names]
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    results = free_results(world, node, 1, request="device")
+    for request, found in names.items():
+        if found is not None:
+            results.append({"request": request, "driver": found[1], "pool": world.name(node), "device": found[0]})
+    allocate_by_hand(world, claim, world.name(node), results)
 
 
 @then('the driver "{driver}" still publishes "{devices}" on "{node}"')

@@ -15,13 +15,15 @@ Feature: A driver is one of several on its node
     And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
     And the driver on "n1" publishes the same devices as before [DRA-358]
 
-  @DRA-359 @DRA-359b @seat:claim-controller @seat:scheduler @seat:binder @seat:kubelet @needs:run-kubelet
+  @DRA-359 @DRA-359b @seat:kubelet
   Scenario: A pod has devices of several drivers in one claim
     Given node "n1" running the driver
     And the driver "nic.dra.test" with the devices "nic" on "n1"
     And the driver "fpga.dra.test" with the devices "fpga" on "n1"
-    And a ResourceClaim "train" for a device of the driver, of "nic.dra.test" and of "fpga.dra.test"
-    When a pod "train" using claim "train" is created
+    And a ResourceClaim "train" allocated a device of the driver, "nic-0" of "nic.dra.test" and "board-0" of "fpga.dra.test" on "n1"
+    And a pod "train" using claim "train"
+    And claim "train" is reserved by hand for pod "train"
+    When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running [DRA-359]
     And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]
     And container "main" of pod "train" on "n1" has the variables "NET_DEVICE, FPGA_UNIT" [DRA-359b]

@@ -27,14 +27,16 @@ Feature: The seven behaviours of KEP-5970
   Scenario: NodePrepareResources
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
-    When a pod "train" using template "device" is created
+    And a pod "train" using template "device"
+    When pod "train" is given its device on "n1"
     Then pod "train" is prepared on "n1" without an error
 
   @DRA-355 @DRA-355b
   Scenario: Pod Runs Successfully
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
-    When a pod "train" using template "device" is created
+    And a pod "train" using template "device"
+    When pod "train" is given its device on "n1"
     Then pod "train" comes to phase Running [DRA-355]
     And container "main" of pod "train" on "n1" has a variable of the driver's [DRA-355b]
 
@@ -55,5 +57,6 @@ Feature: The seven behaviours of KEP-5970
     And a pod "first" using template "device" with time to end
     And pod "first" runs
     And pod "first" is deleted and gone
-    When a pod "second" using template "device" is created
+    And a pod "second" using template "device"
+    When pod "second" is given its device on "n1"
     Then pod "second" comes to phase Running

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import fake_nvml
+from dra_api.clock import RealClock
 from fake_nvml import pci_kernel
-from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState
+from reference_impl.kubelet_plugin.cdi import CdiFolder
+from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState
 from reference_impl.kubelet_plugin.chosen import Chosen
-from reference_impl.kubelet_plugin.claims import Result
-from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result
+from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing, VfioDeviceConfig
 from reference_impl.kubelet_plugin.devices import Vfio
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, twins
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.runtime import PartError
 
 
@@ -121,3 +126,105 @@ def test_two_configs_and_no_iommu_are_refused(root: DriverRoot, tmp_path: Path) 
 def test_a_twin_is_the_same_gpu_under_another_name(root: DriverRoot) -> None:
     devices = through(root).discover(Found((), ()))
     assert twins(Found((), (), devices), {"gpu-vfio-0"}) == set()
+
+
+# -- death after every effect ------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """SIGKILL, for the code under test."""
+
+
+class Lives:
+    """Lives of one plugin over the same folders; the one that is told to dies after so many effects."""
+
+    def __init__(self, folder: Path, root: DriverRoot) -> None:
+        (folder / "data").mkdir()
+        self.folder = folder
+        self.root = root
+        self.effects = 0
+
+    def start(self, *, deadly: int = -1) -> ClaimPreparer:
+        """A new life."""
+        self.effects = 0
+
+        def after(call: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapped(*args: Any, **how: Any) -> Any:
+                result = call(*args, **how)
+                self.effects += 1
+                if self.effects == deadly:
+                    raise Killed
+                return result
+
+            return wrapped
+
+        found = Found((), ())
+        passing = Passthrough(self.root, processes=lambda gpu: [], found=lambda: found)
+        found = Found((), (), passing.discover(found))
+        checkpoint = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot")
+        cdi = CdiFolder(self.folder / "cdi", vendor="k8s.gpu.nvidia.com")
+        preparer = ClaimPreparer(
+            driver="gpu.nvidia.com",
+            found=lambda: found,
+            raw_driver_version=lambda: "1",
+            claims=cast(ClaimReader, None),
+            checkpoint=checkpoint,
+            cdi=cdi,
+            root=self.root,
+            lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
+            sharing=EnabledSharing(),
+            settings=(passing,),
+            passthrough=passing,
+        )
+        preparer.repair()
+        for owner, name in ((passing, "tell"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")):
+            setattr(owner, name, after(getattr(owner, name)))
+        return preparer
+
+    def state(self) -> object:
+        """All that anybody can see: drivers of GPUs, claims and their states, CDI files."""
+        passing = through(self.root)
+        held = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot").claims()
+        files = self.folder / "cdi"
+        return (
+            [passing.driver_of(address) for address in passing.addresses()],
+            {uid: entry.state for uid, entry in held.items()},
+            sorted(path.name for path in files.iterdir()) if files.is_dir() else [],
+        )
+
+
+def vm(uid: str = "u1") -> AllocatedClaim:
+    results = [
+        {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": f"gpu-vfio-{index}"} for index in (0, 1)
+    ]
+    return AllocatedClaim(uid=uid, name=uid, namespace="ns", status={"allocation": {"devices": {"results": results}}})
+
+
+def test_a_driver_that_dies_after_any_effect_is_made_good(root: DriverRoot, tmp_path: Path) -> None:
+    lives = Lives(tmp_path, root)
+    before = lives.start() and lives.state()
+    plugin = lives.start()
+    plugin.prepare(vm())
+    prepared, steps = lives.state(), lives.effects
+    plugin = lives.start()
+    plugin.unprepare("u1")
+    back = lives.effects
+    assert lives.state() == before != prepared
+    assert steps == 10  # three writes of the checkpoint, one of the spec; override, unbind and bind of two GPUs
+    for deadly in range(1, steps + 1):
+        with pytest.raises(Killed):
+            lives.start(deadly=deadly).prepare(vm())
+        lives.start().prepare(vm())  # the kubelet asks again
+        assert lives.state() == prepared, deadly
+        lives.start().unprepare("u1")
+        assert lives.state() == before, deadly
+        with pytest.raises(Killed):
+            lives.start(deadly=deadly).prepare(vm())
+        lives.start().unprepare("u1")  # the pod is gone meanwhile
+        assert lives.state() == before, deadly
+    for deadly in range(1, back + 1):
+        lives.start().prepare(vm())
+        with pytest.raises(Killed):
+            lives.start(deadly=deadly).unprepare("u1")
+        lives.start().unprepare("u1")
+        assert lives.state() == before, deadly
