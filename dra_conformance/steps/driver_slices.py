@@ -101,20 +101,21 @@ def _(world: World, pool: str, node: str) -> None:
         }
     )
     name = name_of(created)
+    world.memory[f"slice of {pool}"] = uid_of(created)
     world.require("the slice is seen", lambda: (any(name_of(obj) == name for obj in seat.slices()), "not yet"))
 
 
 @then('no slice of the pool "{pool}" is left after {seconds:d} seconds')
 def _(world: World, pool: str, seconds: int) -> None:
-    """Every slice of this pool that a step made comes to be gone; within the given time."""
+    """The slice of this pool that a step made comes to be gone; within the given time."""
+    made = world.memory[f"slice of {pool}"]
     in_process = world.run.seats.spec("driver").in_process
     if in_process:
         world.settle()
         world.clock.advance(seconds)
 
     def look() -> Seen:
-        found = world.observer.list(RESOURCE_SLICES)
-        left = [name_of(obj) for obj in found if obj["spec"]["pool"]["name"].endswith(f"{world.suffix}-{pool}")]
+        left = [name_of(obj) for obj in world.observer.list(RESOURCE_SLICES) if uid_of(obj) == made]
         return not left, left or "none"
 
     within = world.run.patience if in_process else float(seconds)
