@@ -17,7 +17,7 @@ def newest(slices: Sequence[Obj]) -> dict[str, list[Obj]]:
     for obj in slices:
         pools.setdefault(obj["spec"]["pool"]["name"], []).append(obj)
     return {
-        name: [obj for obj in several if _generation(obj) == max(_generation(other) for other in several)]
+        name: [obj for obj in several if generation(obj) == max(generation(other) for other in several)]
         for name, several in pools.items()
     }
 
@@ -29,7 +29,7 @@ def completeness(slices: Sequence[Obj]) -> tuple[bool, Any]:
         name: {
             "slices": len(several),
             "resourceSliceCount": sorted({obj["spec"]["pool"]["resourceSliceCount"] for obj in several}),
-            "generation": _generation(several[0]),
+            "generation": generation(several[0]),
         }
         for name, several in pools.items()
     }
@@ -37,5 +37,6 @@ def completeness(slices: Sequence[Obj]) -> tuple[bool, Any]:
     return ok, seen or "no slice"
 
 
-def _generation(obj: Obj) -> int:
+def generation(obj: Obj) -> int:
+    """The generation of a slice's pool; 0 where it says none."""
     return int(obj["spec"]["pool"].get("generation") or 0)

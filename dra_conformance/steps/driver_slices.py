@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dra_api.objects import NODES, RESOURCE_SLICES, name_of, uid_of
-from dra_conformance.seats.pools import completeness, newest
+from dra_conformance.seats.pools import completeness, generation, newest
 from dra_conformance.steps import faults
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
@@ -129,7 +129,7 @@ def _(world: World, node: str) -> None:
 
 
 def _generations(world: World, node: str) -> dict[str, int]:
-    return {uid_of(obj): _generation(obj) for obj in world.node(node).slices()}
+    return {uid_of(obj): generation(obj) for obj in world.node(node).slices()}
 
 
 @then('the slices of the driver on "{node}" are the same objects, of the same generation')
@@ -146,7 +146,7 @@ def _(world: World, node: str) -> None:
     before: dict[str, int] = world.memory["slices-before"]
 
     def look() -> Seen:
-        complete, seen = look_complete(world.node(node))
+        complete, seen = completeness(world.node(node).slices())
         now = _generations(world, node)
         one = len(set(now.values())) == 1 and min(now.values()) > max(before.values())
         return complete and one and len(now) > len(before), {"slices": now, "pools": seen}
