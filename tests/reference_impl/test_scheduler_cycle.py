@@ -478,3 +478,24 @@ def test_the_node_with_the_better_alternative_wins():
     assert cluster.decide(pod("p", "c")).node == "node-b"
     cluster.apply(gpus(3, node="node-b"))
     assert cluster.decide(pod("p", "c")).node == "node-a"
+
+
+def test_a_search_that_does_not_end_is_given_up_and_others_go_on():
+    """DRA-136. A cyclic Latin square of even order has no transversal, and counting does not show it."""
+    order = 8
+    square = [
+        device(f"d{row}-{column}", attributes={"row": row, "column": column, "symbol": (row + column) % order})
+        for row in range(order)
+        for column in range(order)
+    ]
+    distinct = [{"distinctAttribute": f"{DRIVER}/{name}"} for name in ("row", "column", "symbol")]
+    cluster = Cluster(node("n"), resource_slice("s", square, allNodes=True))
+    cluster.cycle = Cycle(cluster.view, features=Features(), max_steps=300)
+    cluster.apply(
+        claim(*[request(f"r{at}") for at in range(order)], name="hard", constraints=distinct), claim(request())
+    )
+    outcome = cluster.decide(pod("puzzle", "hard"))
+    assert isinstance(outcome, Refusal)
+    assert outcome.reason == "SchedulerError"
+    assert "node n: timed out trying to allocate devices" in outcome.message
+    assert devices_of(cluster.decide(pod("easy", "c"))) == ["pool/d0-0"]
