@@ -499,3 +499,19 @@ def test_a_search_that_does_not_end_is_given_up_and_others_go_on():
     assert outcome.reason == "SchedulerError"
     assert "node n: timed out trying to allocate devices" in outcome.message
     assert devices_of(cluster.decide(pod("easy", "c"))) == ["pool/d0-0"]
+
+
+def test_a_selector_that_fails_is_met_before_a_later_claim_that_cannot_be_satisfied():
+    """Found by `make duel SEED=b5e3016c`: the later claim's constraint hid the error of the earlier one."""
+    failing = request("b", selectors=expression(f'device.attributes["{DRIVER}"].s == "a"'))
+    absent = [{"matchAttribute": "other.example.com/x"}]
+    cluster = Cluster(
+        node("n"),
+        resource_slice("s", [device("d0", allowMultipleAllocations=True)], allNodes=True),
+        claim(request("a"), failing, name="first"),
+        claim(request(), name="second", constraints=absent),
+    )
+    outcome = cluster.decide(pod("p", "first", "second"))
+    assert isinstance(outcome, Refusal)
+    assert outcome.reason == "SchedulerError"
+    assert "no such key: s" in outcome.message

@@ -433,8 +433,10 @@ class Search:
                 return True
         if not self._countable(remaining):
             return True
+        reached = remaining[-1][0]
         for position, constraint in enumerate(self._problem.constraints):
-            if self._scope[position] and self._scope[position][-1] >= number:
+            # A constraint on later tasks alone says nothing where a selector may fail on the way to them.
+            if any(number <= at <= reached for at in self._scope[position]):
                 check = self._no_common_value if constraint.kind == "matchAttribute" else self._too_few_values
                 if check(position, remaining):
                     return True
