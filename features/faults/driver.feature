@@ -72,7 +72,7 @@ Feature: A driver whose requests fail
       | does                         |
       | breaks the connection before |
 
-  @DRA-372 @needs:gpu-driver @needs:fake-nvml
+  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml
   Scenario Outline: What becomes of a device is published although the API server <does> the update of its slice
     Given node "n1" running the driver
     # Three: what a driver publishes at once because of the slice's own creation must fail as well.
@@ -97,7 +97,7 @@ Feature: A driver whose requests fail
       | breaks the connection before            |
       | is 0.2 seconds late with its answers to |
 
-  @DRA-372 @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
+  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: What becomes of a device is published although the API server dies over the update of its slice
     Given node "n1" running the driver
     And the API server dies once it has carried out the next updates of ResourceSlice

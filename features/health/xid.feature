@@ -3,14 +3,14 @@ Feature: What NVML says of a GPU becomes a taint and a health state
   The GPU driver listens to NVML's events. A GPU with an error stays published, with a taint that keeps new work away;
   the pod that uses it learns of it in its status.
 
-  @NV-118
+  @NV-118 @gate:DRADeviceTaints
   Scenario: An XID that harms the GPU taints it, and it alone
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no device on "n1" but "gpu-2" is tainted
 
-  @NV-119
+  @NV-119 @gate:DRADeviceTaints
   Scenario Outline: XID <xid> is the application's fault and keeps nobody away
     Given node "n1" running the driver
     When XID <xid> happens on GPU 1 of "n1"
@@ -25,19 +25,19 @@ Feature: What NVML says of a GPU becomes a taint and a health state
       | 68  |
       | 109 |
 
-  @NV-121
+  @NV-121 @gate:DRADeviceTaints
   Scenario: When NVML lost a GPU and cannot say which, all are suspect
     Given node "n1" running the driver
     When NVML on "n1" says that a GPU is lost, but not which
     Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
 
-  @NV-122
+  @NV-122 @gate:DRADeviceTaints
   Scenario: A GPU that nobody watches says so
     Given NVML on "n1" cannot report events
     And node "n1" running the driver
     Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
 
-  @NV-123
+  @NV-123 @gate:DRADeviceTaints
   Scenario: Of two XIDs the later one stays
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
@@ -45,14 +45,14 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     When XID 43 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=43:None" only
 
-  @NV-124
+  @NV-124 @gate:DRADeviceTaints
   Scenario: An XID in a MIG instance taints that MIG device only
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
     When XID 48 happens in the MIG device with profile "2g.20gb" of "n1"
     Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no other device on "n1" than the MIG device with profile "2g.20gb" is tainted
 
-  @NV-125
+  @NV-125 @gate:DRADeviceTaints
   Scenario: A restart forgets what it knew of health
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
@@ -60,7 +60,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     When the driver on "n1" restarts
     Then no device on "n1" is tainted any more
 
-  @NV-126
+  @NV-126 @gate:DRADeviceTaints
   Scenario: A claim on a GPU that has since gone bad is prepared all the same
     Given node "n1" running the driver on the GPUs of "h200"
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
@@ -69,7 +69,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
 
-  @NV-127
+  @NV-127 @gate:DRADeviceTaints
   Scenario: Events that are no XIDs taint nothing
     Given node "n1" running the driver
     When a single-bit ECC error happens on GPU 1 of "n1"
@@ -102,7 +102,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     When a pod "six" using claim "six" is created
     Then pod "six" is bound to "n1" [DRA-213]
 
-  @DRA-294 @needs:virtual-clock
+  @DRA-294 @needs:virtual-clock @gate:DRADeviceTaints
   Scenario: A taint keeps the time of its beginning when something else changes
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
@@ -113,7 +113,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And the taint on device "gpu-2" of "n1" has the time of before
 
-  @NV-120 @NV-128 @needs:driver-flags
+  @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
   Scenario: XIDs may be ignored, and health not be looked at
     Given node "n1" running the driver with "--feature-gates=NVMLDeviceHealthCheck=true --additional-xids-to-ignore=48,abc"
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
