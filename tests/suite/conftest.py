@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ from front_door import Door
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     """The command, run from an empty folder."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Shells start what they put in the background so, and a program that inherits it never hears of Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     temp = Path(tempfile.mkdtemp(prefix="d-", dir="/tmp"))
     (tmp_path / "work").mkdir()
     yield Door(tmp_path / "work", temp)
