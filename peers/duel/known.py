@@ -134,6 +134,13 @@ def all_with_constraint(case: Obj, found: Disagreement) -> bool:
     )
 
 
+def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
+    """A later request's next alternative is tried before an earlier request gets another device; its selector fails."""
+    requests = [request for claim in case["claims"] for request in claim["spec"]["devices"].get("requests") or ()]
+    choice = any(len(request.get("firstAvailable") or ()) > 1 for request in requests[1:])
+    return choice and cel_failed(found.upstream.message) and found.reference.outcome == "allocated"
+
+
 def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
     """A slice with counters makes its pool concern every node, so an unready pool of one node stops `All` on others."""
     unready = "is currently being updated" in found.upstream.message or "is currently invalid" in found.upstream.message
@@ -246,6 +253,7 @@ PREDICATES: dict[str, Predicate] = {
         admin_access_consumes_counters,
         selector_asked_of_other_nodes_device,
         all_with_constraint,
+        alternatives_come_before_devices,
         counters_concern_every_node,
         stable_pools_have_no_order,
         several_generations,

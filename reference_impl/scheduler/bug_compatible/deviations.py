@@ -44,6 +44,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "A constraint that forbids a device of an All request ends the whole attempt as soon as the walk meets it.",
     ),
     Deviation(
+        "alternatives-before-devices",
+        "structured/internal/incubating/allocator_incubating.go allocateOne (loop over subrequests)",
+        "walk",
+        "A later request's next alternative is tried before an earlier request is given another device.",
+    ),
+    Deviation(
         "admin-pick-blocks-others",
         "structured/internal/incubating/allocator_incubating.go allocateDevice (allocatingDevices), deviceInUse",
         "walk",

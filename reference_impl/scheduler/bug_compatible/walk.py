@@ -1,8 +1,8 @@
 """The plain walk: claims, requests, alternatives and devices in their order, every combination, the first that works.
 
 A `Walk` is made for one attempt on one node and thrown away. Deviations: exhaustive-search (nothing is counted ahead),
-all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters (of a pick it is never asked whether it
-only looks on); in 1.36.2 the half of rejected-keeps-counters that is not the ledger's.
+alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters (of a pick
+it is never asked whether it only looks on); in 1.36.2 the half of rejected-keeps-counters that is not the ledger's.
 
 Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.36.6.
 """
