@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -86,8 +87,13 @@ class Connections:
         options: dict[str, Any] = {"ssl_context": tls} if tls is not None else {}
         manager = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
         self._factory = manager.connection_from_url(base)
-        self._host = urlsplit(base).netloc.rpartition("@")[2]
-        self._idle: deque[socket.socket] = deque(maxlen=size)
+        address = urlsplit(base)
+        self._host = address.netloc.rpartition("@")[2]
+        # A proxy is told the whole URL, unless TLS hides it and CONNECT has named the server before (RFC 9112, 3.2.2).
+        self._before_target = f"http://{self._host}" if proxy and address.scheme == "http" else ""
+        self._lock = threading.Lock()
+        self._idle: deque[socket.socket] = deque()
+        self._size = size
         self._closed = False
         weakref.finalize(self, _close_all, self._idle)
 
@@ -132,7 +138,7 @@ class Connections:
     def _ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, timeout: float
     ) -> tuple[socket.socket, Answer]:
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
+        lines = [f"{method} {self._before_target}{target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
@@ -168,10 +174,11 @@ class Connections:
         if not answer.keep or self._closed:
             sock.close()
             return
-        if len(self._idle) == self._idle.maxlen:
-            with contextlib.suppress(IndexError):
-                self._idle.popleft().close()
-        self._idle.append(sock)
+        with self._lock:
+            self._idle.append(sock)
+            oldest = self._idle.popleft() if len(self._idle) > self._size else None
+        if oldest is not None:
+            oldest.close()
 
 
 def _close_all(idle: deque[socket.socket]) -> None:

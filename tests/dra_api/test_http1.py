@@ -113,6 +113,15 @@ def test_a_request_goes_out_in_one_piece(scripted: list[Scripted]) -> None:
     ]
 
 
+def test_a_proxy_is_told_the_whole_url(scripted: list[Scripted]) -> None:
+    proxy, direct = connect(scripted, OK)
+    direct.close()
+    connections = Connections("http://cluster.test:8080", tls=None, proxy=proxy.address, size=1)
+    ask(connections)
+    assert proxy.received[0].startswith(b"GET http://cluster.test:8080/x?a=b HTTP/1.1\r\nHost: cluster.test:8080\r\n")
+    connections.close()
+
+
 def test_connections_are_kept_and_headers_joined(scripted: list[Scripted]) -> None:
     twice = b"HTTP/1.1 200 OK\r\nWarning: one\r\nwarning: two\r\nContent-Length: 0\r\n\r\n"
     server, connections = connect(scripted, OK, twice, OK)
