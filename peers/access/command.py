@@ -141,16 +141,18 @@ def _clean(made: Stage, who: Identity) -> list[str]:
 def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
     """All objects of the kinds that a run could touch, by kind, namespace and name.
 
-    Events are left out, and the service accounts that a cluster makes by itself, at a time of its own.
+    Events are left out, and what a cluster makes in each namespace by itself, at a time of its own: the default service
+    account and the certificate of the API server.
     """
-    from dra_api.objects import EVENTS, KNOWN, SERVICE_ACCOUNTS, key_of, name_of, uid_of
+    from dra_api.objects import CONFIG_MAPS, EVENTS, KNOWN, SERVICE_ACCOUNTS, key_of, name_of, uid_of
 
+    of_the_cluster = {(SERVICE_ACCOUNTS, "default"), (CONFIG_MAPS, "kube-root-ca.crt")}
     found: dict[tuple[str, str, str], Any] = {}
     for resource in KNOWN:
         if resource == EVENTS or not client.serves(resource):
             continue
         for obj in client.list(resource).items:
-            if (resource, name_of(obj)) != (SERVICE_ACCOUNTS, "default"):
+            if (resource, name_of(obj)) not in of_the_cluster:
                 found[(str(resource), *key_of(obj))] = uid_of(obj)
     return found
 
