@@ -279,13 +279,18 @@ def _(patch: Patch) -> None:
 @mutant("a-large-alternative-is-an-error", rule="DRA-185")
 def _(patch: Patch) -> None:
     """The largest alternative counts against the limit of a claim."""
+    from reference_impl.scheduler.allocator.model import MAX_RESULTS, AllocationError
 
-    def make(original: Callable[..., None]) -> Callable[..., None]:
-        return lambda self, claim, options: original(
-            self, claim, [[max(alternatives, key=lambda one: one.task.count)] for alternatives in options]
-        )
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def options(self: Any, inventory: Any) -> Any:
+            found = original(self, inventory)
+            if sum(max(option.task.count for option in alternatives) for alternatives in found) > MAX_RESULTS:
+                raise AllocationError("more devices are requested than a claim can hold")
+            return found
 
-    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._check_size", make)
+        return options
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._options", make)
 
 
 def _covers(patch: Patch, how: Callable[[Any, Any], bool]) -> None:
