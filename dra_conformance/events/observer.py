@@ -103,7 +103,8 @@ def summary(resource: Resource, obj: Obj) -> Mapping[str, Any]:
                 "taints": sum(len(d.get("taints") or ()) for d in spec.get("devices") or ()),
             }
         case "bindrequests":
-            told |= {"node": spec.get("selectedNode"), "phase": status.get("phase"), "reason": status.get("reason")}
+            told |= {"pod": spec.get("podName"), "node": spec.get("selectedNode")}
+            told |= {"phase": status.get("phase"), "reason": status.get("reason")}
         case "events":
             told |= {"reason": obj.get("reason"), "message": obj.get("message") or obj.get("note")}
         case "computedomains":

@@ -424,11 +424,13 @@ def _(world: World, pod: str, node: str) -> None:
 
 @then('pod "{pod}" gets no BindRequest')
 def _(world: World, pod: str) -> None:
-    """No BindRequest names the pod, also after everything has come to rest."""
+    """No BindRequest has named the pod, also none that is gone again, and none does once all has come to rest."""
 
     def look() -> Seen:
-        found = requests_of(world, pod)
-        return not found, [request.get("spec") for request in found] or "none"
+        told = [event.data for event in world.log.kept("object") if event.data["resource"] == BIND_REQUESTS.plural]
+        ours = [data for data in told if str(data["name"]).startswith(f"{world.namespace}/")]
+        made = {data["name"] for data in ours if data["summary"].get("pod") == pod}
+        return not made, sorted(made) or "none"
 
     world.stays(f"pod {pod} has no BindRequest", look, expected="no BindRequest")
 
