@@ -6,6 +6,7 @@ plane, seats, log); the first process merges the logs and writes the reports.
 
 from __future__ import annotations
 
+import gc
 import shlex
 import signal
 import sys
@@ -43,6 +44,7 @@ from dra_conformance.suite.world import World
 if TYPE_CHECKING:
     from pytest_bdd.parser import Step
 
+_COLLECT_EVERY = (10_000, 20, 20)
 _STATE = pytest.StashKey["Session"]()
 _SCENARIO = pytest.StashKey[features.Scenario]()
 _FILES: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
@@ -143,6 +145,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if order.options.retries:
         config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
     _prepare(state, order.command)
+    # Modules, features and rules live as long as the process: the collector need not walk over them at each turn.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_EVERY)
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
         config.pluginmanager.register(_Follower(state, progress), "dra-follower")
