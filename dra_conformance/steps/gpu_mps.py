@@ -12,6 +12,7 @@ from pathlib import Path
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
+from dra_conformance.seats.stand_in import StandIn
 from dra_conformance.steps.driver_calls import answer_for, own_results
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.steps.gpu_sharing import told
@@ -37,37 +38,32 @@ fi
 """
 
 
-def control(world: World, node: str) -> Path:
-    """Where the node's control program is; its log lies beside it."""
-    path: Path = world.node(node).gpus.driver_root / "usr/bin/nvidia-cuda-mps-control"
-    return path
+def control(world: World, node: str) -> StandIn:
+    """The node's control program."""
+    return StandIn(world.node(node).gpus.driver_root / "usr/bin/nvidia-cuda-mps-control")
 
 
 @given('MPS on "{node}" is simulated')
 def _(world: World, node: str) -> None:
     """Put a script into the driver root in the control program's place; it says that it is a simulation."""
-    path = control(world, node)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_SCRIPT)
-    path.chmod(0o755)
+    control(world, node).install(_SCRIPT)
 
 
 @when('MPS on "{node}" fails')
 def _(world: World, node: str) -> None:
     """Let the control program exit with 3."""
-    control(world, node).with_name("nvidia-cuda-mps-control.fails").touch()
+    control(world, node).fail()
 
 
 @when('MPS on "{node}" works again')
 def _(world: World, node: str) -> None:
     """Let it exit with 0."""
-    control(world, node).with_name("nvidia-cuda-mps-control.fails").unlink()
+    control(world, node).work()
 
 
 def lines(world: World, node: str) -> list[str]:
     """What the control program was told, oldest first."""
-    log = control(world, node).with_name("nvidia-cuda-mps-control.log")
-    return log.read_text().splitlines() if log.is_file() else []
+    return control(world, node).told()
 
 
 def started(world: World, node: str) -> dict[str, str]:
@@ -121,7 +117,7 @@ def _(world: World, node: str, words: str) -> None:
 @then('no control daemon of MPS runs on "{node}", and none left a file')
 def _(world: World, node: str) -> None:
     """Every daemon that was started has ended, and the folder that the driver keeps for daemons is empty."""
-    if not lines(world, node) and not control(world, node).with_name("nvidia-cuda-mps-control.fails").exists():
+    if not lines(world, node) and not control(world, node).fails:
         raise Untestable("no control daemon was ever started")
     seat = world.node(node)
     left = sorted(str(path) for path in (seat.kubelet.plugins_dir / seat.driver_name / "mps").glob("*"))

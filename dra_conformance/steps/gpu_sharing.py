@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +10,7 @@ from dra_api.quantity import Quantity
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
+from dra_conformance.seats.stand_in import StandIn
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
 from dra_conformance.steps.driver_calls import answer_for, own_results, split
 from dra_conformance.steps.gpu_driver import full_gpus
@@ -41,39 +41,35 @@ def _(world: World, node: str, flags: str, text: str) -> None:
 # -- nvidia-smi --------------------------------------------------------------------------------------------------------
 
 
-def nvidia_smi(world: World, node: str) -> Path:
-    """Where the node's nvidia-smi is; its log and its exit code lie beside it."""
-    path: Path = world.node(node).gpus.driver_root / "usr/bin/nvidia-smi"
-    return path
+def nvidia_smi(world: World, node: str) -> StandIn:
+    """The node's nvidia-smi."""
+    return StandIn(world.node(node).gpus.driver_root / "usr/bin/nvidia-smi")
 
 
 @given('nvidia-smi on "{node}" writes down how it is called')
 def _(world: World, node: str) -> None:
     """Put a script into the driver root in nvidia-smi's place; it changes nothing."""
-    path = nvidia_smi(world, node)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n')
-    path.chmod(0o755)
+    script = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
+    nvidia_smi(world, node).install(script)
 
 
 @when('nvidia-smi on "{node}" fails')
 def _(world: World, node: str) -> None:
     """Let the script exit with 3."""
-    nvidia_smi(world, node).with_name("nvidia-smi.fails").touch()
+    nvidia_smi(world, node).fail()
 
 
 @when('nvidia-smi on "{node}" works again')
 def _(world: World, node: str) -> None:
     """Let it exit with 0."""
-    nvidia_smi(world, node).with_name("nvidia-smi.fails").unlink()
+    nvidia_smi(world, node).work()
 
 
 def told(world: World, node: str, claim: str) -> list[str]:
     """How nvidia-smi was called for the GPU of a claim, oldest first, without the GPU's uuid."""
     names = {result["device"] for result in own_results(world, claim)}
     uuids = {d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names}
-    log = nvidia_smi(world, node).with_name("nvidia-smi.log")
-    lines = log.read_text().splitlines() if log.is_file() else []
+    lines = nvidia_smi(world, node).told()
     return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(line.split())]
 
 

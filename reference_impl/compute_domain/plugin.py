@@ -191,8 +191,7 @@ class ComputeDomainPlugin:
             return
         node = self.options.node
         with ExitStack() as ending:
-            node.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            node.data_dir.chmod(0o700)
+            node.make_data_dir()
             self._clique_id = self.find_clique()
             if self._clique_id:
                 self._channels.check()

@@ -63,8 +63,7 @@ class InventoryPlugin:
             return
         options = self.options
         with ExitStack() as ending:
-            options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            options.data_dir.chmod(0o700)
+            options.make_data_dir()
             self.preparer.repair()
             self.server = sockets(self.service, options, clock=self._clock)
             self.server.start()

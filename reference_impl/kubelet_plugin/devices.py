@@ -225,14 +225,19 @@ def vfio_slice_device(device: Vfio) -> Obj:
         "deviceID": {"string": device.device_id},
         "productName": {"string": device.product_name},
         "iommuFDEnabled": {"bool": device.iommufd},
-        "resource.kubernetes.io/pciBusID": {"string": device.address},
-    }
+    } | _place(device.address, device)
+    capacity = {"addressableMemory": {"value": binary_quantity(device.memory_bytes)}}
+    return {"name": device.name, "attributes": attributes, "capacity": capacity}
+
+
+def _place(address: str, device: Gpu | Vfio) -> Obj:
+    """The standard attributes of where a device sits (rules NV-024, NV-025); what is not known is left out."""
+    attributes: Obj = {"resource.kubernetes.io/pciBusID": {"string": address}}
     if device.pcie_root is not None:
         attributes["resource.kubernetes.io/pcieRoot"] = {"string": device.pcie_root}
     if device.numa_node is not None:
         attributes["resource.kubernetes.io/numaNode"] = {"int": device.numa_node}
-    capacity = {"addressableMemory": {"value": binary_quantity(device.memory_bytes)}}
-    return {"name": device.name, "attributes": attributes, "capacity": capacity}
+    return attributes
 
 
 def counters_of(device: Device) -> list[Obj]:
@@ -261,15 +266,10 @@ def attributes_of(device: Device) -> Obj:
         "cudaComputeCapability": {"version": gpu.cuda_compute_capability},
         "driverVersion": {"version": gpu.driver_version},
         "cudaDriverVersion": {"version": gpu.cuda_driver_version},
-        "resource.kubernetes.io/pciBusID": {"string": gpu.pci_bus_id},
     }
     if gpu.addressing_mode is not None:
         attributes["addressingMode"] = {"string": gpu.addressing_mode}
-    if gpu.pcie_root is not None:
-        attributes["resource.kubernetes.io/pcieRoot"] = {"string": gpu.pcie_root}
-    if gpu.numa_node is not None:
-        attributes["resource.kubernetes.io/numaNode"] = {"int": gpu.numa_node}
-    return attributes
+    return attributes | _place(gpu.pci_bus_id, gpu)
 
 
 def device_info(device: AnyDevice) -> Obj:

@@ -115,6 +115,11 @@ class KubeletPluginOptions:
         """The plugin's own folder."""
         return self.plugins_dir / self.driver_name
 
+    def make_data_dir(self) -> None:
+        """Make the plugin's own folder, or take away what others may do in one that is there."""
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.data_dir.chmod(0o700)
+
     @property
     def plugin_socket(self) -> Path:
         """The DRA service socket."""

@@ -117,8 +117,7 @@ class KubeletPlugin:
             return
         options = self.options
         with ExitStack() as ending:
-            options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            options.data_dir.chmod(0o700)
+            options.make_data_dir()
             self._nvml.open()
             ending.callback(self._nvml.close)
             if self._passthrough is not None:
