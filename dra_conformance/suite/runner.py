@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -33,6 +32,7 @@ from dra_conformance.events.log import read
 from dra_conformance.report import Report, files
 from dra_conformance.suite import features, plan, preflight, sentences, vocabulary
 from dra_conformance.suite.forked import each
+from dra_conformance.suite.interrupts import Interrupts
 from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
 from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
@@ -67,6 +67,7 @@ class Session:
         self.scenarios: list[features.Scenario] = []
         self.plan = plan.Plan([])
         self.problem: SuiteError | None = None
+        self.interrupts = Interrupts()
         self.interrupted = False
         self.finished = False
         self.world: World | None = None
@@ -140,8 +141,9 @@ def pytest_configure(config: pytest.Config) -> None:
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
     config.stash[_STATE] = state
-    if worker_input:  # the first process has a handler already; a worker must end its seats like it
-        signal.signal(signal.SIGTERM, _interrupt)
+    state.interrupts.install()
+    config.pluginmanager.register(state.interrupts, "dra-interrupts")
+    config.add_cleanup(state.interrupts.restore)
     if order.options.retries:
         config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
     _prepare(state, order.command)
@@ -152,10 +154,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
         config.pluginmanager.register(_Follower(state, progress), "dra-follower")
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _prepare(state: Session, command: str) -> None:
@@ -406,6 +404,8 @@ def pytest_runtest_makereport(
     state = item.config.stash.get(_STATE, None)
     if state is None or _SCENARIO not in item.stash:
         return report
+    if state.interrupts.signalled:  # and the KeyboardInterrupt was lost, or the failure is only what it left half done
+        raise KeyboardInterrupt
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
     state.tell_outcome(item, report)
@@ -458,16 +458,6 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
 # -- end -----------------------------------------------------------------------------------------------------------
 
 
-def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Clean up in peace: the session's end stops what runs and writes the report, and a second Ctrl-C must not stop it.
-
-    pytest calls this also for its own ways to stop early (`-x`, `session.shouldstop`), which are no KeyboardInterrupt.
-    """
-    if excinfo.type is KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Stop the seats, write the last event and the reports, and set the exit code."""
@@ -475,7 +465,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if state is None or state.finished:
         return
     stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
-    state.interrupted = state.interrupted or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
+    interrupted = state.interrupts.signalled or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
+    state.interrupted = state.interrupted or interrupted
+    state.interrupts.heard()
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
     report = _finish(state)

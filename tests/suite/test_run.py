@@ -141,6 +141,42 @@ def test_a_signal_ends_the_run_with_the_report_of_what_ran(door: Door, number: i
     assert verify(door.folder / "dra-report")[1] == []
 
 
+LOST = """
+import os, signal
+
+class Unheard:
+    def __del__(self):
+        os.kill(os.getpid(), signal.{signal})  # Python drops what a handler raises in here
+
+def pytest_bdd_before_step(step):
+    if "{step}" in step.name:
+        Unheard()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [(signal.SIGINT, "still exists"), (signal.SIGTERM, "is gone")],
+    ids=["in-a-step-that-passes", "in-a-step-that-waits"],
+)
+def test_an_interrupt_that_python_drops_ends_the_run_all_the_same(
+    door: Door, number: signal.Signals, step: str
+) -> None:
+    door.features("good", "slow")
+    (door.folder / "lost.py").write_text(LOST.format(signal=number.name, step=step))
+    own = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "lost"]
+    own += ["-k", "a_node_is_there or somebody_waits_for_what", "--dra-features", "probe", "--dra-patience", "60"]
+    process = door.start("--pyargs", SUITE, *own, module="pytest")
+    process.communicate(timeout=120)
+    assert process.returncode == ExitCode.INTERRUPTED
+    door.nothing_left()
+    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    assert report["interrupted"]
+    rows = {row["id"]: row["status"] for row in report["scenarios"] if row["id"].startswith("probe/")}
+    passed = 0 if step == "still exists" else 4
+    assert sorted(rows.values()) == ["filtered"] * (5 - passed) + ["passed"] * passed
+
+
 def test_a_second_ctrl_c_does_not_stop_the_clean_up(door: Door) -> None:
     process = door.start("run", *door.features("slow"), "--patience", "60")
     wait_until(lambda: b"is gone" in door.logged())
