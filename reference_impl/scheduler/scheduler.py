@@ -448,6 +448,8 @@ class Scheduler:
             # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
             # until the pod is seen bound.
             self.view.settle(key)
+            # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
+            self._queue.queue.add(key)
         self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
 
     def _publish_again(self, key: PodKey, decision: Decision) -> bool:

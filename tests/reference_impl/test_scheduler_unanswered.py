@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from scheduling_builders import claim, device_class, gpus, request
 from scheduling_cluster import NAMESPACE, SchedulingCluster, scheduling_cluster
 
 from dra_api.client import KubeClient
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Resource, name_of
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Resource, name_of, uid_of
 from dra_conformance.faults import Aim, Fault, FaultPoints, FaultyTransport, Volley
 from reference_impl.scheduler import Scheduler, SchedulerOptions
 
@@ -43,6 +45,42 @@ def schedule(cluster: SchedulingCluster, pods: tuple[str, ...], volley: Volley, 
 
 def lost(what: str, resource: Resource) -> Volley:
     return Volley(Aim.at(what, resource, seats=["scheduler"], namespace=NAMESPACE), Fault(lost="answer"), count=1)
+
+
+def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(cluster):
+    """The news of the failure meets a pod whose decision is still on its way: it must not be lost."""
+    cluster.create(device_class())
+    cluster.nodes("node-a")
+    cluster.create(gpus(1), claim(request(), name="a"))
+    cluster.pod("a", "a")
+    points = FaultPoints()
+    transport = FaultyTransport(cluster.plane.transport(), points, seat="scheduler", clock=cluster.clock)
+    scheduler = Scheduler(KubeClient(transport), clock=cluster.clock, options=SchedulerOptions())
+    failed: list[str] = []
+
+    def fail() -> None:
+        """Be a binder that is quicker than the answer, and wait until the scheduler has seen to it."""
+        made = cluster.client.get(BIND_REQUESTS, "a", NAMESPACE)
+        cluster.client.update_status(BIND_REQUESTS, {**made, "status": {"phase": "Failed", "reason": "no"}})
+        uid, over = made["metadata"]["uid"], threading.Event()
+
+        def seen() -> bool:
+            return bool((scheduler.view.requests.get(uid) or {}).get("status", {}).get("phase") == "Failed")
+
+        deadline = cluster.clock.monotonic() + 10
+        while not (seen() and scheduler._queue.queue.at_rest()) and cluster.clock.monotonic() < deadline:
+            cluster.clock.wait(over, 0.005)
+        failed.append(uid)
+
+    aim = Aim.at("creations", BIND_REQUESTS, seats=["scheduler"], namespace=NAMESPACE)
+    points.add(Volley(aim, Fault(then=fail), count=1))
+    scheduler.start()
+    try:
+        cluster.wait(BIND_REQUESTS, lambda seen: any(failed and uid_of(one) not in failed for one in seen))
+    finally:
+        scheduler.stop()
+        transport.close()
+    assert len(failed) == 1
 
 
 def held(cluster: SchedulingCluster) -> list[str]:
