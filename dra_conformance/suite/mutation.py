@@ -23,6 +23,7 @@ import msgspec
 from dra_conformance import assets
 from dra_conformance.errors import SpecificationError, UsageError
 from dra_conformance.rules.catalogue import RULE_ID
+from dra_conformance.suite import same_call
 from dra_conformance.suite.forked import each
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.status import Status
@@ -38,22 +39,29 @@ class Patch:
         self.scratch = scratch
 
     def replace(self, target: str, new: Any) -> None:
-        """Put `new` in the place of the target. Raises SpecificationError when there is no such target."""
-        holder, name, _ = self._find(target)
-        setattr(holder, name, new)
+        """Put `new` in the place of the target. Raises SpecificationError as `wrap` does."""
+        holder, name, original = self._find(target)
+        self._put(target, holder, name, original, new)
 
     def wrap(self, target: str, make: Callable[[Any], Any]) -> None:
-        """Put `make(original)` in the place of the target; static and class methods stay what they are."""
+        """Put `make(original)` in the place of the target; static and class methods stay what they are.
+
+        Raises SpecificationError when there is no such target, or when what was made takes other arguments: such a
+        mutant would die of a TypeError, and that proves nothing.
+        """
         holder, name, original = self._find(target)
         raw = holder.__dict__.get(name) if isinstance(holder, type) else None
-        if isinstance(raw, staticmethod):
-            setattr(holder, name, staticmethod(make(raw.__func__)))
-        elif isinstance(raw, classmethod):
-            setattr(holder, name, classmethod(make(raw.__func__)))
+        if isinstance(raw, (staticmethod, classmethod)):
+            self._put(target, holder, name, raw.__func__, make(raw.__func__), type(raw))
         elif isinstance(raw, property):
-            setattr(holder, name, property(make(raw.fget)))
+            self._put(target, holder, name, raw.fget, make(raw.fget), property)
         else:
-            setattr(holder, name, make(original))
+            self._put(target, holder, name, original, make(original))
+
+    def _put(self, target: str, holder: Any, name: str, original: Any, new: Any, kind: Any = lambda new: new) -> None:
+        if told := same_call.difference(original, new):
+            raise SpecificationError(f"the mutant of {target} cannot be called as the target is: {told}")
+        setattr(holder, name, kind(new))
 
     @staticmethod
     def _find(target: str) -> tuple[Any, str, Any]:

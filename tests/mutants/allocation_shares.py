@@ -257,8 +257,11 @@ def _(patch: Patch) -> None:
     """A device that cannot be shared is given as a share."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda request, device, shared, make_share_id: original(
-            request, device, shared=shared or bool(request.capacity), make_share_id=make_share_id
+        return lambda request, device, *, consumed, make_share_id: original(
+            request,
+            device,
+            consumed={} if consumed is None and request.capacity else consumed,
+            make_share_id=make_share_id,
         )
 
     patch.wrap(f"{_ALLOCATOR}.results:device_result", make)

@@ -293,9 +293,9 @@ def _(patch: Patch) -> None:
     """Entries are written for named claims only."""
 
     def wrapped(original: Any) -> Any:
-        def make(pod: Obj, node: str, allocations: Any, *rest: Any) -> Obj:
+        def make(pod: Obj, node: str, allocations: Any, *rest: Any, **more: Any) -> Any:
             named = {one["name"] for one in pod["spec"].get("resourceClaims") or () if "resourceClaimName" in one}
-            return original(pod, node, [pair for pair in allocations if pair[0] in named], *rest)  # type: ignore[no-any-return]
+            return original(pod, node, [pair for pair in allocations if pair[0] in named], *rest, **more)
 
         return make
 
@@ -718,9 +718,9 @@ def _(patch: Patch) -> None:
     broken: list[bool] = []
 
     def failing(original: Any) -> Any:
-        def fail(self: Any, *args: Any) -> Any:
+        def fail(self: Any, *args: Any, **more: Any) -> Any:
             broken.append(True)
-            return original(self, *args)
+            return original(self, *args, **more)
 
         return fail
 
@@ -1210,8 +1210,8 @@ def _(patch: Patch) -> None:
     """The reason does not tell which plugin failed for which pod."""
 
     def wrapped(original: Any) -> Any:
-        def fail(self: Any, request: Obj, pod: Obj | None, reason: str) -> Any:
-            return original(self, request, pod, reason.rpartition(": ")[2])
+        def fail(self: Any, request: Obj, pod: Obj | None, reason: str, **more: Any) -> Any:
+            return original(self, request, pod, reason.rpartition(": ")[2], **more)
 
         return fail
 

@@ -961,10 +961,10 @@ def _(patch: Patch) -> None:
 @mutant("sharing-without-its-gate", rule="NV-082")
 def _(patch: Patch) -> None:
     """Time slicing is accepted although its gate is off."""
-    patch.replace(f"{CONFIGS}:validate", lambda config, gates: None)
+    patch.replace(f"{CONFIGS}:validate", lambda *told: None)
 
 
 @mutant("any-sharing-strategy-will-do", rule="NV-083")
 def _(patch: Patch) -> None:
     """Sharing strategies are not checked."""
-    patch.replace(f"{CONFIGS}:validate", lambda config, gates: None)
+    patch.replace(f"{CONFIGS}:validate", lambda *told: None)

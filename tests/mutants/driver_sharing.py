@@ -93,9 +93,7 @@ def _(patch: Patch) -> None:
 @mutant("ignored-xids-not-read", rule="NV-120")
 def _(patch: Patch) -> None:
     """--additional-xids-to-ignore has no effect."""
-    patch.wrap(
-        f"{COMMAND}:node_options", lambda original: lambda args, gates, ignored_xids: original(args, gates=gates)
-    )
+    patch.wrap(f"{COMMAND}:node_options", lambda original: lambda args, *, gates, **more: original(args, gates=gates))
 
 
 @mutant("taints-without-the-health-gate", rule="NV-128")
@@ -217,9 +215,9 @@ def _(patch: Patch) -> None:
     """An interval that does not exist is taken for the default."""
 
     def make(original: Original) -> Original:
-        def validate(config: Any, gates: Any) -> None:
+        def validate(config: Any, *gates: Any) -> None:
             if getattr(getattr(config, "sharing", None), "interval", None) != "Tiny":
-                original(config, gates)
+                original(config, *gates)
 
         return validate
 
@@ -331,9 +329,9 @@ def _(patch: Patch) -> None:
     """Thread percentages of MPS are not checked."""
 
     def make(original: Original) -> Original:
-        def validate(config: Any, gates: Any) -> None:
+        def validate(config: Any, *gates: Any) -> None:
             sharing = getattr(config, "sharing", None)
-            original(replace(config, sharing=replace(sharing, mps=None)) if sharing else config, gates)
+            original(replace(config, sharing=replace(sharing, mps=None)) if sharing else config, *gates)
 
         return validate
 

@@ -336,7 +336,7 @@ def _(patch: Patch) -> None:
 @mutant("webhook-forgets-duplicates", rule="NV-133e")
 def _(patch: Patch) -> None:
     """Of a field that stands twice the last one counts."""
-    patch.replace(f"{REVIEW}:repeated_fields", lambda parameters: [])
+    patch.replace(f"{REVIEW}:repeated_fields", lambda *parameters: [])
 
 
 @mutant("webhook-takes-any-type", rule="NV-133f")
@@ -362,10 +362,10 @@ def _(patch: Patch) -> None:
     """A time slice without interval ends the connection, as upstream's webhook did."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def validate(config: Any, gates: Any) -> None:
+        def validate(config: Any, *gates: Any) -> None:
             if getattr(getattr(config, "sharing", None), "has_interval", False):
                 raise OSError("nil pointer")
-            original(config, gates)
+            original(config, *gates)
 
         return validate
 
@@ -444,13 +444,13 @@ def _(patch: Patch) -> None:
     """What the driver refuses is refused here already."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def validate(config: Any, gates: Any) -> None:
+        def validate(config: Any, *gates: Any) -> None:
             from reference_impl.kubelet_plugin.configs import ConfigError
 
             sharing = getattr(config, "sharing", None)
             if sharing is not None and sharing.strategy == "TimeSlicing" and sharing.mps is not None:
                 raise ConfigError("cannot use MpsConfig with the 'TimeSlicing' strategy")
-            original(config, gates)
+            original(config, *gates)
 
         return validate
 
@@ -485,13 +485,13 @@ def _(patch: Patch) -> None:
     """A strategy without settings of its own is refused."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def validate(config: Any, gates: Any) -> None:
+        def validate(config: Any, *gates: Any) -> None:
             from reference_impl.kubelet_plugin.configs import ConfigError
 
             sharing = getattr(config, "sharing", None)
             if sharing is not None and sharing.mps is None and not sharing.has_interval:
                 raise ConfigError("a strategy needs its settings")
-            original(config, gates)
+            original(config, *gates)
 
         return validate
 

@@ -32,7 +32,7 @@ def _(patch: Patch) -> None:
 @mutant("only-luck", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
     \"\"\"The step itself breaks, which is an error and proves nothing.\"\"\"
-    patch.replace("dra_conformance.suite.world:World.seen", None)
+    patch.wrap("dra_conformance.suite.world:World.seen", lambda original: lambda self, *a: 1 / 0)
 
 @mutant("dies", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
@@ -44,6 +44,11 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     \"\"\"Patches what is not there.\"\"\"
     patch.replace("dra_conformance.suite.world:World.nothing", None)
+
+@mutant("stale", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"Takes other arguments than what it replaces, so it would break for its own sake.\"\"\"
+    patch.wrap("dra_conformance.suite.world:World.seen", lambda original: lambda self, name: None)
 """
 
 
@@ -61,10 +66,12 @@ def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
         "misses": "survived",
         "only-luck": "survived",
         "says-gone": "killed",
+        "stale": "survived",
     }
     assert {row["scenario"] for row in rows} == {"probe/good#a-node-is-there-n[1]"}
     assert "dies survived: its process ended with exit code 9" in err
     assert "misses survived: the mutant's target dra_conformance.suite.world:World.nothing is not there" in err
+    assert "stale survived: the mutant of dra_conformance.suite.world:World.seen cannot be called as" in err
     assert "only-luck survived: probe/good#a-node-is-there-n[1] error:" in err
 
 
@@ -80,7 +87,7 @@ def test_all_killed_ends_in_0(door: Door) -> None:
 def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MUTANTS)
     assert call(["mutants", "--mutants", str(tmp_path), "--list"]) == ExitCode.OK
-    assert capsys.readouterr().out.endswith("\n5 mutants\n")
+    assert capsys.readouterr().out.endswith("\n6 mutants\n")
 
 
 def test_names_are_told_apart(tmp_path: Path) -> None:

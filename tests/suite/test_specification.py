@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import unittest.mock
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dra_conformance import assets, documents
+from dra_conformance.errors import SpecificationError
 from dra_conformance.rules import Catalogue
-from dra_conformance.suite import features, manifests, mutation, plan, vocabulary
+from dra_conformance.suite import features, forked, manifests, mutation, plan, vocabulary
 
 # Sentences that features outside this project are known to use, beside our own.
 # For features of one's own; tests/oracle/test_judge_live.py runs it.
@@ -56,6 +60,35 @@ def test_every_mutant_breaks_a_rule_that_a_scenario_judges() -> None:
         if not judged[one.rule] or (one.scenario and one.scenario not in judged[one.rule])
     ]
     assert lost == []
+
+
+class _Rehearsal(mutation.Patch):
+    """Looks up and compares what a mutant patches, and leaves it as it is."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def _put(self, target: str, holder: Any, name: str, original: Any, new: Any, kind: Any = None) -> None:
+        stand_in = SimpleNamespace()
+        super()._put(target, stand_in, name, original, new)
+
+
+def _rehearse(mutants: list[mutation.Mutant]) -> object:
+    told: list[str] = []
+    for one in mutants:
+        try:
+            with unittest.mock.patch("fake_nvml.build.variant", return_value=Path()):
+                one.apply(_Rehearsal())
+        except SpecificationError as error:
+            told.append(f"{one.id}: {error.message}")
+    return told
+
+
+def test_every_mutant_can_be_called_as_what_it_replaces() -> None:
+    """Otherwise it dies of a TypeError, and no scenario has judged it."""
+    # In a process of its own: some mutants change more than they patch.
+    [(_, told)] = forked.each([mutation.load()], _rehearse, jobs=1, limit=100.0)
+    assert told == []
 
 
 def test_every_sentence_is_used() -> None:
