@@ -6,27 +6,17 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_api.quantity import Quantity
-from dra_conformance.steps.claims import claim_object, claim_spec, devices_of, results_of
+from dra_conformance.steps.claims import allocation_of, claim_object, claim_spec, devices_of, results_of
 from dra_conformance.steps.nodes import simulated_driver
-from dra_conformance.steps.pods import by_name, pod_object, scheduler_of
+from dra_conformance.steps.pod_claims import pods_with_claims
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
-
-
-def words(text: str) -> list[str]:
-    """The parts of a comma-separated list."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def allocation_of(world: World, claim: str) -> Obj:
-    """The allocation of a claim as last seen; empty where there is none."""
-    return dict(((world.seen(RESOURCE_CLAIMS, claim) or {}).get("status") or {}).get("allocation") or {})
 
 
 def configs_of(world: World, claim: str, source: str) -> list[Obj]:
     """The entries of `config` that come from this source."""
-    found = (allocation_of(world, claim).get("devices") or {}).get("config") or ()
+    found = (allocation_of(world.seen(RESOURCE_CLAIMS, claim)).get("devices") or {}).get("config") or ()
     return [entry for entry in found if entry.get("source") == source]
 
 
@@ -57,11 +47,7 @@ def _(world: World, claim: str, count: int, name: str, wanted: str) -> None:
 @given('pods "{prefix}" 1 to {count:d} each using a claim of their own for 1 of "{name}" with capacity {wanted}')
 def _(world: World, prefix: str, count: int, name: str, wanted: str) -> None:
     """Pods prefix-1 …, each with a claim of the same name that asks for capacity of one device."""
-    for number in range(1, count + 1):
-        claim = f"{prefix}-{number}"
-        spec = capacity_spec(world.name(name), 1, manifests.parse_value(wanted))
-        world.create(claim_object(world, claim, spec))
-        world.create(pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world)))
+    pods_with_claims(world, prefix, count, capacity_spec(world.name(name), 1, manifests.parse_value(wanted)))
 
 
 @given('claim "{claim}" in use holds the "{one}" devices "{ones}" and the "{two}" devices "{twos}" of "{node}"')
@@ -132,7 +118,9 @@ def _(world: World, claim: str, labels: str) -> None:
     """The allocation's node selector has one term, and in it one expression for each of these labels."""
 
     def look() -> Seen:
-        terms = (allocation_of(world, claim).get("nodeSelector") or {}).get("nodeSelectorTerms") or []
+        terms = (allocation_of(world.seen(RESOURCE_CLAIMS, claim)).get("nodeSelector") or {}).get(
+            "nodeSelectorTerms"
+        ) or []
         keys = [sorted(str(one["key"]) for one in term.get("matchExpressions") or ()) for term in terms]
         return keys == [sorted(words(labels))] and not terms[0].get("matchFields"), terms or "no selector"
 
@@ -205,7 +193,7 @@ def _(world: World, claim: str) -> None:
     """The allocation has an allocationTimestamp."""
 
     def look() -> Seen:
-        at = allocation_of(world, claim).get("allocationTimestamp")
+        at = allocation_of(world.seen(RESOURCE_CLAIMS, claim)).get("allocationTimestamp")
         return bool(at), at or "no time"
 
     world.eventually(f"the allocation of {claim} has a time", look, expected="allocationTimestamp")

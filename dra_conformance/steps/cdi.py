@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError, KubeletError
-from dra_conformance.steps.driver_calls import answer_for, split
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
+from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.suite.vocabulary import given, then, words
+from dra_conformance.suite.world import Seen, World
 
 
 def files(world: World, node: str) -> set[str]:
@@ -48,30 +47,6 @@ def _(world: World, node: str) -> None:
     world.check(not left, "CDI files of the claim are removed", expected=sorted(before), observed=left or "the same")
 
 
-@given('claim "{claim}" is reserved by hand for pod "{pod}"')
-def _(world: World, claim: str, pod: str) -> None:
-    """Put a pod into reservedFor, in the place of a scheduler."""
-    reserve(world, claim, pod)
-
-
-@when('claim "{claim}" is reserved by hand for pod "{pod}"')
-def _(world: World, claim: str, pod: str) -> None:
-    """The same, as what happens in the scenario."""
-    reserve(world, claim, pod)
-
-
-def reserve(world: World, claim: str, pod: str) -> None:
-    """Write reservedFor of a claim."""
-    owner = world.get(PODS, pod)
-    entry = {"resource": "pods", "name": name_of(owner), "uid": uid_of(owner)}
-
-    def change(obj: Obj) -> None:
-        status = obj.setdefault("status", {})
-        status["reservedFor"] = [*(status.get("reservedFor") or []), entry]
-
-    world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
-
-
 def given_ids(world: World, node: str, claim: str) -> list[str]:
     """The CDI ids that the kubelet of a node was answered for a claim."""
     return [
@@ -92,10 +67,22 @@ def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
     except KubeletError as error:
         world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
         return
-    wanted = sorted({device_id for claim in split(claims) for device_id in given_ids(world, node, claim)})
+    wanted = sorted({device_id for claim in words(claims) for device_id in given_ids(world, node, claim)})
     world.check(
         sorted(view.cdi_devices) == wanted,
         f"container {container} sees its devices",
         expected=wanted,
         observed=sorted(view.cdi_devices),
     )
+
+
+@then('the CDI files of "{node}" come to be those of before')
+def _(world: World, node: str) -> None:
+    """What was prepared on the node is unprepared in the end: a pod that is deleted at once is cleaned up after it."""
+    before: set[str] = world.memory["cdi-before"]
+
+    def look() -> Seen:
+        left = sorted(files(world, node) - before)
+        return not left, left or "the same"
+
+    world.eventually("CDI files of the claim are removed", look, expected=sorted(before))

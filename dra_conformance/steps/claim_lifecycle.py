@@ -6,10 +6,10 @@ import re
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
 from dra_conformance.errors import Untestable
-from dra_conformance.steps.claims import allocation_on, devices_of
+from dra_conformance.steps.claims import allocation_on, consumers, devices_of, pod_consumer
 from dra_conformance.steps.pods import by_name, events_about, pod_object, scheduler_of
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -45,16 +45,6 @@ def recorded(world: World, pod: str) -> list[Obj]:
     return list(found)
 
 
-def consumers(claim: Obj | None) -> list[Obj]:
-    """reservedFor of a claim."""
-    return list(((claim or {}).get("status") or {}).get("reservedFor") or [])
-
-
-def pod_consumer(world: World, pod: str) -> Obj:
-    """A pod as an entry of reservedFor."""
-    return {"resource": "pods", "name": pod, "uid": uid_of(world.get(PODS, pod))}
-
-
 def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
     """Allocate a claim as a scheduler does: protected from deletion, one device for its first request."""
 
@@ -82,7 +72,7 @@ def _(world: World, claim: str, node: str) -> None:
 @given('claim "{claim}" is allocated by hand on "{node}" for pods "{pods}"')
 def _(world: World, claim: str, node: str, pods: str) -> None:
     """Give the claim a device that exists on paper and reserve it, in the place of a scheduler."""
-    allocate(world, claim, node, [pod_consumer(world, pod.strip()) for pod in pods.split(",")])
+    allocate(world, claim, node, [pod_consumer(world, pod) for pod in words(pods)])
 
 
 @given('claim "{claim}" is allocated by hand on "{node}" for pod "{pod}" and for {entry}')
@@ -309,7 +299,7 @@ def reserved_for(world: World, claim: str, wanted: list[str]) -> Seen:
 @then('claim "{claim}" comes to be reserved for pods "{pods}" alone')
 def _(world: World, claim: str, pods: str) -> None:
     """reservedFor comes to name exactly these pods, with their uids."""
-    wanted = sorted(pod.strip() for pod in pods.split(","))
+    wanted = sorted(words(pods))
     world.eventually(
         f"claim {claim} is reserved for {pods}", lambda: reserved_for(world, claim, wanted), expected=wanted
     )
@@ -318,7 +308,7 @@ def _(world: World, claim: str, pods: str) -> None:
 @then('claim "{claim}" stays reserved for pods "{pods}" alone')
 def _(world: World, claim: str, pods: str) -> None:
     """reservedFor comes to name exactly these pods and is then left alone: no one else comes back, not for a moment."""
-    wanted = sorted(pod.strip() for pod in pods.split(","))
+    wanted = sorted(words(pods))
 
     def look() -> Seen:
         return reserved_for(world, claim, wanted)

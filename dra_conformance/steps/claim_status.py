@@ -7,7 +7,7 @@ from datetime import datetime
 from dra_api.client import ApiError
 from dra_api.objects import Obj, name_of
 from dra_conformance.errors import Untestable
-from dra_conformance.steps.objects import ANSWER, DRAFT, attempt, draft
+from dra_conformance.steps.objects import ANSWER, DRAFT, attempt, draft, resource_named
 from dra_conformance.suite import manifests
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import World, show
@@ -68,8 +68,6 @@ def _(world: World, path: str) -> None:
 @then('listing all {kind:word} objects with fields "{selector}" finds only those with "{path}" {value}')
 def _(world: World, kind: str, selector: str, path: str, value: str) -> None:
     """A list with a field selector holds at least one object, and only ones whose field has this value."""
-    from dra_conformance.steps.objects import resource_named
-
     resource = resource_named(kind)
     found = world.client.list(resource, field_selector=world.text(selector)).items
     wanted = manifests.parse_value(world.text(value))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dra_api.clock import timestamp
-from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
 
 
@@ -41,16 +41,36 @@ def claim_object(world: World, name: str, spec: Obj) -> Obj:
     }
 
 
+def allocation_of(claim: Obj | None) -> Obj:
+    """The allocation of a claim; empty where there is none."""
+    return dict(((claim or {}).get("status") or {}).get("allocation") or {})
+
+
 def results_of(claim: Obj | None) -> list[Obj]:
     """The allocation results of a claim; empty where it is not allocated."""
-    allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
-    found: list[Obj] = (allocation.get("devices") or {}).get("results") or []
+    found: list[Obj] = (allocation_of(claim).get("devices") or {}).get("results") or []
     return found
 
 
 def devices_of(claim: Obj | None) -> list[str]:
     """The names of the allocated devices."""
     return [str(result["device"]) for result in results_of(claim)]
+
+
+def consumers(claim: Obj | None) -> list[Obj]:
+    """reservedFor of a claim."""
+    return list(((claim or {}).get("status") or {}).get("reservedFor") or [])
+
+
+def pod_consumer(world: World, pod: str) -> Obj:
+    """A pod as an entry of reservedFor."""
+    return {"resource": "pods", "name": pod, "uid": uid_of(world.get(PODS, pod))}
+
+
+def paper_results(world: World, node: str, devices: str, *, request: str = "gpu") -> list[Obj]:
+    """Results that give devices of the driver on paper to one request."""
+    driver, pool = simulated_driver(world), world.name(node)
+    return [{"request": request, "driver": driver, "pool": pool, "device": device} for device in words(devices)]
 
 
 def allocation_on(node: str, results: list[Obj], config: list[Obj] | None = None) -> Obj:
@@ -179,7 +199,7 @@ def _(world: World, claim: str, count: int, node: str) -> None:
 @then('claim "{claim}" is allocated the devices "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
     """The claim comes to hold exactly these devices, in any order."""
-    wanted = sorted(part.strip() for part in devices.split(","))
+    wanted = sorted(words(devices))
 
     def look() -> Seen:
         held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
@@ -214,11 +234,10 @@ def _(world: World, claim: str) -> None:
 @then('claim "{claim}" is reserved for pod "{pod}"')
 def _(world: World, claim: str, pod: str) -> None:
     """reservedFor comes to name the pod with its uid."""
-    from dra_api.objects import PODS
 
     def look() -> Seen:
         owner = world.seen(PODS, pod)
-        users = ((world.seen(RESOURCE_CLAIMS, claim) or {}).get("status") or {}).get("reservedFor") or []
+        users = consumers(world.seen(RESOURCE_CLAIMS, claim))
         wanted = {"resource": "pods", "name": pod, "uid": uid_of(owner or {})}
         return owner is not None and wanted in users, users
 

@@ -151,11 +151,6 @@ def look_registered(world: World, node: NodeSeat) -> Seen:
     return False, node.kubelet.plugins.explain(node.driver_name) + (f"; {process}" if process else "")
 
 
-def split(names: str) -> list[str]:
-    """Names of a comma-separated list."""
-    return [name.strip() for name in names.split(",")]
-
-
 def answer_for(world: World, claim: str) -> tuple[PreparedDevice, ...]:
     """The devices that the driver answered for a claim last. Raises Untestable when it never did."""
     answers = calls(world).prepared.get(claim)

@@ -21,12 +21,11 @@ from dra_conformance.steps.driver_calls import (
     problem_of,
     reference_to,
     show_device,
-    split,
     succeeded,
     unprepare,
     unprepare_problem,
 )
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import World
 
 
@@ -56,21 +55,21 @@ def _(world: World, claim: str, node: str) -> None:
 @when('claims "{claims}" are prepared on "{node}" in one call')
 def _(world: World, claims: str, node: str) -> None:
     """Call NodePrepareResources once with several claims."""
-    call = prepare(world, node, [reference_to(world, claim) for claim in split(claims)])
-    for claim in split(claims):
+    call = prepare(world, node, [reference_to(world, claim) for claim in words(claims)])
+    for claim in words(claims):
         succeeded(world, call, claim)
 
 
 @when('claims "{claims}" are prepared on "{node}" at the same time')
 def _(world: World, claims: str, node: str) -> None:
     """Call NodePrepareResources once for each claim, all at the same time; a name may stand there twice."""
-    refs = [reference_to(world, claim) for claim in split(claims)]
+    refs = [reference_to(world, claim) for claim in words(claims)]
     try:
         outcomes = world.node(node).plugin.concurrently([("NodePrepareResources", [ref]) for ref in refs], timeout=CALL)
     except KubeletError as error:
         raise Untestable(str(error)) from error
     merged: dict[str, PrepareResult] = {}
-    for claim, ref, outcome in zip(split(claims), refs, outcomes, strict=True):
+    for claim, ref, outcome in zip(words(claims), refs, outcomes, strict=True):
         call = Call(prepared=outcome.answer or {}, error=outcome.error)
         problem = problem_of(call, ref)
         ok, _seen = succeeded(world, call, claim)
@@ -111,7 +110,7 @@ def _(world: World, claim: str, node: str) -> None:
 @when('claims "{claims}" are unprepared on "{node}" in one call')
 def _(world: World, claims: str, node: str) -> None:
     """Call NodeUnprepareResources once with several claims; a name may stand there twice."""
-    unprepare(world, node, [reference_to(world, claim) for claim in split(claims)])
+    unprepare(world, node, [reference_to(world, claim) for claim in words(claims)])
 
 
 @when('a claim that was never prepared is unprepared on "{node}"')
@@ -206,7 +205,7 @@ def _(world: World) -> None:
 def _(world: World, claims: str) -> None:
     """The answer of the last call is keyed by exactly the uids that were asked for."""
     call = calls(world).last
-    wanted = sorted(reference_to(world, claim).uid for claim in split(claims))
+    wanted = sorted(reference_to(world, claim).uid for claim in words(claims))
     observed: object = str(call.error) if call.error else sorted(call.prepared)
     world.check(observed == wanted, "an entry for each claim", expected=wanted, observed=observed)
 

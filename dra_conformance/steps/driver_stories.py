@@ -17,11 +17,10 @@ from dra_conformance.steps.driver_calls import (
     problem_of,
     reference_to,
     show_device,
-    split,
     unprepare,
     unprepare_problem,
 )
-from dra_conformance.suite.vocabulary import then, when
+from dra_conformance.suite.vocabulary import then, when, words
 from dra_conformance.suite.world import World
 
 
@@ -38,7 +37,7 @@ class Told:
 @when('{count:d} stories of {length:d} calls for the claims "{claims}" are told to the driver on "{node}"')
 def _(world: World, count: int, length: int, claims: str, node: str) -> None:
     """Call Prepare and Unprepare of the claims in random order, each story as long as said; then unprepare all."""
-    names = split(claims)
+    names = words(claims)
     chance = random.Random(f"{world.run.seed} {world.scenario.id}")  # noqa: S311 - a story, not a secret
     told = world.memory["stories"] = Told()
     first: dict[str, object] = {}

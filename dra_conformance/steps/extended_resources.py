@@ -1,12 +1,8 @@
-"""Extended resources that classes stand for: pods that ask for them, device plugins, and the claims behind them."""
+"""Extended resources that classes stand for: what is left of an earlier attempt, and the claims behind pods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from dra_api.objects import (
-    NODES,
     PODS,
     RESOURCE_CLAIMS,
     Obj,
@@ -16,29 +12,14 @@ from dra_api.objects import (
     owner_reference,
     uid_of,
 )
-from dra_conformance.steps.allocations import words
-from dra_conformance.steps.bind_requests import paper_results
-from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, results_of
+from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, paper_results, results_of
 from dra_conformance.steps.nodes import simulated_driver
-from dra_conformance.steps.pods import pod_object, scheduler_of
 from dra_conformance.steps.scheduling import expression_of
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-
-
-def amounts(world: World, text: str) -> dict[str, str]:
-    """`{a.test/gpu: 2}` as Kubernetes writes it."""
-    found: Mapping[str, Any] = manifests.parse_value(world.text(text))
-    return {name: str(value) for name, value in found.items()}
-
-
-def container(name: str, asked: Mapping[str, str]) -> Obj:
-    """A container that asks for resources, as requests and limits."""
-    resources = {"requests": dict(asked), "limits": dict(asked)}
-    return {"name": name, "image": "registry.k8s.io/pause:3.10", "resources": resources}
 
 
 def claims_behind(world: World, pod: str) -> list[Obj]:
@@ -79,37 +60,6 @@ def _(world: World, name: str, resource: str) -> None:
 def _(world: World, name: str, expression: str, resource: str) -> None:
     """A class with one CEL selector and an extendedResourceName."""
     make_class(world, name, expression, resource)
-
-
-@given('node "{node}" has {amount} of a device plugin')
-def _(world: World, node: str, amount: str) -> None:
-    """Write an extended resource into capacity and allocatable of a node, in the place of its kubelet."""
-    more = amounts(world, amount)
-
-    def change(obj: Obj) -> None:
-        for field in ("capacity", "allocatable"):
-            obj["status"][field] = {**(obj["status"].get(field) or {}), **more}
-
-    world.update(NODES, world.name(node), change, subresource="status")
-    world.settle()  # a scheduler that has not seen it yet would be right to make a claim
-
-
-@given('a pod "{pod}" asking for {amount}')
-@when('a pod "{pod}" asking for {amount} is created')
-def _(world: World, pod: str, amount: str) -> None:
-    """A pod whose only container, `main`, asks for extended resources."""
-    made = pod_object(world, pod, [], scheduler=scheduler_of(world))
-    made["spec"]["containers"] = [container("main", amounts(world, amount))]
-    world.create(made)
-
-
-@when('an init container asking for {first} runs before pod "{pod}" asking for {amount}')
-def _(world: World, first: str, pod: str, amount: str) -> None:
-    """A pod with the init container `first` and the container `main`, both of which ask for extended resources."""
-    made = pod_object(world, pod, [], scheduler=scheduler_of(world))
-    made["spec"]["initContainers"] = [container("first", amounts(world, first))]
-    made["spec"]["containers"] = [container("main", amounts(world, amount))]
-    world.create(made)
 
 
 @given('a claim "{claim}" of an earlier attempt for the extended resources of pod "{pod}" on class "{name}"')

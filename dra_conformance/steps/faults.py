@@ -66,7 +66,7 @@ def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
         raise Untestable("the seats have no open watch that could break")
 
 
-def before_status_update(world: World, *, claim: str, act: Callable[[], None]) -> None:
+def before_status_update(world: World, *, claim: str, act: Callable[[], object]) -> None:
     """Call `act` just before the next status update of a claim by a seat is served; once."""
     once = threading.Lock()
 

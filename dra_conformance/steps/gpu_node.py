@@ -17,9 +17,9 @@ import orjson
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claims import claim_object, claim_spec, driver_class
-from dra_conformance.steps.driver_calls import calls, prepare, reference_to, split, start_anew, succeeded
+from dra_conformance.steps.driver_calls import calls, prepare, reference_to, start_anew, succeeded
 from dra_conformance.steps.gpu_driver import checkpoint
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 # -- the checkpoint ----------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def published(world: World, node: str, gpu: int) -> Obj:
 def _(world: World, gpu: int, node: str, attributes: str) -> None:
     """The device is there and has none of these attributes."""
     found = published(world, node, gpu)["attributes"]
-    there = {name: found[name] for name in split(attributes) if name in found}
+    there = {name: found[name] for name in words(attributes) if name in found}
     world.check(not there, f"attributes of GPU {gpu}", expected=f"none of {attributes}", observed=there or "none")
 
 
@@ -285,7 +285,7 @@ def _(world: World, gpu: int, node: str, attributes: str) -> None:
     """The device has all of these attributes."""
     found = published(world, node, gpu)["attributes"]
     world.check(
-        set(split(attributes)) <= set(found), f"attributes of GPU {gpu}", expected=attributes, observed=sorted(found)
+        set(words(attributes)) <= set(found), f"attributes of GPU {gpu}", expected=attributes, observed=sorted(found)
     )
 
 

@@ -14,10 +14,10 @@ from dra_api.quantity import Quantity
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
-from dra_conformance.steps.driver_calls import answer_for, split
+from dra_conformance.steps.driver_calls import answer_for
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 VFIO_TYPES = {
@@ -105,14 +105,14 @@ def _(world: World, pid: int, gpu: int, node: str) -> None:
 @given('a ResourceClaim "{claim}" allocated the devices "{devices}" on "{node}" with the parameters:')
 def _(world: World, claim: str, devices: str, node: str, datatable: list[list[str]]) -> None:
     """A hand-written allocation to devices by name, a request for each with its own parameters (YAML) of the table."""
-    requests = [f"device-{position}" for position, _ in enumerate(split(devices))]
+    requests = [f"device-{position}" for position, _ in enumerate(words(devices))]
     spec = claim_spec(driver_class(world))
     spec["devices"]["requests"] = [{**spec["devices"]["requests"][0], "name": name} for name in requests]
     world.create(claim_object(world, claim, spec))
     driver = world.run.options.driver_name
     results = [
         {"request": request, "driver": driver, "pool": world.name(node), "device": device}
-        for request, device in zip(requests, split(devices), strict=True)
+        for request, device in zip(requests, words(devices), strict=True)
     ]
     config = [
         {
@@ -168,8 +168,8 @@ def _(world: World, node: str, there: str, gone: str) -> None:
 
     def look() -> Seen:
         told = {device["name"] for device in world.node(node).devices()}
-        ok = set(split(there)) <= told and not set(split(gone)) & told
-        return ok, sorted(name for name in told if name in {*split(there), *split(gone)}) or "none of them"
+        ok = set(words(there)) <= told and not set(words(gone)) & told
+        return ok, sorted(name for name in told if name in {*words(there), *words(gone)}) or "none of them"
 
     world.eventually("twins of prepared GPUs", look, expected=f"{there}, without {gone}")
 
@@ -196,4 +196,4 @@ def _(world: World, claim: str, node: str, paths: str) -> None:
         return
     edits = [*(device.edits for device in found), *(device.spec.edits for device in found)]
     seen = sorted({raw["path"] for edit in edits for raw in edit.get("deviceNodes") or ()})
-    world.check(seen == sorted(split(paths)), f"device files of {claim}", expected=sorted(split(paths)), observed=seen)
+    world.check(seen == sorted(words(paths)), f"device files of {claim}", expected=sorted(words(paths)), observed=seen)

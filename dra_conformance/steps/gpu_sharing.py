@@ -12,10 +12,10 @@ from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.seats.stand_in import StandIn
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
-from dra_conformance.steps.driver_calls import answer_for, own_results, split
+from dra_conformance.steps.driver_calls import answer_for, own_results
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 # -- flags -------------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _(world: World, claims: str, node: str, odd: str, parameters: str) -> None:
     """Allocate one share to each claim; one of them has a configuration of its own (YAML)."""
     result = free_results(world, node, 1)[0]
     opaque = {"driver": world.run.options.driver_name, "parameters": manifests.parse_value(parameters)}
-    for claim in split(claims):
+    for claim in words(claims):
         config = [{"source": "FromClaim", "requests": ["gpu"], "opaque": opaque}] if claim == odd else None
         allocate_share(world, claim, result, {"shares": "1"}, config=config)
 

@@ -16,7 +16,7 @@ from dra_conformance.steps.mig import instance_of, mig_device
 from dra_conformance.steps.nodes import plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
 from dra_conformance.steps.taints import read_taints
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 _SHARED = "shared"
@@ -77,11 +77,6 @@ def shown_health(resources: list[Obj]) -> list[str]:
     return sorted(str(resource.get("health")) for resource in resources)
 
 
-def split(text: str) -> list[str]:
-    """Names from a comma-separated list."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 # -- a kubelet and a driver that reports -----------------------------------------------------------------------------
 
 
@@ -115,14 +110,14 @@ def _(world: World, devices: str, node: str) -> None:
     }
     path = world.node(node).kubelet.cdi_roots[0] / f"{simulated_driver(world)}.json"
     path.write_text(json.dumps(spec))
-    for name in split(devices):
+    for name in words(devices):
         health_driver(world, node).cdi_ids[name] = (f"{kind}={_SHARED}",)
 
 
 @given('pod "{pod}" runs on devices "{devices}" of "{node}", a container for each')
 def _(world: World, pod: str, devices: str, node: str) -> None:
     """A pod bound by hand; its claim (of the same name) has a request for each device, named like it."""
-    names = split(devices)
+    names = words(devices)
     exactly = {"deviceClassName": f"paper-{world.suffix}"}
     requests = [{"name": name, "exactly": exactly} for name in names]
     world.create(claim_object(world, pod, {"devices": {"requests": requests}}))
@@ -144,7 +139,7 @@ def _(world: World, pod: str, devices: str, node: str) -> None:
 @given('pod "{pod}" runs on devices "{devices}" of "{node}"')
 def _(world: World, pod: str, devices: str, node: str) -> None:
     """A pod bound by hand; its claim (of the same name) has one request, and its container gets all devices."""
-    names = split(devices)
+    names = words(devices)
     exactly = {"deviceClassName": f"paper-{world.suffix}", "allocationMode": "ExactCount", "count": len(names)}
     world.create(claim_object(world, pod, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}))
     owner = world.create(pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND))
@@ -192,7 +187,7 @@ def _(world: World, node: str) -> None:
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
     """Go on once the pod's status shows this; the scenario starts from there."""
-    wanted = sorted(split(health))
+    wanted = sorted(words(health))
 
     def look() -> Seen:
         entries = health_entries(world.seen(PODS, pod))
@@ -207,7 +202,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
 @then('pod "{pod}" shows the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
     """The first container comes to show an entry, such as claim:train, with a device of each of these healths."""
-    wanted = sorted(split(health))
+    wanted = sorted(words(health))
 
     def look() -> Seen:
         entries = health_entries(world.seen(PODS, pod))
@@ -219,7 +214,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
 @then('container "{container}" of pod "{pod}" shows the health "{health}" for "{entry}" and nothing else')
 def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
     """A container comes to show this entry alone, with a device of each of these healths."""
-    wanted = sorted(split(health))
+    wanted = sorted(words(health))
 
     def look() -> Seen:
         entries = health_entries(world.seen(PODS, pod), container)
@@ -232,7 +227,7 @@ def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
 @then('pod "{pod}" still shows the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
     """The entry has a device of each of these healths, also after everything has come to rest."""
-    wanted = sorted(split(health))
+    wanted = sorted(words(health))
 
     def look() -> Seen:
         entries = health_entries(world.seen(PODS, pod))
@@ -378,7 +373,7 @@ def look_untainted_but(world: World, node: str, excepted: set[str]) -> None:
 @then('no device on "{node}" but "{devices}" is tainted')
 def _(world: World, node: str, devices: str) -> None:
     """All other devices are free of taints, also after everything has come to rest."""
-    look_untainted_but(world, node, set(split(devices)))
+    look_untainted_but(world, node, set(words(devices)))
 
 
 @then('no device on "{node}" is tainted any more')

@@ -9,11 +9,10 @@ from dra_api.rpc import DRA_VERSIONS, ClaimRef
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
 from dra_conformance.kubelet.scripted_driver import ScriptedDriver
-from dra_conformance.steps.cdi import reserve
-from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
-from dra_conformance.steps.driver_calls import split
+from dra_conformance.steps.claim_holders import reserve
+from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class, pod_consumer
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 
@@ -124,7 +123,7 @@ def _(world: World, driver: str, node: str) -> None:
 @when('a scripted driver "{driver}" that announces "{versions}" starts on "{node}"')
 def _(world: World, driver: str, versions: str, node: str) -> None:
     """Start a scripted driver that registers these services in this order (`none`: no service at all)."""
-    announced = [] if versions == "none" else split(versions)
+    announced = [] if versions == "none" else words(versions)
     served = [version for version in announced if version in DRA_VERSIONS]
     extra = [version for version in announced if version not in DRA_VERSIONS]
     made = make(world, driver, node)
@@ -256,7 +255,7 @@ def _(world: World, claim: str, driver: str, node: str) -> None:
 @given('a ResourceClaim "{claim}" with requests "{requests}" allocated to the scripted driver "{driver}" on "{node}"')
 def _(world: World, claim: str, requests: str, driver: str, node: str) -> None:
     """A claim with several requests, one device each."""
-    claim_for(world, claim, driver, node, split(requests))
+    claim_for(world, claim, driver, node, words(requests))
 
 
 @when('the claim "{claim}" is replaced by one of the same name for the scripted driver "{driver}" on "{node}"')
@@ -272,7 +271,7 @@ def _(world: World, claim: str, driver: str, node: str) -> None:
 @given('a pod "{pod}" with the reserved claims "{claims}"')
 def _(world: World, pod: str, claims: str) -> None:
     """A pod whose only container uses these claims, which are reserved for it."""
-    _pod(world, pod, split(claims), None)
+    _pod(world, pod, words(claims), None)
 
 
 @given('a pod "{pod}" whose containers do not use its reserved claim "{claim}"')
@@ -298,13 +297,13 @@ def _pod(world: World, pod: str, claims: list[str], containers: list[Obj] | None
     obj["spec"]["terminationGracePeriodSeconds"] = 30
     world.create(obj)
     for claim in claims:
-        reserve(world, claim, pod)
+        reserve(world, claim, [pod_consumer(world, pod)])
 
 
 @then('the scripted driver "{driver}" is asked to prepare "{claims}" in one call')
 def _(world: World, driver: str, claims: str) -> None:
     """One Prepare call with exactly these claims comes, each by namespace, uid and name."""
-    wanted = sorted(split(claims))
+    wanted = sorted(words(claims))
     uids = {claim: uid_of(world.get(RESOURCE_CLAIMS, claim)) for claim in wanted}
 
     def look() -> Seen:
@@ -405,7 +404,7 @@ def _(world: World, pod: str, text: str) -> None:
 @then('container "{container}" of pod "{pod}" on "{node}" gets the requests "{requests}" of claim "{claim}" only')
 def _(world: World, container: str, pod: str, node: str, requests: str, claim: str) -> None:
     """The container's environment is that of the CDI devices of these requests of the claim."""
-    wanted = sorted(ScriptedDriver.variable(claim, request) for request in split(requests))
+    wanted = sorted(ScriptedDriver.variable(claim, request) for request in words(requests))
     try:
         views = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)
     except KubeletError as error:
@@ -503,5 +502,5 @@ def _(world: World, pod: str, driver: str, node: str) -> None:
 @when('a pod "{pod}" with the reserved claims "{claims}" starts on "{node}"')
 def _(world: World, pod: str, claims: str, node: str) -> None:
     """Make a pod with claims that are reserved for it, and bind it by hand."""
-    _pod(world, pod, split(claims), None)
+    _pod(world, pod, words(claims), None)
     world.client.bind(world.get(PODS, pod), world.name(node))

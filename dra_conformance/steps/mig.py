@@ -14,7 +14,7 @@ from dra_api.quantity import Quantity
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import devices_of
-from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
 
 
@@ -104,7 +104,7 @@ def _(world: World, node: str, inventory: str) -> None:
 @then('the driver publishes the MIG profiles "{profiles}" of GPU {gpu:d} on "{node}" and not the GPU itself')
 def _(world: World, profiles: str, gpu: int, node: str) -> None:
     """The slices hold exactly these MIG devices of the GPU, and no device that is the whole of it."""
-    wanted = sorted(part.strip() for part in profiles.split(","))
+    wanted = sorted(words(profiles))
     uuid = world.node(node).gpus.get(gpu, "uuid")
 
     def look() -> Seen:
@@ -151,7 +151,7 @@ def _(world: World, profile: str, node: str, name: str) -> None:
 @then('the MIG device with profile "{profile}" on "{node}" takes the memory slices "{slices}" and no other')
 def _(world: World, profile: str, node: str, slices: str) -> None:
     """Its capacities memorySlice<n> are 1 for each of these and absent for all others."""
-    wanted = {f"memorySlice{part.strip()}": "1" for part in slices.split(",")}
+    wanted = {f"memorySlice{part}": "1" for part in words(slices)}
     capacity = mig_device(world, node, profile).get("capacity") or {}
     found = {key: str(entry.get("value")) for key, entry in capacity.items() if key.startswith("memorySlice")}
     world.check(found == wanted, f"memory slices of {profile}", expected=wanted, observed=found)
@@ -243,7 +243,7 @@ def _(world: World, pods: str, node: str) -> None:
     """The containers of different pods have different nodes below /dev/nvidia-caps, each at least two."""
     seat = world.node(node)
     held: dict[str, list[str]] = {}
-    for pod in (part.strip() for part in pods.split(",")):
+    for pod in words(pods):
         try:
             views = seat.kubelet.wait_running(world.namespace, pod, world.run.patience)
         except KubeletError as error:

@@ -23,13 +23,12 @@ from dra_conformance.steps.driver_calls import (
     prepare,
     problem_of,
     reference_to,
-    split,
     start_anew,
     unprepare,
     unprepare_problem,
 )
 from dra_conformance.steps.mig import attribute, capability_minor
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 PLACE = re.compile(r"gpu-(\d+)-mig-(.+-\d+)-(\d+)")
@@ -274,7 +273,7 @@ def _(world: World, node: str, wanted: str, gpu: int) -> None:
     """The live GPU instances are exactly these."""
     found = instances(world, node, gpu)
     world.check(
-        found == sorted(split(wanted)), f"instances of GPU {gpu}", expected=sorted(split(wanted)), observed=found
+        found == sorted(words(wanted)), f"instances of GPU {gpu}", expected=sorted(words(wanted)), observed=found
     )
 
 
@@ -326,7 +325,7 @@ def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> No
 @given('a ResourceClaim "{claim}" allocated the devices "{devices}" on "{node}"')
 def _(world: World, claim: str, devices: str, node: str) -> None:
     """A claim with an allocation written by hand to devices of the driver under test, by name."""
-    claim_devices(world, claim, node, split(devices))
+    claim_devices(world, claim, node, words(devices))
 
 
 @when('every MIG device of GPU {gpu:d} on "{node}" is prepared and unprepared in turn')

@@ -6,24 +6,23 @@ from collections import Counter
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.steps.claims import claim_spec, device_class, results_of, template_object
-from dra_conformance.steps.driver_calls import split
 from dra_conformance.steps.mig_dynamic import counter_sets, taken_by
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import then, when
+from dra_conformance.suite.vocabulary import then, when, words
 from dra_conformance.suite.world import Seen, World
 
 
 @when('the pods "{pods}" using template "{template}" are created')
 def _(world: World, pods: str, template: str) -> None:
     """Create several pods, each with a claim of its own."""
-    for pod in split(pods):
+    for pod in words(pods):
         world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
 
 
 @when('the pods "{pods}" are deleted')
 def _(world: World, pods: str) -> None:
     """Delete several pods."""
-    for pod in split(pods):
+    for pod in words(pods):
         world.client.delete(PODS, pod, world.namespace)
 
 
@@ -32,7 +31,7 @@ def _(world: World, pods: str, phase: str) -> None:
     """Each of the pods comes to this phase."""
 
     def look() -> Seen:
-        found = {pod: ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase") for pod in split(pods)}
+        found = {pod: ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase") for pod in words(pods)}
         return all(seen == phase for seen in found.values()), found
 
     world.eventually("phases of the pods", look, expected=phase)
@@ -63,7 +62,7 @@ def _(world: World, node: str) -> None:
 @when('{count:d} pods for MIG devices of the profiles "{profiles}" come and go on "{node}"')
 def _(world: World, count: int, profiles: str, node: str) -> None:
     """Create pods of all profiles, delete each as soon as it runs; counters are added up at every step."""
-    names = split(profiles)
+    names = words(profiles)
     driver = world.run.options.driver_name
     for number, profile in enumerate(names):
         device_class(

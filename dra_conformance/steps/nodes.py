@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj
-from dra_conformance.seats.node import NodeSeat
+from dra_conformance.seats.node import DOMAIN_DRIVER, NodeSeat
 from dra_conformance.seats.pools import completeness
 from dra_conformance.suite.vocabulary import given, when
 from dra_conformance.suite.world import Seen, World
@@ -184,3 +184,12 @@ def _(world: World, seconds: int) -> None:
         world.settle()
         world.clock.advance(seconds)
     world.log.emit("clock", advanced=seconds)
+
+
+@given('an IMEX channel on "{node}"')
+def _(world: World, node: str) -> None:
+    """A slice of compute-domain.nvidia.com with the device channel-0; the driver itself exists on paper only."""
+    obj = slice_object(world, node, [{"name": "channel-0", "attributes": {"type": {"string": "channel"}}}])
+    obj["metadata"]["name"] = f"imex-{world.name(node)}"
+    obj["spec"]["driver"] = DOMAIN_DRIVER
+    publish(world, obj)

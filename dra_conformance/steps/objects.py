@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import orjson
+
 from dra_api.client import ApiError, NotFound
 from dra_api.objects import Obj, Resource, name_of
 from dra_conformance.errors import SpecificationError, Untestable
@@ -251,3 +253,17 @@ def exists(world: World, resource: Resource, name: str) -> bool:
     except NotFound:
         return False
     return True
+
+
+@then("the API server serves {kind:word} as a namespaced resource with a status of its own")
+def _(world: World, kind: str) -> None:
+    """Discovery lists the resource of this kind in its version, namespaced, with the subresource status."""
+    resource = resource_named(kind)
+    answer = world.client.transport.request("GET", f"/apis/{resource.group}/{resource.version}")
+    served = orjson.loads(answer.body).get("resources") if answer.status == 200 else None
+    listed = {str(one["name"]): one for one in served or ()}
+    main, status = listed.get(resource.plural) or {}, listed.get(f"{resource.plural}/status") or {}
+    ok = main.get("kind") == kind and main.get("namespaced") is True and bool(status)
+    world.check(
+        ok, f"discovery lists {kind}", expected=f"{resource.plural}, namespaced, /status", observed=show(listed)
+    )

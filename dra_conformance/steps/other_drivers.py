@@ -8,8 +8,7 @@ from __future__ import annotations
 from dra_api.objects import RESOURCE_SLICES, Obj
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, driver_class, free_results
-from dra_conformance.steps.driver_calls import split
-from dra_conformance.suite.vocabulary import given, then
+from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
 
 
@@ -54,9 +53,9 @@ def _(world: World, driver: str, devices: str, node: str) -> None:
 
     def look() -> Seen:
         told = sorted(device["name"] for device in published(world, driver, node))
-        return told == sorted(split(devices)), told
+        return told == sorted(words(devices)), told
 
-    world.stays(f"slices of {driver}", look, expected=sorted(split(devices)))
+    world.stays(f"slices of {driver}", look, expected=sorted(words(devices)))
 
 
 @then('container "{container}" of pod "{pod}" on "{node}" has the variables "{names}"')
@@ -68,4 +67,4 @@ def _(world: World, container: str, pod: str, node: str, names: str) -> None:
         world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
         return
     there = sorted(view.env)
-    world.check(set(split(names)) <= set(there), "variables of the drivers", expected=names, observed=there)
+    world.check(set(words(names)) <= set(there), "variables of the drivers", expected=names, observed=there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_api.objects import EVENTS, PODS, Obj
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 # Pods with this scheduler's name are scheduled by nobody: the scenario does it by hand.
@@ -90,7 +90,7 @@ def _(world: World, pod: str, claim: str) -> None:
 @given('a pod "{pod}" using claims "{claims}"')
 def _(world: World, pod: str, claims: str) -> None:
     """A pod that names several claims, comma-separated."""
-    names = [name.strip() for name in claims.split(",")]
+    names = words(claims)
     world.create(pod_object(world, pod, [by_name(name) for name in names], scheduler=scheduler_of(world)))
 
 
@@ -115,6 +115,7 @@ def _(world: World, prefix: str, count: int, template: str) -> None:
 
 
 @given('a pod "{pod}" without claims')
+@when('a pod "{pod}" without claims is created')
 def _(world: World, pod: str) -> None:
     """A pod that needs no devices."""
     world.create(pod_object(world, pod, [], scheduler=scheduler_of(world)))

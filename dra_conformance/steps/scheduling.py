@@ -11,7 +11,7 @@ from dra_conformance.steps.claims import claim_object, claim_spec, device_class,
 from dra_conformance.steps.nodes import publish, simulated_driver
 from dra_conformance.steps.pods import by_name, look_bound, pod_object, scheduler_of
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 
@@ -68,14 +68,14 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 @when('a pod "{pod}" using claims "{claims}" is created')
 def _(world: World, pod: str, claims: str) -> None:
     """A pod that names several claims, comma-separated, as what happens in the scenario."""
-    names = [name.strip() for name in claims.split(",")]
+    names = words(claims)
     world.create(pod_object(world, pod, [by_name(name) for name in names], scheduler=scheduler_of(world)))
 
 
 @then('exactly {count:d} of the claims "{claims}" is allocated')
 def _(world: World, count: int, claims: str) -> None:
     """That many of these claims come to hold devices, and it stays so."""
-    names = [name.strip() for name in claims.split(",")]
+    names = words(claims)
 
     def look() -> Seen:
         held = [name for name in names if devices_of(world.seen(RESOURCE_CLAIMS, name))]
@@ -88,7 +88,7 @@ def _(world: World, count: int, claims: str) -> None:
 @then('claim "{claim}" gives request "{request}" the devices "{devices}"')
 def _(world: World, claim: str, request: str, devices: str) -> None:
     """The results of one request come to be exactly these devices, in any order."""
-    wanted = sorted(part.strip() for part in devices.split(","))
+    wanted = sorted(words(devices))
 
     def look() -> Seen:
         results = results_of(world.seen(RESOURCE_CLAIMS, claim))

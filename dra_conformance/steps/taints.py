@@ -17,7 +17,7 @@ from dra_conformance.steps.nodes import make_node, plain_devices, publish, simul
 from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.pods import BY_HAND, by_name, events_about, pod_object
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
 
 _TAINT = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+)")
@@ -94,7 +94,7 @@ def run_on(
 @given('node "{node}" with {count:d} devices, "{devices}" tainted "{taints}"')
 def _(world: World, node: str, count: int, devices: str, taints: str) -> None:
     """A node with devices of the driver on paper, some of which have taints from the beginning."""
-    tainted = {name.strip() for name in devices.split(",")}
+    tainted = set(words(devices))
     made = plain_devices(count)
     for device in made:
         if device["name"] in tainted:

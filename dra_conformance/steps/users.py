@@ -15,7 +15,7 @@ from dra_conformance.errors import Untestable
 from dra_conformance.steps.claim_status import with_field
 from dra_conformance.steps.objects import attempt
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, when
+from dra_conformance.suite.vocabulary import given, when, words
 from dra_conformance.suite.world import World
 
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
@@ -100,11 +100,11 @@ def _(world: World, user: str, verbs: str, resource: str, name: str) -> None:
 
 def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None:
     """Make a role for a user, and wait until the API server honours it."""
-    words = [verb.strip() for verb in verbs.split(",")]
+    allowed = words(verbs)
     count = int(world.memory.get("roles", 0)) + 1
     world.memory["roles"] = count
     role = world.name(f"role-{count}")
-    rule = {"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": words}
+    rule = {"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": allowed}
     world.create(
         {
             "apiVersion": CLUSTER_ROLES.api_version,
@@ -123,7 +123,13 @@ def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None
         }
     )
     plural, _, subresource = resource.partition("/")
-    asked = {"group": "resource.k8s.io", "resource": plural, "subresource": subresource, "name": name, "verb": words[0]}
+    asked = {
+        "group": "resource.k8s.io",
+        "resource": plural,
+        "subresource": subresource,
+        "name": name,
+        "verb": allowed[0],
+    }
     review = {
         "apiVersion": REVIEWS.api_version,
         "kind": REVIEWS.kind,
@@ -132,7 +138,7 @@ def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None
     deadline = world.log.clock.monotonic() + world.run.patience
     while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
         if world.log.clock.monotonic() > deadline:
-            raise Untestable(f"the API server does not let {user} {words[0]} {resource}, although a role says so")
+            raise Untestable(f"the API server does not let {user} {allowed[0]} {resource}, although a role says so")
         world.log.clock.wait(threading.Event(), 0.05)
 
 

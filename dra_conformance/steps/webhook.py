@@ -14,7 +14,7 @@ from dra_conformance.seats.registration import register
 from dra_conformance.seats.webhook import GATES, Endpoint, Reply
 from dra_conformance.steps.objects import ANSWER, REFUSAL, draft
 from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import World, show
 
 # The last call of the harness itself, and the uid of its question. Keys of World.memory.
@@ -112,7 +112,7 @@ def _outcome(world: World) -> tuple[bool | None, str, str]:
 @given('the webhook runs with the feature gates "{gates}"')
 def _(world: World, gates: str) -> None:
     """Start the webhook anew with these gates of its driver on (comma-separated) and the others off."""
-    names = [name.strip() for name in gates.split(",") if name.strip()]
+    names = words(gates)
     if unknown := set(names) - set(GATES):
         raise SpecificationError(f"{world.scenario.where}: no feature gate {', '.join(unknown)}; known: {GATES}")
     world.seats.webhook.start(dict.fromkeys(names, True))

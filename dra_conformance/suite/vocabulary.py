@@ -105,6 +105,11 @@ def then(text: str) -> Callable[[F], F]:
     return _decorator("then", text)
 
 
+def words(text: str) -> list[str]:
+    """A field that is a list: its parts, which commas separate."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def modules() -> list[ModuleType]:
     """All step modules."""
     import dra_conformance.steps as package
