@@ -62,4 +62,5 @@ def short(found: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
+    printable = "".join(c if c.isprintable() or c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    return " ".join(printable.replace("|", "\\|").replace("<", "&lt;").split())

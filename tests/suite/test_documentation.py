@@ -9,6 +9,7 @@ import pytest
 from front_door import Door
 
 from dra_conformance.errors import ExitCode
+from dra_conformance.rules.catalogue import Catalogue
 from dra_conformance.suite.status import Status, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +40,17 @@ def test_links_and_commands_are_real(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`", text)) | set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
     assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
+def test_a_page_is_plain_text(page: Path) -> None:
+    odd = [(n, c) for n, c in enumerate(page.read_text(encoding="utf-8")) if not c.isprintable() and c != "\n"]
+    assert odd == [], f"{page.name} has characters that nobody sees, the first at {odd[0]}"
+
+
+def test_readme_promises_no_more_rules_than_there_are_and_not_many_fewer() -> None:
+    promised = int(re.search(r"more than (\d+) rules", (ROOT / "README.md").read_text())[1])  # type: ignore[index]
+    assert promised <= len(Catalogue.load()) < promised + 100
 
 
 def test_every_status_verdict_and_exit_code_is_explained() -> None:
