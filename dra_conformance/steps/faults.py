@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, RESOURCE_CLAIMS
 from dra_conformance.errors import SpecificationError, Untestable
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
-from dra_conformance.steps.imex import DRIVER_NAMESPACE
+from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.suite.vocabulary import given, when
 from dra_conformance.suite.world import World

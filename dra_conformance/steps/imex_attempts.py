@@ -1,4 +1,4 @@
-"""Daemon claims of ComputeDomains, and what a node's ComputeDomain driver keeps of attempts that were given up."""
+"""What the IMEX daemon of a node gets, and what a node's ComputeDomain driver keeps of attempts that were given up."""
 
 from __future__ import annotations
 
@@ -11,58 +11,12 @@ from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.seats.node import DOMAIN_DRIVER
-from dra_conformance.steps.claims import allocate_by_hand, claim_object
-from dra_conformance.steps.imex import CONFIG_API, ask, domain, domain_object, make_domain, waiting
-from dra_conformance.suite.vocabulary import given, then, when
+from dra_conformance.steps.compute_domains import domain
+from dra_conformance.steps.imex_claims import waiting
+from dra_conformance.suite.vocabulary import then
 from dra_conformance.suite.world import Seen, World
 
-DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
 TEMPLATE = "imexd.cfg.tmpl"
-
-
-@when('a ComputeDomain "{name}" with nothing but its template\'s name is created')
-def _(world: World, name: str) -> None:
-    """Create a ComputeDomain without numNodes and without allocationMode."""
-    obj = domain_object(world, name)
-    del obj["spec"]["numNodes"]
-    make_domain(world, obj)
-
-
-@then('the ComputeDomain "{name}" has no nodes to wait for, and gives single channels')
-def _(world: World, name: str) -> None:
-    """numNodes is stored as 0 and allocationMode as Single."""
-    spec = domain(world, name)["spec"]
-    seen = {"numNodes": spec.get("numNodes"), "allocationMode": spec["channel"].get("allocationMode")}
-    wanted = {"numNodes": 0, "allocationMode": "Single"}
-    world.check(seen == wanted, "defaults of a ComputeDomain", expected=wanted, observed=seen)
-
-
-@given('a daemon claim "{claim}" on "{node}" for ComputeDomain "{name}"')
-def _(world: World, claim: str, node: str, name: str) -> None:
-    """A claim for daemon-0 of a node, allocated by hand as scheduler and controller leave it."""
-    config = {
-        "apiVersion": CONFIG_API,
-        "kind": "ComputeDomainDaemonConfig",
-        "domainID": uid_of(domain(world, name)),
-    }
-    requests = [{"name": "daemon", "exactly": {"deviceClassName": DAEMON_CLASS}}]
-    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
-    result = {"request": "daemon", "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": "daemon-0"}
-    opaque = {"driver": DOMAIN_DRIVER, "parameters": config}
-    allocation = [{"source": "FromClaim", "requests": ["daemon"], "opaque": opaque}]
-    allocate_by_hand(world, claim, world.name(node), [result], config=allocation)
-
-
-@when('the daemon of claim "{claim}" is asked for on "{node}"')
-def _(world: World, claim: str, node: str) -> None:
-    """Call Prepare and do not wait for the answer."""
-    ask(world, claim, node)
-
-
-def ids_of(world: World, claim: str) -> list[str]:
-    """The CDI ids of the answer for a claim; empty where there is none."""
-    answer = waiting(world, claim).answer
-    return [device_id for device in (answer.devices if answer else ()) for device_id in device.cdi_device_ids]
 
 
 @then('the daemon of claim "{claim}" is given, with every GPU of the node')
@@ -73,7 +27,7 @@ def _(world: World, claim: str) -> None:
     wanted = [f"{vendor}/device=all", f"{vendor}/claim={call.ref.uid}-daemon-0"]
 
     def look() -> Seen:
-        ids = ids_of(world, claim)
+        ids = call.ids
         return call.done.is_set() and ids == wanted, call.error or ids or "no answer yet"
 
     world.eventually(f"claim {claim} is prepared", look, expected=wanted)
@@ -83,7 +37,7 @@ def _(world: World, claim: str) -> None:
 def _(world: World, claim: str, node: str, name: str) -> None:
     """The container's environment names domain and clique, and /imexd is a folder with the configuration's template."""
     try:
-        found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(ids_of(world, claim))
+        found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(waiting(world, claim).ids)
     except CDIError as error:
         world.check(False, "CDI ids resolve", expected="a daemon", observed=str(error))
         return
