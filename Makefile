@@ -43,6 +43,7 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
 		--require conformant --out dra-report/sweep-direct
+	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of its rule
 	@echo "== mutants"

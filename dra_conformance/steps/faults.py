@@ -23,7 +23,12 @@ _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
 
 def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
-    """Let a fault strike the next requests of one sort; the end of the scenario ends it."""
+    """Let a fault strike the next requests of one sort; the end of the scenario ends it.
+
+    What went before comes to rest first: news of it that arrives later would make a part look again at what failed, and
+    excuse one that does not do so by itself.
+    """
+    world.settle()
     resource = resource_named(kind)
     # What a ComputeDomain's daemons need lies in the namespace of their driver.
     namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace

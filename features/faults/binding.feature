@@ -85,3 +85,77 @@ Feature: A binder whose requests fail
     And a BindRequest "plain" of pod "plain" to "n1" is created
     Then pod "plain" is bound to "n1"
     And every BindRequest has come to an end
+
+  @KAI-260 @KAI-261 @gate:DRAExtendedResource
+  Scenario Outline: A BindRequest for extended resources is not left hanging although the API server <does> <what>
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And the API server <does> the next 1 <what>
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then every BindRequest has come to an end [KAI-260]
+    And every allocation is valid, and no device is in two [KAI-261]
+
+    @profile:faults
+    Examples:
+      | does                 | what                       |
+      | loses its answers to | creations of ResourceClaim |
+
+    @profile:fault-sweep
+    Examples:
+      | does                 | what                            |
+      | answers 503 to       | creations of ResourceClaim      |
+      | loses its answers to | status updates of ResourceClaim |
+      | answers 500 to       | status updates of Pod           |
+      | loses its answers to | status updates of Pod           |
+
+  @KAI-260 @KAI-261 @gate:DRAExtendedResource @profile:fault-sweep
+  Scenario Outline: Where the pod cannot be bound the end is told although the API server <does> the removal of its claim
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And the API server answers 500 to the next 1 bindings of Pod
+    And the API server <does> the next 1 deletions of ResourceClaim
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then every BindRequest has come to an end [KAI-260]
+    And every allocation is valid, and no device is in two [KAI-261]
+
+    Examples:
+      | does                 |
+      | answers 500 to       |
+      | loses its answers to |
+
+  @KAI-202 @profile:fault-sweep
+  Scenario Outline: A share of a GPU without a group is taken away although the API server <does> its deletion
+    Given node "n1"
+    And a pod "sharing" without claims
+    And the API server <does> the next 1 deletions of BindRequest
+    When a BindRequest "sharing" of pod "sharing" to "n1" is created with:
+      """
+      receivedResourceType: Fraction
+      receivedGPU: {count: 1, portion: "0.50"}
+      """
+    And the fault has struck
+    Then the BindRequest "sharing" is gone
+    And pod "sharing" stays unbound
+
+    Examples:
+      | does                 |
+      | answers 500 to       |
+      | loses its answers to |

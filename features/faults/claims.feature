@@ -107,3 +107,41 @@ Feature: A claim controller whose requests fail
     When the API server is killed and started again
     And a pod "serve" using template "labelled" is created
     Then every pod has its claims, each once
+
+  @DRA-342
+  Scenario Outline: The claim of a pod that ended goes although the API server <does> its deletion
+    Given node "n1" with 2 devices
+    And the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim
+    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" is bound by hand to "n1"
+    And the API server <does> the next 1 deletions of ResourceClaim
+    When pod "train" ends as Succeeded
+    And the fault has struck
+    Then the claim of pod "train" is gone
+
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 503 to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         |
+      | answers 409 to               |
+      | loses its answers to         |
+      | breaks the connection before |
+
+  @DRA-340 @profile:fault-sweep
+  Scenario Outline: A claim is made once although nobody can be told of its failure (<does>)
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server answers 500 to the next 1 creations of ResourceClaim
+    And the API server <does> the next 1 creations of Event
+    When a pod "train" using template "labelled" is created
+    Then every pod has its claims, each once
+
+    Examples:
+      | does                 |
+      | answers 403 to       |
+      | loses its answers to |

@@ -105,3 +105,19 @@ Feature: A driver whose requests fail
     And the dead API server is started again
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And every pool of the driver on "n1" comes to be complete
+
+  @DRA-291 @profile:fault-sweep
+  Scenario Outline: Slices of a former pool are removed although the API server <does> their deletion
+    Given node "n1" with a kubelet
+    And a slice of the pool "former" that the driver had on "n1"
+    And the API server <does> the next 1 deletions of ResourceSlice
+    When the driver is started on "n1"
+    And the fault has struck
+    Then no slice of the pool "former" is left after 75 seconds
+    And every pool of the driver on "n1" comes to be complete
+
+    Examples:
+      | does                 |
+      | answers 409 to       |
+      | answers 500 to       |
+      | loses its answers to |

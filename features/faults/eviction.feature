@@ -29,6 +29,7 @@ Feature: An eviction whose requests fail
       | loses its answers to          | status updates of Pod |
       | asks for 1 seconds of rest at | deletions of Pod      |
       | breaks the connection before  | deletions of Pod      |
+      | answers 500 to                | creations of Event    |
 
   @DRA-370 @needs:own-control-plane @disruptive
   Scenario Outline: A pod leaves its device although the API server dies over <what>

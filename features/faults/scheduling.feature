@@ -149,3 +149,92 @@ Feature: Scheduling while requests fail
     And a pod "serve" using template "one" is created
     Then every pod is bound
     And every allocation is valid, and no device is in two
+
+  @DRA-344 @DRA-345 @needs:kai
+  Scenario Outline: A pod whose BindRequest failed is bound in the end although the API server <does> its removal
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And the API server answers 403 to the next 1 bindings of Pod
+    And the API server <does> the next 1 deletions of BindRequest
+    When a pod "train" using template "one" is created
+    Then every pod is bound [DRA-344]
+    And every allocation is valid, and no device is in two [DRA-345]
+
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 500 to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                 |
+      | answers 409 to       |
+      | loses its answers to |
+
+  @DRA-373
+  Scenario Outline: A pod that does not fit is told so although the API server <does> its status
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 2 of "gpu"
+    And the API server <does> the next 1 status updates of Pod
+    When a pod "train" using claim "mine" is created
+    And the fault has struck
+    Then pod "train" has condition PodScheduled False with reason "Unschedulable"
+
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 503 to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                 |
+      | answers 500 to       |
+      | loses its answers to |
+
+  @DRA-344 @DRA-345 @needs:direct-binding @gate:DRADeviceBindingConditions
+  Scenario Outline: A device that will not get ready is given up although the API server <does> the claim's release
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train" [DRA-345]
+    Given the API server <does> the next 1 status updates of ResourceClaim
+    When device "dev" of claim "mine" reports "dra.test/failed" True
+    And the fault has struck
+    Then claim "mine" comes to be allocated anew, with nothing reported of its devices [DRA-344]
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then every pod is bound [DRA-344]
+
+    @profile:fault-sweep
+    Examples:
+      | does                 |
+      | answers 409 to       |
+      | answers 500 to       |
+      | loses its answers to |
+
+  @DRA-344 @DRA-345 @needs:direct-binding @gate:DRAExtendedResource @profile:fault-sweep
+  Scenario Outline: What an earlier attempt left behind is taken away although the API server <does> its removal
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a claim "left" of an earlier attempt for pod "train" on class "gpu" holds device "dev-0" of "n1"
+    And the API server <does> the next 1 <what> of ResourceClaim
+    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
+    Then every pod is bound [DRA-344]
+    And every allocation is valid, and no device is in two [DRA-345]
+
+    Examples:
+      | does                 | what           |
+      | answers 500 to       | deletions      |
+      | loses its answers to | deletions      |
+      | loses its answers to | status updates |
+      | answers 409 to       | updates        |
+      | loses its answers to | creations      |

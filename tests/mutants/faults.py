@@ -116,6 +116,45 @@ def _(patch: Patch) -> None:
     patch.replace(f"{SCHEDULER}._retry_later", lambda self, key, pod: None)
 
 
+@mutant(
+    "a-failed-removal-is-hoped-for",
+    rule="DRA-344",
+    scenario="faults/scheduling#a-pod-whose-bindrequest-failed-is-bound-in-the-end-although-the-api-server-does-its-removal"
+    "[answers-500-to]",
+)
+def _(patch: Patch) -> None:
+    """A BindRequest that could not be deleted is taken for gone."""
+    patch.wrap(f"{SCHEDULER}._clean_up", _swallowing())
+
+
+@mutant("a-failed-condition-is-hoped-for", rule="DRA-373")
+def _(patch: Patch) -> None:
+    """A pod is taken for told once the patch was sent."""
+    patch.wrap(f"{SCHEDULER}.write_condition", _swallowing())
+
+
+@mutant(
+    "a-deletion-is-tried-once",
+    rule="DRA-342",
+    scenario="faults/claims#the-claim-of-a-pod-that-ended-goes-although-the-api-server-does-its-deletion[answers-503-to]",
+)
+def _(patch: Patch) -> None:
+    """A claim whose deletion was asked for is taken for deleted, whatever came of it."""
+
+    def make(original: Method) -> Method:
+        tried: set[tuple[Any, ...]] = set()
+
+        def delete(self: Any, *what: Any, **options: Any) -> Any:
+            if self.user_agent == "reference-claim-controller" and what in tried:
+                return None
+            tried.add(what)
+            return original(self, *what, **options)
+
+        return delete
+
+    patch.wrap("dra_api.client:KubeClient.delete", make)
+
+
 @mutant("unanswered-decisions-free-their-devices", rule="DRA-345")
 def _(patch: Patch) -> None:
     """When no answer comes, the devices of a decision are taken for free at once."""

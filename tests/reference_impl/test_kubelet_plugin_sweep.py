@@ -22,6 +22,7 @@ import yaml
 
 import fake_nvml
 from dra_api.clock import AdvanceableClock
+from dra_conformance.faults import half_written
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -47,6 +48,15 @@ class Killed(BaseException):
     """SIGKILL, for the code under test."""
 
 
+def told(name: str, args: tuple[Any, ...]) -> str:
+    """An effect in words: a file by what it is, a change of the hardware by its call."""
+    if name not in ("replace", "unlink"):
+        return name
+    path = Path(args[-1])
+    what = "CDI spec of the claim" if path.parent.name == "cdi" else path.name
+    return f"{'write' if name == 'replace' else 'remove'} {what}"
+
+
 @dataclass
 class Effects:
     """Counts effects, and kills after the one that is asked for."""
@@ -58,7 +68,7 @@ class Effects:
     def after(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*args: Any, **options: Any) -> Any:
             result = call(*args, **options)
-            self.names.append(name)
+            self.names.append(told(name, args))
             self.count += 1
             if self.count - 1 == self.deadly:
                 raise Killed(name)
@@ -303,3 +313,15 @@ def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[
         assert found == wanted_end, story
         for uid in claims:
             plugin.unprepare(uid)
+
+
+@pytest.mark.parametrize("name", HAPPY)
+def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[[], Machine]) -> None:
+    """docs/half-written.md says what the driver does to disk and hardware; above it is killed after each of it."""
+    machine = machines()
+    plugin = machine.start()
+    begins = machine.effects.count
+    prepare_and_unprepare(plugin, HAPPY[name])
+    listed = half_written.kept().disk
+    assert listed[name] == tuple(machine.effects.names[begins:])
+    assert set(listed) == set(HAPPY)

@@ -1,0 +1,184 @@
+"""Which writes the seats make, in order, and which scenario makes each of them fail: read from event logs.
+
+A write is a step at which state may be left half written. `made` and `struck` are pure functions of logs; the table
+`half_written.yaml` beside this module is made from them (`python -m dra_conformance.faults LOG… --write`), and so is
+docs/half-written.md. Nobody owns anything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from dra_conformance.access.table import AGENTS
+from dra_conformance.control_plane.embedded.request import Request, request_info
+from dra_conformance.events.log import Event, read
+
+SEATS = ("claim-controller", "scheduler", "binder", "driver", "taint-eviction")
+"""The seats whose writes must all be covered."""
+
+FILE = Path(__file__).with_name("half_written.yaml")
+_WRITES = frozenset({"create", "update", "patch", "delete"})
+_TELLING = "events"
+_ORDERED = 60
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Write:
+    """One sort of write: `update` of `resourceclaims/status` by the `binder`.
+
+    To tell an event is one sort: the second telling of the same is a patch of the first.
+    """
+
+    seat: str
+    verb: str
+    resource: str
+
+    @classmethod
+    def of(cls, seat: str, verb: str, resource: str) -> Write:
+        """The sort of a request."""
+        return cls(seat, "tell" if resource == _TELLING else verb, resource)
+
+    def __str__(self) -> str:
+        return f"{self.seat}: {self.verb} {self.resource}"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One write of a seat and who makes it fail: scenarios (without their examples), each with the ways of failing.
+
+    `leaves` says, in our words, what is half written when the seat comes no further than this.
+    """
+
+    seat: str
+    verb: str
+    resource: str
+    leaves: str = ""
+    fails_in: dict[str, list[str]] = {}
+
+    @property
+    def write(self) -> Write:
+        """Its sort."""
+        return Write(self.seat, self.verb, self.resource)
+
+
+@dataclass(slots=True)
+class Found:
+    """What logs show: the writes of each seat in the order in which one follows another, and what made them fail."""
+
+    order: dict[str, list[Write]] = field(default_factory=dict)
+    seen_in: dict[Write, str] = field(default_factory=dict)
+    fails_in: dict[Write, dict[str, set[str]]] = field(default_factory=dict)
+
+    @property
+    def uncovered(self) -> list[Write]:
+        """Writes that no scenario makes fail."""
+        return sorted(set(self.seen_in) - set(self.fails_in))
+
+
+def of_logs(logs: Iterable[Path]) -> Found:
+    """Read event logs of runs with the reference in its seats. Raises UsageError for what is none."""
+    found = Found()
+    stories: dict[tuple[str, str], list[Write]] = {}
+    for path in logs:
+        for event in read(path):
+            if (write := _made(event)) is not None:
+                found.seen_in.setdefault(write, event.scenario)
+                story = stories.setdefault((write.seat, event.scenario), [])
+                if write not in story and len(story) < _ORDERED:
+                    story.append(write)
+            elif (struck := _struck(event)) is not None:
+                ways = found.fails_in.setdefault(struck, {}).setdefault(_outline(event.scenario), set())
+                ways.add(str(event.data["what"]))
+    for seat in SEATS:
+        mine = [write for write in found.seen_in if write.seat == seat]
+        found.order[seat] = in_order(mine, [story for (who, _), story in stories.items() if who == seat])
+    return found
+
+
+def in_order(writes: Iterable[Write], stories: Iterable[list[Write]]) -> list[Write]:
+    """Writes so that one stands before another where it comes first in more of the stories that have both.
+
+    Events are told beside everything else, so they come last. Ties are broken by name.
+    """
+    before: dict[tuple[Write, Write], int] = {}
+    for story in stories:
+        for place, one in enumerate(story):
+            for other in story[place + 1 :]:
+                before[one, other] = before.get((one, other), 0) + 1
+    mine = sorted(writes)
+
+    def wins(write: Write) -> int:
+        return sum(before.get((write, other), 0) > before.get((other, write), 0) for other in mine)
+
+    return sorted(mine, key=lambda write: (write.resource == _TELLING, -wins(write), write))
+
+
+def _made(event: Event) -> Write | None:
+    """The write of a seat that was carried out."""
+    if event.kind != "api" or not event.scenario or event.data["status"] >= 400:
+        return None
+    seat = AGENTS.get(str(event.data["agent"]), "")
+    if seat not in SEATS:
+        return None
+    info = request_info(Request(str(event.data["method"]), str(event.data["path"]), ()))
+    if not info.is_resource or info.verb not in _WRITES:
+        return None
+    return Write.of(seat, info.verb, f"{info.resource}/{info.subresource}" if info.subresource else info.resource)
+
+
+def _struck(event: Event) -> Write | None:
+    """The write that a scenario made fail."""
+    data: Mapping[str, object] = event.data
+    if event.kind != "fault" or data["seat"] not in SEATS or data["verb"] not in _WRITES:
+        return None
+    return Write.of(str(data["seat"]), str(data["verb"]), str(data["resource"]))
+
+
+def _outline(scenario: str) -> str:
+    """A scenario's id without its example."""
+    return scenario.partition("[")[0]
+
+
+def rows_of(found: Found, *, kept: Iterable[Row] = ()) -> list[Row]:
+    """The table that logs show; what a write leaves is taken from the rows that are kept."""
+    leaves = {row.write: row.leaves for row in kept}
+    return [
+        Row(
+            seat=seat,
+            verb=write.verb,
+            resource=write.resource,
+            leaves=leaves.get(write, ""),
+            fails_in={name: sorted(ways) for name, ways in sorted(found.fails_in.get(write, {}).items())},
+        )
+        for seat in SEATS
+        for write in found.order[seat]
+    ]
+
+
+def differences(found: Found, table: Iterable[Row]) -> list[str]:
+    """In words: writes that no scenario makes fail, and where logs and table do not speak of the same writes."""
+    known = {row.write for row in table}
+    told = [f"{write}: no scenario makes this fail (seen in {found.seen_in[write]})" for write in found.uncovered]
+    told += [
+        f"{write}: not in the table (seen in {found.seen_in[write]})" for write in sorted(set(found.seen_in) - known)
+    ]
+    return told + [f"{write}: in the table, but no part made it" for write in sorted(known - set(found.seen_in))]
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file: writes to the API server, and what the driver does to disk and hardware in each of some stories."""
+
+    writes: tuple[Row, ...]
+    disk: dict[str, tuple[str, ...]]
+
+
+@cache
+def kept() -> Kept:
+    """The table as it is kept. Raises msgspec.ValidationError for a row that cannot be."""
+    import yaml
+
+    return msgspec.convert(yaml.safe_load(FILE.read_text()), Kept)

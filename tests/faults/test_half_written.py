@@ -1,0 +1,100 @@
+"""The list of half-written steps: complete, true, and quick to say when it is not."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dra_conformance import assets
+from dra_conformance.access.table import rights
+from dra_conformance.events.log import EventLog
+from dra_conformance.faults import half_written
+from dra_conformance.faults.half_written import SEATS, Row, Write
+from dra_conformance.faults.page import page
+from dra_conformance.suite import features
+
+ROOT = Path(__file__).resolve().parents[2]
+CHANGES = ("create", "update", "patch", "delete")
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/n/resourceclaims"
+
+
+def test_whatever_a_seat_may_write_is_in_the_list() -> None:
+    """The table of rights holds what the seats ask for, no more and no less; DRA-096 asks for `binding` besides."""
+    listed = {row.write for row in half_written.kept().writes}
+    unlisted = [
+        str(write)
+        for right in rights()
+        for verb in right.verbs
+        if right.holder in SEATS and verb in CHANGES and not right.resource.endswith("/binding") and not right.only
+        if (write := Write.of(right.holder, verb, right.resource)) not in listed
+    ]
+    assert not unlisted
+
+
+def test_every_write_is_explained_and_made_to_fail_by_a_scenario_that_exists() -> None:
+    known = {scenario.id.partition("[")[0] for scenario in features.read_all([assets.features()])}
+    for row in half_written.kept().writes:
+        assert row.leaves, row
+        assert row.fails_in, row
+        assert set(row.fails_in) <= known, row.write
+
+
+def test_the_page_shows_the_list() -> None:
+    assert (ROOT / "docs" / "half-written.md").read_text() == page(half_written.kept())
+
+
+@pytest.mark.parametrize("part", ["scheduler", "binder", "claim_controller", "taint_eviction"])
+def test_only_the_driver_writes_files(part: str) -> None:
+    for path in (ROOT / "reference_impl" / part).rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not {name.partition(".")[0] for name in imported} & {"pathlib", "shutil", "tempfile", "io"}, path
+        assert "open" not in named, path
+
+
+def written(log: EventLog, agent: str, method: str, path: str, status: int = 200) -> None:
+    log.emit("api", agent=agent, method=method, path=path, status=status)
+
+
+def log_of(path: Path) -> EventLog:
+    log = EventLog(path)
+    log.begin_scenario("chapter/file#story[example]")
+    written(log, "reference-binder", "PUT", f"{CLAIMS}/c")
+    written(log, "reference-binder", "PUT", f"{CLAIMS}/c/status")
+    written(log, "reference-binder", "POST", "/api/v1/namespaces/n/pods/p/binding", 403)
+    written(log, "reference-binder", "GET", f"{CLAIMS}/c")
+    written(log, "dra-conformance", "POST", CLAIMS)
+    log.emit("fault", seat="binder", verb="update", resource="resourceclaims", name="n/c", what="answered 409")
+    return log
+
+
+def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    log_of(path).close()
+    found = half_written.of_logs([path])
+    assert found.order["binder"] == [
+        Write("binder", "update", "resourceclaims"),
+        Write("binder", "update", "resourceclaims/status"),
+    ]
+    rows = half_written.rows_of(found)
+    assert rows[0].fails_in == {"chapter/file#story": ["answered 409"]}
+    (told,) = half_written.differences(found, rows)
+    assert told.startswith("binder: update resourceclaims/status: no scenario makes this fail")
+
+
+def test_a_write_that_is_not_in_the_list_is_told_and_one_that_nobody_makes(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    log = log_of(path)
+    log.emit("fault", seat="binder", verb="update", resource="resourceclaims/status", name="n/c", what="answered 409")
+    log.close()
+    old = Row(seat="binder", verb="delete", resource="resourceclaims", leaves="x", fails_in={"a": ["b"]})
+    told = half_written.differences(half_written.of_logs([path]), [old])
+    assert [text.partition(" (")[0] for text in told] == [
+        "binder: update resourceclaims: not in the table",
+        "binder: update resourceclaims/status: not in the table",
+        "binder: delete resourceclaims: in the table, but no part made it",
+    ]
