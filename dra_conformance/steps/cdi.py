@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dra_conformance.kubelet import CDIRegistry
-from dra_conformance.kubelet.errors import CDIError, KubeletError
+from dra_conformance.kubelet.errors import CDIError
+from dra_conformance.steps.containers import views
 from dra_conformance.steps.driver_calls import answer_for
 from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
@@ -62,11 +63,7 @@ def given_ids(world: World, node: str, claim: str) -> list[str]:
 @then('container "{container}" of pod "{pod}" on "{node}" sees the devices of "{claims}" only')
 def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
     """The container's CDI devices are exactly those that drivers answered for these claims (comma-separated)."""
-    try:
-        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
-    except KubeletError as error:
-        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
-        return
+    view = views(world, node, pod)[container]
     wanted = sorted({device_id for claim in words(claims) for device_id in given_ids(world, node, claim)})
     world.check(
         sorted(view.cdi_devices) == wanted,

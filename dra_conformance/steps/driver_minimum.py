@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dra_api.objects import EVENTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import claim_spec, driver_class, results_of, template_object
-from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_template, events_about, pod_object, scheduler_of
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import Seen, World
 
@@ -35,8 +35,7 @@ def events_of(world: World, pod: str) -> list[str]:
     """Reason and message of each event about a pod."""
     return [
         f"{event.get('reason')}: {event.get('message') or event.get('note')}"
-        for event in world.all_seen(EVENTS)
-        if (event.get("involvedObject") or event.get("regarding") or {}).get("name") == pod
+        for event in events_about(world, "Pod", pod)
     ]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_SLICES, Obj, name_of
 from dra_conformance.kubelet import CDIRegistry
-from dra_conformance.kubelet.errors import CDIError, KubeletError
+from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.seats.node import DOMAIN_DRIVER
 from dra_conformance.steps.compute_domains import ensure_driver_namespace
+from dra_conformance.steps.containers import views
 from dra_conformance.steps.imex_claims import waiting
 from dra_conformance.suite.vocabulary import given, then
 from dra_conformance.suite.world import Seen, World
@@ -164,11 +165,7 @@ def _(world: World, claim: str, count: int, node: str) -> None:
 @then('container "{container}" of pod "{pod}" on "{node}" gets IMEX channel 0 only')
 def _(world: World, container: str, pod: str, node: str) -> None:
     """The container has the device node of channel 0 and of no other channel."""
-    try:
-        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
-    except KubeletError as error:
-        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
-        return
+    view = views(world, node, pod)[container]
     found = [path for path in view.device_paths() if "imex" in path]
     wanted = ["/dev/nvidia-caps-imex-channels/channel0"]
     world.check(found == wanted, f"device nodes of {container}", expected=wanted, observed=found)

@@ -12,8 +12,8 @@ from typing import Any
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_api.quantity import Quantity
 from dra_conformance.errors import Untestable
-from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import devices_of
+from dra_conformance.steps.containers import views
 from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
 
@@ -228,11 +228,7 @@ def _(world: World, container: str, pod: str, node: str, profile: str) -> None:
         capability_minor(world, node, f"{base}/ci{place.compute_instance}/access"),
     ]
     wanted = sorted([f"/dev/nvidia{minor}", *(f"/dev/nvidia-caps/nvidia-cap{cap}" for cap in caps)])
-    try:
-        view = seat.kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
-    except KubeletError as error:
-        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
-        return
+    view = views(world, node, pod)[container]
     own = re.compile(r"/dev/nvidia\d+|/dev/nvidia-caps/.+")
     found = sorted(path for path in view.device_paths() if own.fullmatch(path))
     world.check(found == wanted, f"device nodes of {container}", expected=wanted, observed=found)
@@ -241,15 +237,9 @@ def _(world: World, container: str, pod: str, node: str, profile: str) -> None:
 @then('no two of the pods "{pods}" on "{node}" have a MIG capability in common')
 def _(world: World, pods: str, node: str) -> None:
     """The containers of different pods have different nodes below /dev/nvidia-caps, each at least two."""
-    seat = world.node(node)
     held: dict[str, list[str]] = {}
     for pod in words(pods):
-        try:
-            views = seat.kubelet.wait_running(world.namespace, pod, world.run.patience)
-        except KubeletError as error:
-            world.check(False, f"pod {pod} runs", expected="running containers", observed=str(error))
-            return
-        paths = {path for view in views.values() for path in view.device_paths()}
+        paths = {path for view in views(world, node, pod).values() for path in view.device_paths()}
         held[pod] = sorted(path for path in paths if path.startswith("/dev/nvidia-caps/"))
     everything = [path for paths in held.values() for path in paths]
     ok = len(set(everything)) == len(everything) and all(len(paths) >= 2 for paths in held.values())

@@ -6,7 +6,7 @@ from collections import Counter
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.steps.claims import claim_spec, device_class, results_of, template_object
-from dra_conformance.steps.mig_dynamic import counter_sets, taken_by
+from dra_conformance.steps.mig_places import counter_sets, taken_by
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
 from dra_conformance.suite.vocabulary import then, when, words
 from dra_conformance.suite.world import Seen, World

@@ -6,8 +6,8 @@ They are the reference's plugin for plain lists of devices, in this process; the
 from __future__ import annotations
 
 from dra_api.objects import RESOURCE_SLICES, Obj
-from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, driver_class, free_results
+from dra_conformance.steps.containers import views
 from dra_conformance.suite.vocabulary import given, then, words
 from dra_conformance.suite.world import Seen, World
 
@@ -61,10 +61,6 @@ def _(world: World, driver: str, devices: str, node: str) -> None:
 @then('container "{container}" of pod "{pod}" on "{node}" has the variables "{names}"')
 def _(world: World, container: str, pod: str, node: str, names: str) -> None:
     """The environment that the container's CDI devices bring has all of these variables (comma-separated)."""
-    try:
-        view = world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)[container]
-    except KubeletError as error:
-        world.check(False, f"pod {pod} runs", expected="a running container", observed=str(error))
-        return
+    view = views(world, node, pod)[container]
     there = sorted(view.env)
     world.check(set(words(names)) <= set(there), "variables of the drivers", expected=names, observed=there)
