@@ -16,12 +16,14 @@ from typing import Any
 
 from dra_conformance.control_plane.embedded.auth import ADMIN
 from dra_conformance.control_plane.embedded.core import Core
+from dra_conformance.control_plane.embedded.creation import create_object
+from dra_conformance.control_plane.embedded.deletion import FOREGROUND, ORPHAN, delete_object
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
 from dra_conformance.control_plane.embedded.status import StatusError
 from dra_conformance.control_plane.embedded.store import Event, Key, Record, TypeKey
 from dra_conformance.control_plane.embedded.strategy import User
-from dra_conformance.control_plane.embedded.writer import FOREGROUND, ORPHAN, Writer
+from dra_conformance.control_plane.embedded.updates import update_object
 
 Obj = dict[str, Any]
 
@@ -49,9 +51,8 @@ ACCOUNT_USER = User(
 class Housekeeper:
     """Garbage collector and namespace controller in one thread."""
 
-    def __init__(self, core: Core, writer: Writer) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._writer = writer
         self._condition = threading.Condition()
         self._work: deque[tuple[str, TypeKey, Key, str]] = deque()
         self._busy = False
@@ -274,7 +275,7 @@ class Housekeeper:
         request = Request("DELETE", "", headers={"user-agent": GC_AGENT}, user=GC_USER)
         meta = record.obj["metadata"]
         options: Obj = {"preconditions": {"uid": meta["uid"]}, "propagationPolicy": policy}
-        self._writer.delete_object(resource, info, self._core.context(request, info), options)
+        delete_object(self._core, resource, info, self._core.context(request, info), options)
 
     def _edit(self, kind: TypeKey, key: Key, change: Any, *, user: User = GC_USER, agent: str = GC_AGENT) -> None:
         resource = self._resource(kind)
@@ -288,8 +289,8 @@ class Housekeeper:
             change(obj["metadata"])
             return obj
 
-        self._writer.update_object(
-            resource, info, self._core.context(request, info), produce, manager=agent.split("/", 1)[0]
+        update_object(
+            self._core, resource, info, self._core.context(request, info), produce, manager=agent.split("/", 1)[0]
         )
 
     def _strip_owners(self, kind: TypeKey, key: Key, uids: list[str]) -> None:
@@ -338,8 +339,8 @@ class Housekeeper:
         info = RequestInfo("create", "", "", "v1", namespace, "serviceaccounts")
         request = Request("POST", "", headers={"user-agent": ACCOUNT_AGENT}, user=ACCOUNT_USER)
         account: Obj = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
-        self._writer.create_object(
-            resource, info, self._core.context(request, info), account, manager="kube-controller-manager"
+        create_object(
+            self._core, resource, info, self._core.context(request, info), account, manager="kube-controller-manager"
         )
 
     def _empty_namespace(self, name: str) -> None:
@@ -356,8 +357,12 @@ class Housekeeper:
                 info = self._info(resource, (name, meta["name"]), "delete")
                 if "deletionTimestamp" not in meta:
                     try:
-                        self._writer.delete_object(
-                            resource, info, self._core.context(request, info), {"propagationPolicy": "Background"}
+                        delete_object(
+                            self._core,
+                            resource,
+                            info,
+                            self._core.context(request, info),
+                            {"propagationPolicy": "Background"},
                         )
                     except StatusError as error:
                         if error.reason != "NotFound":

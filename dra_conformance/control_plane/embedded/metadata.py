@@ -232,6 +232,11 @@ def carry_over_metadata(new: Obj, old: Obj) -> None:
     new.pop("selfLink", None)
 
 
+def is_deletable(meta: Obj) -> bool:
+    """Whether nothing holds an object any more that is marked for deletion."""
+    return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
+
+
 def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, namespaced: bool) -> list[FieldError]:
     """ValidateObjectMetaUpdate."""
     problems: list[FieldError] = []

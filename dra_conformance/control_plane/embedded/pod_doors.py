@@ -1,6 +1,6 @@
 """The create-only subresources: pods/binding, pods/eviction, serviceaccounts/token.
 
-Stateless over the writer. Source: pkg/registry/core/pod/storage/{storage,eviction}.go.
+Stateless over the store. Source: pkg/registry/core/pod/storage/{storage,eviction}.go.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dra_api.transport import Response
 from dra_conformance.control_plane.embedded import pods
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.decode import decode_body
+from dra_conformance.control_plane.embedded.deletion import delete_object
 from dra_conformance.control_plane.embedded.reader import Reader
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
@@ -25,7 +26,8 @@ from dra_conformance.control_plane.embedded.status import (
     too_many_requests,
 )
 from dra_conformance.control_plane.embedded.store import Record
-from dra_conformance.control_plane.embedded.writer import WriteOptions, Writer, with_warnings
+from dra_conformance.control_plane.embedded.updates import update_object
+from dra_conformance.control_plane.embedded.write_options import WriteOptions, with_warnings
 
 if TYPE_CHECKING:
     from dra_conformance.control_plane.embedded.reviews import Reviews
@@ -36,10 +38,9 @@ Obj = dict[str, Any]
 class PodDoors:
     """Serves POST on create-only subresources."""
 
-    def __init__(self, core: Core, reader: Reader, writer: Writer) -> None:
+    def __init__(self, core: Core, reader: Reader) -> None:
         self._core = core
         self._reader = reader
-        self._writer = writer
 
     def subresource(self, resource: ResourceType, request: Request, info: RequestInfo, reviews: Reviews) -> Response:
         """Dispatch by subresource."""
@@ -86,7 +87,7 @@ class PodDoors:
                 )
             return pods.bind(old.copy(), binding, now=now)
 
-        self._writer.update_object(resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
+        update_object(self._core, resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
         return with_warnings(_created(), ctx)
 
     def _evict(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
@@ -101,7 +102,7 @@ class PodDoors:
         record = self._core.store.get(resource.storage_key, (info.namespace, info.name))
         if record is not None and not _disruption_is_free(record.obj):
             self._check_budgets(record.obj, info)
-        self._writer.delete_object(resource, info, ctx, options)
+        delete_object(self._core, resource, info, ctx, options)
         return with_warnings(_created(), ctx)
 
     def _check_budgets(self, pod: Obj, info: RequestInfo) -> None:

@@ -1,7 +1,7 @@
 """The store: every object in memory, one resource version counter, bounded history, watchers.
 
-Fed by the write pipeline only (`writer.py`, `housekeeping.py`); emptied when the server object goes away. A stored
-object is never mutated: each write makes a new `Record`, so readers need no lock after they took one. Reads and
+Fed by the write pipeline only (`creation.py`, `updates.py`, `deletion.py`); emptied when the server object goes away. A
+stored object is never mutated: each write makes a new `Record`, so readers need no lock after they took one. Reads and
 commits take one lock for microseconds; nothing that blocks (admission webhooks, watchers' sockets) runs under it.
 """
 
