@@ -30,6 +30,7 @@ from dra_conformance.control_plane.embedded.auth import (
 )
 from dra_conformance.control_plane.embedded.core import Core, WriteObserver
 from dra_conformance.control_plane.embedded.crds import CrdController, crd_resource
+from dra_conformance.control_plane.embedded.first_objects import first_objects
 from dra_conformance.control_plane.embedded.housekeeping import Housekeeper
 from dra_conformance.control_plane.embedded.pod_doors import PodDoors
 from dra_conformance.control_plane.embedded.reader import Reader
@@ -107,7 +108,7 @@ class ApiServer:
         self.resources.add(crd_resource())
         builtins.register(self.resources)
         self.crds = CrdController(self.core)
-        for key, obj in builtins.first_objects(self.clock.now()):
+        for key, obj in first_objects(self.clock.now()):
             obj["metadata"]["uid"] = self.housekeeper.new_uid()
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
