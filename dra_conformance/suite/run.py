@@ -7,27 +7,21 @@ owns the run's two folders: the report folder, which stays, and a short-lived on
 from __future__ import annotations
 
 import os
-import platform
 import random
 import secrets
-import sys
-import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dra_api import __version__
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock, timestamp
 from dra_api.objects import (
     BIND_REQUESTS,
     COMPUTE_DOMAIN_CLIQUES,
     COMPUTE_DOMAINS,
-    CRDS,
     DEVICE_CLASSES,
     EVENTS,
     NODES,
@@ -35,13 +29,10 @@ from dra_api.objects import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
-    Obj,
     Resource,
-    name_of,
 )
 from dra_api.transport import Transport, TransportError
 from dra_api.versions import VERSIONS
-from dra_conformance import assets, documents
 from dra_conformance.access.table import may_watch
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.embedded.resource.gates import default_gates
@@ -57,11 +48,11 @@ from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats import guest
 from dra_conformance.seats.manager import Seats
 from dra_conformance.seats.registration import registered_for_claims
-from dra_conformance.seats.spec import K3S_SEATS
 from dra_conformance.seats.ways import Ways
 from dra_conformance.seats.work_folder import WorkFolder
+from dra_conformance.suite import control_planes, crds, told
 from dra_conformance.suite.features import Scenario
-from dra_conformance.suite.options import RunOptions, plain, redact
+from dra_conformance.suite.options import RunOptions, plain
 from dra_conformance.suite.plan import Plan, Target
 
 T = TypeVar("T")
@@ -71,7 +62,6 @@ if TYPE_CHECKING:
     from dra_conformance.suite.world import World
 
 _OBSERVED = (NODES, PODS, EVENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_CLASSES)
-_CRD_TIMEOUT = 20.0
 _CLEANUP_PATIENCE = 60.0  # a cluster empties a namespace in turns, which takes many seconds on a busy one
 _OBSERVED_IF_SERVED = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 
@@ -305,7 +295,7 @@ class Run:
             )
             self._client = KubeClient(transport, user_agent="dra-conformance")
             if control_plane.own:
-                self._install_crds()
+                crds.install(self._client, self.log.clock)
             if not self._client.carries(RESOURCE_CLAIMS):
                 raise TargetUnreachable(
                     "the control plane serves no resource.k8s.io/v1, v1beta2 or v1beta1",
@@ -371,6 +361,10 @@ class Run:
             self._work = WorkFolder(small=self.options.seat("control-plane").kind == "embedded")
         return self._work.path
 
+    def describe(self) -> dict[str, Any]:
+        """What the report says of the target."""
+        return told.describe(self.options, self.control_plane, self._resource_versions)
+
     def told_start(self, command: str) -> None:
         """Write the first event: who runs what against what."""
         self.log.emit(
@@ -378,13 +372,7 @@ class Run:
             runId=self.run_id,
             seed=self.seed,
             startedAt=timestamp(datetime.now(UTC)),
-            suite={
-                "name": "dra-conformance",
-                "version": __version__,
-                "rules": len(self.catalogue),
-                "python": platform.python_version(),
-                "platform": f"{sys.platform} {platform.machine()}",
-            },
+            suite=told.suite(self.catalogue),
             options=plain(self.options),
             target=self.describe(),
             command=command,
@@ -392,31 +380,7 @@ class Run:
 
     def told_plan(self, plan: Plan) -> None:
         """Write the plan: every scenario with its rules, and every rule that it judges."""
-        rules: dict[str, Any] = {}
-        rows = []
-        for decision in plan.decisions:
-            scenario = decision.scenario
-            steps: dict[str, set[str]] = defaultdict(set)
-            for step in scenario.steps:
-                if step.kind == "then":
-                    for rule in step.rules or scenario.rules:
-                        steps[rule].add(step.text)
-            rows.append(
-                {
-                    "id": scenario.id,
-                    "name": scenario.name,
-                    "chapter": scenario.chapter,
-                    "where": scenario.where,
-                    "rules": scenario.rules,
-                    "checks": {rule: len(texts) for rule, texts in steps.items()},
-                    "status": decision.status.value if decision.status else None,
-                    "reason": decision.reason,
-                }
-            )
-            for rule_id in scenario.rules:
-                row = self.catalogue[rule_id]
-                rules[rule_id] = {"level": row.level, "seat": row.seat, "text": row.text, "source": row.source}
-        self.log.emit("plan", scenarios=rows, rules=dict(sorted(rules.items())))
+        self.log.emit("plan", **told.planned(plan, self.catalogue))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -427,111 +391,8 @@ class Run:
         return noted if control_plane.own else OwnObjectsTransport(noted, self._ledger)
 
     def _make_control_plane(self) -> ControlPlane:
-        spec = self.options.seat("control-plane")
-        if spec.kind == "kubeconfig":
-            from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
-
-            return KubeconfigControlPlane(spec.argument)
-        if spec.kind == "binaries":
-            from dra_conformance.control_plane.binaries import BinariesControlPlane
-
-            return BinariesControlPlane(
-                kubernetes_version=self.options.kubernetes_version,
-                directory=self.work / "api",
-                logs=self.folder / "logs" / "control-plane",
-                bin_dir=self.options.bin_dir,
-                feature_gates=self.options.gates(),
-                runtime_config=self.options.api_versions(),
-            )
-        if spec.kind == "k3s":
-            from dra_conformance.control_plane.k3s import K3sControlPlane
-
-            return K3sControlPlane(
-                image=self.options.k3s_image,
-                directory=self.work / "k3s",
-                feature_gates=self.options.gates(),
-                runtime_config=self.options.api_versions(),
-                foreign_seats=[seat for seat in K3S_SEATS if self.options.seat(seat).kind != "cluster"],
-            )
-        from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
-
-        return RehearsalControlPlane(
-            kubernetes_version=self.options.kubernetes_version,
-            directory=self.work / "api",
-            clock=self.clock,
-            seed=self.seed,
-            feature_gates=self.options.gates(),
-            runtime_config=self.options.api_versions(),
-            watch_lag=self.options.watch_lag,
-        )
-
-    def _install_crds(self) -> None:
-        for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
-            for crd in documents.load_all(path.read_text(), where=path.name):
-                try:
-                    self.client.create(CRDS, crd)
-                except ApiError as error:
-                    raise TargetUnreachable(f"the CRD {name_of(crd)} was refused: {error.message}") from None
-                self._wait_served(crd)
-
-    def _wait_served(self, crd: Obj) -> None:
-        """Wait until a CRD is served; a real API server takes a moment to open the door."""
-        spec = crd["spec"]
-        kind = Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["plural"], spec["names"]["kind"])
-        deadline = self.log.clock.monotonic() + _CRD_TIMEOUT
-        never = threading.Event()
-        while not self.client.serves(kind):
-            if self.log.clock.monotonic() > deadline:
-                raise TargetUnreachable(f"the CRD {name_of(crd)} was not served within {_CRD_TIMEOUT:.0f} s")
-            self.log.clock.wait(never, 0.02)
-
-    def describe(self) -> dict[str, Any]:
-        """What the report says of the target."""
-        seats = {name: redact(str(spec)) for name, spec in self.options.seats().items()}
-        embedded = self.options.control_plane == "embedded"
-        rehearsal = embedded or (self.control_plane is not None and self.control_plane.evidence == "rehearsal")
-        own = self.control_plane is not None and self.control_plane.own and not embedded
-        return {
-            "seats": seats,
-            "driver": self.options.driver_name,
-            "kubernetesVersion": self.options.kubernetes_version if embedded else _version_of(self.control_plane),
-            "controlPlane": f"embedded emulation (simulated){self._describe_lag()}"
-            if embedded
-            else f"{_there(self.control_plane).name}, started by the run"
-            if own
-            else "embedded emulation (simulated), served outside the run"
-            if rehearsal
-            else "cluster",
-            "kubelet": self._describe_kubelet(seats["kubelet"]),
-            "nvml": (
-                "this machine's own"
-                if self.options.nvml == "real"
-                else f"fake NVML, inventory {self.options.inventory} (simulated)"
-                if seats["driver"].startswith("reference")
-                else "as the driver finds it"
-            ),
-            "resourceApi": ", ".join(self._resource_versions[:1]),
-            "revision": self.options.revision,
-            "evidence": "rehearsal" if rehearsal else "evidence",
-        }
-
-    def _describe_lag(self) -> str:
-        lag = self.options.watch_lag
-        return f", watches up to {lag:g} s late" if lag else ""
-
-    def _describe_kubelet(self, holds: str) -> str:
-        harness = "harness kubelet (simulated)"
-        if holds == "kubelet":
-            version = _version_of(self.control_plane)
-            return f"kubelet {version} with containers in scenarios of the seat kubelet, else {harness}"
-        return harness if holds == "reference" else holds
-
-
-def _version_of(control_plane: ControlPlane | None) -> str:
-    try:
-        return control_plane.version() if control_plane is not None else ""
-    except TargetUnreachable:  # told as the run's problem already
-        return ""
+        logs = self.folder / "logs"
+        return control_planes.make(self.options, work=lambda: self.work, logs=logs, clock=self.clock, seed=self.seed)
 
 
 def _there(value: T | None) -> T:
