@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 GPU_DRIVER = "gpu.nvidia.com"
 DOMAIN_DRIVER = "compute-domain.nvidia.com"
+GPU_PLUGIN = "kubelet-plugin"
+FABRIC_PLUGIN = "compute-domain-plugin"
 
 
 class NodeSeat:
@@ -140,9 +142,7 @@ class NodeSeat:
         self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
         match spec.kind:
             case "reference" if as_process or spec.settings.get("process") == "yes":
-                self._start_process(
-                    self.driver_name, self._reference_command("kubelet-plugin"), self._gpu_environment()
-                )
+                self._start_process(self.driver_name, self._driver_command(), self._gpu_environment())
             case "reference":
                 self._start_reference()
             case "exec":
@@ -277,15 +277,19 @@ class NodeSeat:
 
     # -- the fabric's plugin ---------------------------------------------------------------------------------------
 
-    def start_fabric_plugin(self) -> None:
-        """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say."""
-        from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
+    def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
+        """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
+
+        `flags` are in its own spelling. Raises reference_impl.runtime.PartError where it refuses to start.
+        """
+        from reference_impl.compute_domain import plugin_command
+        from reference_impl.compute_domain.plugin import ComputeDomainPlugin
 
         plugin = ComputeDomainPlugin(
             KubeClient(self.world.run.part_transport("fabric")),
             clock=self.world.clock,
             nvml=self.nvml,
-            options=ComputeDomainPluginOptions(node=self._plugin_options(DOMAIN_DRIVER)),
+            options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),
         )
         plugin.start()
         self._parts[DOMAIN_DRIVER] = plugin
@@ -335,25 +339,24 @@ class NodeSeat:
             self.world.log.emit("log", level="WARNING", message=f"claims stay prepared on {self.name}: {error}")
 
     def _start_reference(self) -> None:
+        from reference_impl.kubelet_plugin import command
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 
         plugin = KubeletPlugin(
             KubeClient(self.world.run.part_transport("driver")),
             clock=self.world.clock,
             nvml=self.nvml,
-            options=self._gpu_plugin_options(),
+            options=self._options_of(command, self._driver_command()),
         )
         plugin.start()
         self._parts[self.driver_name] = plugin
 
-    def _gpu_plugin_options(self) -> Any:
-        """The options that the reference's own command line makes of the node and its flags."""
-        from reference_impl.kubelet_plugin import command
-
+    def _options_of(self, module: Any, command: Sequence[str]) -> Any:
+        """The options that the reference's own command line makes of the node and of flags."""
         parser = argparse.ArgumentParser()
-        command.add_arguments(parser)
-        words = self._reference_command("kubelet-plugin")[6:]
-        return command.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
+        module.add_arguments(parser)
+        words = command[6:]
+        return module.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
 
     def _plugin_options(self, driver: str, *, driver_root: Path | None = None) -> Any:
         from reference_impl.kubelet_plugin.options import KubeletPluginOptions
@@ -367,7 +370,10 @@ class NodeSeat:
             driver_name=driver,
         )
 
-    def _reference_command(self, part: str) -> list[str]:
+    def _driver_command(self) -> list[str]:
+        return self._reference_command(GPU_PLUGIN, self.driver_name, self.flags)
+
+    def _reference_command(self, part: str, driver: str, flags: Sequence[str]) -> list[str]:
         return [
             *(sys.executable, "-m", "reference_impl", part),
             *("--kubeconfig", "{kubeconfig}"),
@@ -376,9 +382,9 @@ class NodeSeat:
             *("--kubelet-registrar-directory-path", "{registrar}"),
             *("--cdi-root", "{cdi}"),
             *("--container-driver-root", "{driver_root}"),
-            *("--driver-name", "{driver}"),
+            *("--driver-name", driver),
             # The reference's --feature-gates are Kubernetes' own.
-            *(re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in self.flags),
+            *(re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags),
         ]
 
     def _values(self, command: Sequence[str]) -> dict[str, str]:

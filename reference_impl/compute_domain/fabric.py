@@ -8,14 +8,16 @@ Source: cmd/compute-domain-kubelet-plugin nvlib.go at 95932046; rules NV-016, NV
 from __future__ import annotations
 
 import ctypes
+import logging
 import uuid
-from pathlib import Path
 from typing import Any
 
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.runtime import PartError
+
+log = logging.getLogger(__name__)
 
 CHANNEL_COUNT = 2048
 CHANNEL_DRIVER = "nvidia-caps-imex-channels"
@@ -26,19 +28,19 @@ class FabricError(PartError):
     """The node's fabric is in a state that must not be used."""
 
 
-def clique_id(nvml: Nvml) -> str:
+def clique_id(nvml: Nvml, *, strict: bool = True) -> str:
     """The node's clique, `<cluster uuid>.<clique number>`; empty when its GPUs are in none.
 
-    Raises FabricError when a GPU's fabric is not up yet or its GPUs disagree (rule NV-017).
+    Raises FabricError when its GPUs disagree and, if `strict`, when a GPU's fabric is not up (rule NV-017).
     """
-    found = {clique for handle in nvml.handles() if (clique := gpu_clique(nvml, handle))}
+    found = {clique for handle in nvml.handles() if (clique := gpu_clique(nvml, handle, strict=strict))}
     if len(found) > 1:
         raise FabricError(f"the node's GPUs are in different NVLink cliques: {', '.join(sorted(found))}")
     return found.pop() if found else ""
 
 
-def gpu_clique(nvml: Nvml, handle: Any) -> str:
-    """One GPU's clique; empty where NVML knows no fabric."""
+def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
+    """One GPU's clique; empty where NVML knows no fabric and, unless `strict`, where the fabric is not up."""
     module = nvml.module
     info = module.c_nvmlGpuFabricInfo_t()
     try:
@@ -50,10 +52,14 @@ def gpu_clique(nvml: Nvml, handle: Any) -> str:
     if info.state == module.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
         return ""
     if info.state != module.NVML_GPU_FABRIC_STATE_COMPLETED or info.status != module.NVML_SUCCESS:
-        raise FabricError(
-            f"refusing to start: a GPU supports NVLink fabric, but its state is {info.state} and its status "
-            f"{info.status}; is the fabric manager running?"
-        )
+        told = f"a GPU supports NVLink fabric, but its state is {info.state} and its status {info.status}"
+        if strict:
+            raise FabricError(
+                f"refusing to start: {told}; is the fabric manager running? "
+                "(CrashOnNVLinkFabricErrors=false starts without a clique)"
+            )
+        log.warning("%s: taken for a GPU without a fabric", told)
+        return ""
     cluster = bytes(info.clusterUuid)
     return f"{uuid.UUID(bytes=cluster)}.{info.cliqueId}" if any(cluster) else ""
 
@@ -65,9 +71,12 @@ class Channels:
         self._root = root
 
     def check(self) -> None:
-        """Refuse a machine without the channel driver (rule NV-016). A fake node may lack it."""
-        if self._root.root == Path("/") and self.major is None:
-            raise FabricError(f"/proc/devices has no {CHANNEL_DRIVER}: the NVIDIA driver has no IMEX support here")
+        """Raise FabricError on a machine without the channel driver (rule NV-016)."""
+        if self.major is None:
+            raise FabricError(
+                f"/proc/devices has no {CHANNEL_DRIVER}: the NVIDIA driver has no IMEX support here, so this node has "
+                "no channel to give; do not run this plugin on it"
+            )
 
     @property
     def major(self) -> int | None:

@@ -24,6 +24,7 @@ from reference_impl.compute_domain.channels import ChannelPreparer, published_de
 from reference_impl.compute_domain.fabric import Channels, clique_id
 from reference_impl.compute_domain.membership import Membership, PermanentError
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
+from reference_impl.compute_domain.options import FabricGates
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -47,6 +48,7 @@ class ComputeDomainPluginOptions:
 
     Arguments:
         node: folders and names; its `driver_name` is `compute-domain.nvidia.com`.
+        gates: feature gates of this driver; those of `node` are the GPU driver's.
         driver_namespace: where cliques are.
         clique_id: the node's clique when NVML shall not be asked; empty says that there is no fabric.
         patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its answer, which a
@@ -54,6 +56,7 @@ class ComputeDomainPluginOptions:
     """
 
     node: KubeletPluginOptions
+    gates: FabricGates = field(default_factory=FabricGates)
     driver_namespace: str = DRIVER_NAMESPACE
     clique_id: str | None = None
     patience: float = field(default=44.0)
@@ -192,9 +195,8 @@ class ComputeDomainPlugin:
         node = self.options.node
         with ExitStack() as ending:
             node.make_data_dir()
+            self._channels.check()
             self._clique_id = self.find_clique()
-            if self._clique_id:
-                self._channels.check()
             self.preparer.repair()
             self.membership.start()
             ending.callback(self.membership.stop)
@@ -225,7 +227,7 @@ class ComputeDomainPlugin:
         nvml = Nvml(self._nvml)
         nvml.open()
         try:
-            return clique_id(nvml)
+            return clique_id(nvml, strict=self.options.gates.CrashOnNVLinkFabricErrors)
         finally:
             nvml.close()
 

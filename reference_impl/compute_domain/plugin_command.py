@@ -9,6 +9,7 @@ from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
 from reference_impl.compute_domain.objects import DRIVER, DRIVER_NAMESPACE
+from reference_impl.compute_domain.options import FabricGates
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 from reference_impl.kubelet_plugin.command import add_node_arguments, node_options
 from reference_impl.kubelet_plugin.options import FeatureGates
@@ -23,12 +24,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="simulate this NVLink clique, <cluster uuid>.<number>, instead of asking NVML; '' for none",
     )
+    parser.add_argument(
+        "--driver-feature-gates",
+        default="",
+        metavar="NAME=BOOL,…",
+        help="the driver's own gates: CrashOnNVLinkFabricErrors (true) ends it at start where a GPU's NVLink fabric is "
+        "not up; with false it starts without a clique",
+    )
+
+
+def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
+    """The options that `add_arguments` read. Raises PartError when they cannot work."""
+    return ComputeDomainPluginOptions(
+        node=node_options(args, gates=FeatureGates()),
+        gates=FabricGates.parse(args.driver_feature_gates),
+        driver_namespace=args.namespace,
+        clique_id=args.clique_id,
+    )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
     """Make the part, not yet started."""
-    options = ComputeDomainPluginOptions(
-        node=node_options(args, gates=FeatureGates()), driver_namespace=args.namespace, clique_id=args.clique_id
-    )
+    options = plugin_options(args)
     nvml = importlib.import_module("pynvml") if args.clique_id is None else None
     return ComputeDomainPlugin(client, clock=clock, nvml=nvml, options=options)

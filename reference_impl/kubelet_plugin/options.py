@@ -5,6 +5,7 @@ Source: the flags and gates of cmd/gpu-kubelet-plugin at 95932046; rules NV-004 
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -16,6 +17,19 @@ GPU_DRIVER = "gpu.nvidia.com"
 
 class OptionError(PartError):
     """The plugin was started with settings that cannot work; the text says which and what to do."""
+
+
+def read_gates(text: str, *, known: Set[str]) -> dict[str, bool]:
+    """Read `Gate=true,Other=false`. Raises OptionError for a gate that is not `known`, and for other values."""
+    chosen: dict[str, bool] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = item.partition("=")
+        if name not in known:
+            raise OptionError(f"unrecognized feature gate: {name}; this part knows {', '.join(sorted(known))}")
+        if value.lower() not in ("true", "false"):
+            raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
+        chosen[name] = value.lower() == "true"
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +53,7 @@ class FeatureGates:
 
         Raises OptionError for an unknown gate or value, and for gates that exclude each other (rules NV-004 to NV-009).
         """
-        known = {f.name for f in fields(cls)}
-        chosen: dict[str, bool] = {}
-        for item in filter(None, (part.strip() for part in text.split(","))):
-            name, _, value = item.partition("=")
-            if name not in known:
-                raise OptionError(f"unrecognized feature gate: {name}; this part knows {', '.join(sorted(known))}")
-            if value.lower() not in ("true", "false"):
-                raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
-            chosen[name] = value.lower() == "true"
-        gates = cls(**chosen)
+        gates = cls(**read_gates(text, known={f.name for f in fields(cls)}))
         gates.check()
         return gates
 

@@ -12,6 +12,7 @@ CONTROLLER = "reference_impl.compute_domain.controller:ComputeDomainController"
 MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
 PREPARER = "reference_impl.compute_domain.channels:ChannelPreparer"
 CHANNELS = "reference_impl.compute_domain.fabric:Channels"
+FABRIC = "reference_impl.compute_domain.fabric"
 
 
 def _crd_without(*keys: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -364,3 +365,44 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """What was given up can be asked for again."""
     patch.replace(f"{PREPARER}.check_not_aborted", lambda self, claim, entry: None)
+
+
+@mutant("starts-without-channel-driver", rule="NV-016")
+def _(patch: Patch) -> None:
+    """Nobody looks at start whether the kernel has IMEX channels."""
+    patch.replace(f"{CHANNELS}.check", lambda self: None)
+
+
+def _fabric_gate(*, strict: bool) -> Callable[[Patch], None]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gpu_clique(nvml: Any, handle: Any, **_: Any) -> Any:
+            return original(nvml, handle, strict=strict)
+
+        return gpu_clique
+
+    return lambda patch: patch.wrap(f"{FABRIC}:gpu_clique", make)
+
+
+@mutant("fabric-in-progress-is-none", rule="NV-017")
+def _(patch: Patch) -> None:
+    """A fabric that is not up is taken for none, whatever the gate says."""
+    _fabric_gate(strict=False)(patch)
+
+
+@mutant("fabric-gate-unheard", rule="NV-017b")
+def _(patch: Patch) -> None:
+    """A fabric that is not up ends the driver, whatever the gate says."""
+    _fabric_gate(strict=True)(patch)
+
+
+@mutant("fabric-in-progress-has-a-clique", rule="NV-017b")
+def _(patch: Patch) -> None:
+    """Of a GPU whose fabric is not up the clique is believed all the same."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gpu_clique(nvml: Any, handle: Any, *, strict: bool = True) -> Any:
+            return original(nvml, handle, strict=strict) or "00000000-0000-0000-0000-000000000000.0"
+
+        return gpu_clique
+
+    patch.wrap(f"{FABRIC}:gpu_clique", make)
