@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,12 +59,17 @@ class Seats:
             world.cleanup.callback(self.webhook.release)
 
     def start(
-        self, seat: str, *, settings: Mapping[str, str] | None = None, gates: Mapping[str, bool] | None = None
+        self,
+        seat: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        gates: Mapping[str, bool] | None = None,
+        flags: Sequence[str] = (),
     ) -> None:
         """Fill one seat with what the run says.
 
         `settings` add to those of the option, for reference parts; `gates` add to the run's feature gates, for
-        reference parts and Kubernetes' own programs.
+        reference parts and Kubernetes' own programs; `flags` are a reference part's own (see `reference.build`).
         """
         spec = self._specs[seat]
         self._run.log.emit("seat", seat=seat, holds=spec.kind, action="start")
@@ -76,6 +81,7 @@ class Seats:
                 revision=self._run.options.revision,
                 settings={**spec.settings, **(settings or {})},
                 gates={**self._run.options.gates(), **(gates or {})},
+                flags=flags,
             )
             part.start()
             self._parts[seat] = part
@@ -90,11 +96,16 @@ class Seats:
             part.stop()
 
     def restart(
-        self, seat: str, *, settings: Mapping[str, str] | None = None, gates: Mapping[str, bool] | None = None
+        self,
+        seat: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        gates: Mapping[str, bool] | None = None,
+        flags: Sequence[str] = (),
     ) -> None:
         """Stop or kill what is in a seat and start it again."""
         self.kill(seat)
-        self.start(seat, settings=settings, gates=gates)
+        self.start(seat, settings=settings, gates=gates, flags=flags)
 
     def kill(self, seat: str) -> None:
         """End what is in a seat at once; a reference part in process can only be stopped."""

@@ -7,7 +7,6 @@ the scenario names the seat kubelet and the run has Kubernetes' own in it; the d
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.node_kubelet import NodeKubelet
 from dra_conformance.seats.process import ManagedProcess
 from dra_conformance.seats.real_node import real_kubelet
+from dra_conformance.seats.reference import own_flags
 from dra_conformance.seats.spec import FLAGS, fill
 
 if TYPE_CHECKING:
@@ -383,8 +383,7 @@ class NodeSeat:
             *("--cdi-root", "{cdi}"),
             *("--container-driver-root", "{driver_root}"),
             *("--driver-name", driver),
-            # The reference's --feature-gates are Kubernetes' own.
-            *(re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags),
+            *own_flags(flags),
         ]
 
     def _values(self, command: Sequence[str]) -> dict[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+import re
+from collections.abc import Mapping, Sequence
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
@@ -36,6 +38,11 @@ def check_settings(seat: str, settings: Mapping[str, str]) -> None:
             raise UsageError(f"--{seat} reference:{error}") from error
 
 
+def own_flags(flags: Sequence[str]) -> list[str]:
+    """Flags of NVIDIA's driver in the reference's spelling, whose --feature-gates are Kubernetes' own."""
+    return [re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags]
+
+
 def build(
     seat: str,
     client: KubeClient,
@@ -44,10 +51,13 @@ def build(
     revision: str,
     settings: Mapping[str, str],
     gates: Mapping[str, bool] | None = None,
+    flags: Sequence[str] = (),
 ) -> Part:
     """One reference part, not yet started.
 
-    `settings` are the `key=value` pairs of the seat's option; `gates` are feature gates that were chosen.
+    `settings` are the `key=value` pairs of the seat's option; `gates` are feature gates that were chosen; `flags` are
+    flags of NVIDIA's driver (the fabric has such). Raises reference_impl.runtime.PartError for flags that
+    cannot work.
     """
     check_settings(seat, settings)
     gate = settings.get("dynamic-resource-allocation")
@@ -85,8 +95,10 @@ def build(
 
             return TaintEviction(client, clock=clock)
         case "fabric":
-            from reference_impl.compute_domain.controller import ComputeDomainController
+            from reference_impl.compute_domain import command
 
-            return ComputeDomainController(client, clock=clock)
+            parser = argparse.ArgumentParser()
+            command.add_arguments(parser)
+            return command.build(parser.parse_args(own_flags(flags)), client, clock)
         case _:
             raise UsageError(f"there is no reference part for the seat {seat!r}")

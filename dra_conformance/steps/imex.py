@@ -23,12 +23,12 @@ AT_ONCE = 5.0
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
 
-def run_domain_driver(world: World, alias: str, inventory: str) -> None:
+def run_domain_driver(world: World, alias: str, inventory: str, *, flags: str = "") -> None:
     """A kubelet and the ComputeDomain driver, registered and published."""
     ensure_driver_namespace(world)
     node = world.node(alias, inventory=inventory)
     node.start_kubelet()
-    node.start_fabric_plugin()
+    node.start_fabric_plugin(flags.split())
     world.require(f"the ComputeDomain driver publishes on {alias}", lambda: (bool(published(world, alias)), "no slice"))
     for obj in domain_slices(world, alias):
         world.track(RESOURCE_SLICES, name_of(obj))
@@ -131,6 +131,11 @@ def _(world: World, claim: str) -> None:
 @then('the channel of claim "{claim}" is refused at once')
 def _(world: World, claim: str) -> None:
     """Prepare comes to answer with an error of the claim, without waiting for anything."""
+    refused_at_once(world, claim)
+
+
+def refused_at_once(world: World, claim: str) -> None:
+    """Judge that Prepare answers with an error of the claim, whatever is claimed, and waits for nothing."""
     call = waiting(world, claim)
 
     def look() -> Seen:

@@ -68,6 +68,26 @@ def _(world: World, node: str, text: str) -> None:
     refuses(world, node, "", text)
 
 
+@then('the ComputeDomain driver on "{node}" with "{flags}" does not start, because "{text}"')
+def _(world: World, node: str, flags: str, text: str) -> None:
+    """With these flags it ends with an error that says so, and does not register."""
+    refuses(world, node, flags, text)
+
+
+@then('the ComputeDomain controller with "{flags}" does not start, because "{text}"')
+def _(world: World, flags: str, text: str) -> None:
+    """Started anew with these flags it ends with an error that says so."""
+    from reference_impl.runtime import PartError
+
+    said = ""
+    try:
+        world.seats.restart("fabric", flags=flags.split())
+    except PartError as error:
+        said = str(error)
+    what = f"the ComputeDomain controller refuses to start with {flags}"
+    world.check(bool(said) and text in said, what, expected=f"an end that says {text!r}", observed=said or "it runs")
+
+
 @then('the ComputeDomain driver on "{node}" with "{flags}" starts')
 def _(world: World, node: str, flags: str) -> None:
     """With these flags it runs and registers with the kubelet."""

@@ -20,6 +20,7 @@ from dra_api.clock import Clock, parse_timestamp, timestamp
 from dra_api.objects import Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import PreparedDevice
 from reference_impl.compute_domain.fabric import Channels
+from reference_impl.compute_domain.host_imex import HostImex
 from reference_impl.compute_domain.membership import Membership, NotYetError, PermanentError
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.atomicfile import write_atomically
@@ -62,12 +63,11 @@ class _Edits:
     cdi_ids: tuple[str, ...]
 
 
-def published_devices() -> list[Obj]:
-    """What the plugin publishes on every node: one channel and one daemon (rule NV-046)."""
-    return [
-        {"name": CHANNEL, "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}},
-        {"name": DAEMON, "attributes": {"type": {"string": "daemon"}, "id": {"int": 0}}},
-    ]
+def published_devices(*, host_managed: bool = False) -> list[Obj]:
+    """What the plugin publishes on every node: one channel and, where it runs daemons, one (NV-046, NV-047)."""
+    channel = {"name": CHANNEL, "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}}
+    daemon = {"name": DAEMON, "attributes": {"type": {"string": "daemon"}, "id": {"int": 0}}}
+    return [channel] if host_managed else [channel, daemon]
 
 
 class ChannelPreparer:
@@ -77,6 +77,7 @@ class ChannelPreparer:
         driver: the driver whose results count.
         data_dir: where daemons' configuration folders go.
         clique_id: asked for the node's clique, empty when it has no fabric.
+        host_imex: the IMEX daemon that the node's administrator runs; None where daemons belong to ComputeDomains.
         cdi, base_cdi: the folders for claims' specs and for the base spec that daemons need.
     """
 
@@ -93,6 +94,7 @@ class ChannelPreparer:
         root: DriverRoot,
         channels: Channels,
         membership: Membership,
+        host_imex: HostImex | None,
         lock: NodeLock,
         clique_id: Callable[[], str],
     ) -> None:
@@ -106,6 +108,7 @@ class ChannelPreparer:
         self._root = root
         self._channels = channels
         self._membership = membership
+        self._host_imex = host_imex
         self._lock = lock
         self._clique_id = clique_id
 
@@ -214,6 +217,8 @@ class ChannelPreparer:
     def channel_edits(self, claim: AllocatedClaim, config: ComputeDomainChannelConfig) -> _Edits:
         """Join the domain, wait until the node is ready in it, and give the channel (rules NV-158 to NV-163)."""
         domain = self._membership.check_domain(config.domain_id, claim_namespace=claim.namespace)
+        if self._host_imex is not None:
+            return self.host_managed_edits(claim, self._host_imex)
         self._membership.join(config.domain_id)
         self._membership.check_ready(domain)
         if not self._clique_id():
@@ -221,8 +226,17 @@ class ChannelPreparer:
         nodes = self._channels.nodes(config.allocation_mode)
         return _Edits({"deviceNodes": nodes}, (self._cdi.device_id(claim.uid, CHANNEL),))
 
+    def host_managed_edits(self, claim: AllocatedClaim, host_imex: HostImex) -> _Edits:
+        """Give channel 0 once the host's own daemon is ready; no node joins anything (rules NV-171b, NV-171c)."""
+        if not self._clique_id():
+            return _Edits(None, ())
+        host_imex.check_ready()
+        return _Edits({"deviceNodes": self._channels.nodes("Single")}, (self._cdi.device_id(claim.uid, CHANNEL),))
+
     def daemon_edits(self, claim: AllocatedClaim, config: ComputeDomainDaemonConfig) -> _Edits:
-        """Configuration folder and environment of a domain's daemon (rules NV-156, NV-157)."""
+        """Configuration folder and environment of a domain's daemon (rules NV-156, NV-157, NV-171)."""
+        if self._host_imex is not None:
+            raise PermanentError("ComputeDomain daemon claims are not supported when imex.mode=hostManaged")
         domain = self._membership.domain(config.domain_id)
         if domain is None:
             raise NotYetError(f"ComputeDomain not found: {config.domain_id}")
@@ -263,6 +277,8 @@ class ChannelPreparer:
 
     def leave_domains(self, uid: str, entry: ClaimEntry) -> None:
         """Take the node out of the domains that the claim's channels joined, unless another claim still needs them."""
+        if self._host_imex is not None:
+            return  # it joined none
         others = {
             domain
             for other_uid, other in self._checkpoint.claims().items()

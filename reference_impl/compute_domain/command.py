@@ -10,6 +10,8 @@ from dra_api.part import Part
 from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
+from reference_impl.compute_domain.options import FabricGates, add_imex_arguments, imex_options
+from reference_impl.kubelet_plugin.options import OptionError
 
 
 class Fabric:
@@ -38,11 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="stand in for DaemonSet pods and nvidia-imex: daemons become ready without any NVLink",
     )
+    add_imex_arguments(
+        parser, gates="the driver's own gates: HostManagedIMEXDaemon (false) allows --imex-mode hostManaged"
+    )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
     """Make the part, not yet started."""
+    imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
+    if args.simulate_imex_daemons and imex.host_managed:
+        raise OptionError("--simulate-imex-daemons: with --imex-mode hostManaged no ComputeDomain has daemons")
     daemons = None
     if args.simulate_imex_daemons:
         daemons = SimulatedImexDaemons(client, clock=clock, namespace=args.namespace)
-    return Fabric(ComputeDomainController(client, clock=clock, namespace=args.namespace), daemons)
+    controller = ComputeDomainController(client, clock=clock, namespace=args.namespace, host_managed=imex.host_managed)
+    return Fabric(controller, daemons)

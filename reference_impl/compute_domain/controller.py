@@ -67,6 +67,8 @@ class ComputeDomainController:
     Arguments:
         namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; made when it is absent.
         image: the image that DaemonSets name. Nothing is pulled by this part.
+        host_managed: the nodes' administrator runs the IMEX daemons: domains get their workloads' template and no more,
+            and are ready with it (rule NV-171d).
     """
 
     def __init__(
@@ -76,12 +78,14 @@ class ComputeDomainController:
         clock: Clock,
         namespace: str = DRIVER_NAMESPACE,
         image: str = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0",
+        host_managed: bool = False,
     ) -> None:
         self.name = "compute-domain controller"
         self._client = client.as_agent("compute-domain-controller")
         self._clock = clock
         self._namespace = namespace
         self._image = image
+        self._host_managed = host_managed
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
         self._queue: WorkQueue[Key] = WorkQueue(clock, base_delay=0.02, max_delay=5.0)
         self._stopping = threading.Event()
@@ -174,7 +178,8 @@ class ComputeDomainController:
             self.tear_down(domain)
             return
         self.ensure_finalizer(domain)
-        self.ensure_daemons(domain)
+        if not self._host_managed:
+            self.ensure_daemons(domain)
         self.ensure_workload_template(domain)
         self.remove_dead_entries(domain)
         self.update_status(domain)
@@ -196,7 +201,7 @@ class ComputeDomainController:
 
     def ensure_workload_template(self, domain: Obj) -> None:
         """The claim template that workloads use (rules NV-146, NV-147, NV-154)."""
-        self._ensure(_TEMPLATES, objects.workload_template(domain), domain)
+        self._ensure(_TEMPLATES, objects.workload_template(domain, host_managed=self._host_managed), domain)
 
     def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
         informer = self._informers[resource]
@@ -230,7 +235,9 @@ class ComputeDomainController:
             self._informers[COMPUTE_DOMAINS].assume(changed)
 
     def wanted_status(self, domain: Obj) -> Obj:
-        """The status that cliques and pods ask for."""
+        """The status that cliques and pods ask for; a domain without daemons waits for none."""
+        if self._host_managed:
+            return {"status": "Ready"}
         return status.domain_status(domain, self._cliques_of(domain), self._pods_of(domain))
 
     def _cliques_of(self, domain: Obj) -> list[Obj]:

@@ -41,9 +41,9 @@ def workload_template_name(domain: Obj) -> str:
     return str(domain["spec"]["channel"]["resourceClaimTemplate"]["name"])
 
 
-def workload_template(domain: Obj) -> Obj:
-    """The claim template for the workload's channel, in the domain's namespace (rule NV-147)."""
-    mode = domain["spec"]["channel"].get("allocationMode") or "Single"
+def workload_template(domain: Obj, *, host_managed: bool = False) -> Obj:
+    """The claim template for the workload's channel, in the domain's namespace (rules NV-147, NV-171d)."""
+    mode = "Single" if host_managed else domain["spec"]["channel"].get("allocationMode") or "Single"
     config = {"kind": "ComputeDomainChannelConfig", "domainID": uid_of(domain), "allocationMode": mode}
     return _template(
         domain, workload_template_name(domain), namespace_of(domain), "Workload", "channel", CHANNEL_CLASS, config

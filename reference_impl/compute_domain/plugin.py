@@ -22,9 +22,10 @@ from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
 from dra_api.transport import TransportError
 from reference_impl.compute_domain.channels import ChannelPreparer, published_devices
 from reference_impl.compute_domain.fabric import Channels, clique_id
+from reference_impl.compute_domain.host_imex import HostImex
 from reference_impl.compute_domain.membership import Membership, PermanentError
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
-from reference_impl.compute_domain.options import FabricGates
+from reference_impl.compute_domain.options import FabricGates, ImexOptions
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -49,6 +50,7 @@ class ComputeDomainPluginOptions:
     Arguments:
         node: folders and names; its `driver_name` is `compute-domain.nvidia.com`.
         gates: feature gates of this driver; those of `node` are the GPU driver's.
+        imex: who runs the IMEX daemons.
         driver_namespace: where cliques are.
         clique_id: the node's clique when NVML shall not be asked; empty says that there is no fabric.
         patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its answer, which a
@@ -57,6 +59,7 @@ class ComputeDomainPluginOptions:
 
     node: KubeletPluginOptions
     gates: FabricGates = field(default_factory=FabricGates)
+    imex: ImexOptions = field(default_factory=ImexOptions)
     driver_namespace: str = DRIVER_NAMESPACE
     clique_id: str | None = None
     patience: float = field(default=44.0)
@@ -172,6 +175,7 @@ class ComputeDomainPlugin:
             root=root,
             channels=self._channels,
             membership=self.membership,
+            host_imex=HostImex(root, socket=options.imex.host_socket) if options.imex.host_managed else None,
             lock=NodeLock(node.data_dir / "pu.lock", clock=clock, timeout=node.lock_timeout),
             clique_id=lambda: self._clique_id,
         )
@@ -205,7 +209,7 @@ class ComputeDomainPlugin:
             ending.callback(self.server.stop)
             self.publisher.start()
             ending.callback(self.publisher.stop)
-            self.publisher.publish(layout(published_devices()))
+            self.publisher.publish(layout(published_devices(host_managed=self.options.imex.host_managed)))
             keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
             keeper.start()
             ending.callback(keeper.join)

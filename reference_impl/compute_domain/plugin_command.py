@@ -9,7 +9,7 @@ from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
 from reference_impl.compute_domain.objects import DRIVER, DRIVER_NAMESPACE
-from reference_impl.compute_domain.options import FabricGates
+from reference_impl.compute_domain.options import HOST_SOCKET, FabricGates, add_imex_arguments, imex_options
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 from reference_impl.kubelet_plugin.command import add_node_arguments, node_options
 from reference_impl.kubelet_plugin.options import FeatureGates
@@ -24,20 +24,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="simulate this NVLink clique, <cluster uuid>.<number>, instead of asking NVML; '' for none",
     )
+    add_imex_arguments(
+        parser,
+        gates="the driver's own gates: CrashOnNVLinkFabricErrors (true) ends it at start where a GPU's NVLink fabric "
+        "is not up, with false it starts without one; HostManagedIMEXDaemon (false) allows --imex-mode hostManaged",
+    )
     parser.add_argument(
-        "--driver-feature-gates",
-        default="",
-        metavar="NAME=BOOL,…",
-        help="the driver's own gates: CrashOnNVLinkFabricErrors (true) ends it at start where a GPU's NVLink fabric is "
-        "not up; with false it starts without a clique",
+        "--imex-host-socket-path",
+        default=HOST_SOCKET,
+        metavar="PATH",
+        help="control socket of the host's nvidia-imex, below the driver root; with --imex-mode hostManaged only "
+        "(default: %(default)s)",
     )
 
 
 def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
     """The options that `add_arguments` read. Raises PartError when they cannot work."""
+    gates = FabricGates.parse(args.driver_feature_gates)
     return ComputeDomainPluginOptions(
         node=node_options(args, gates=FeatureGates()),
-        gates=FabricGates.parse(args.driver_feature_gates),
+        gates=gates,
+        imex=imex_options(args, gates, host_socket=args.imex_host_socket_path),
         driver_namespace=args.namespace,
         clique_id=args.clique_id,
     )

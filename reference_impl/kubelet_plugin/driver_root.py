@@ -202,6 +202,10 @@ class DriverRoot:
         """The control program of MPS."""
         return self.find(_BINARY_FOLDERS, "nvidia-cuda-mps-control")
 
+    def imex_control(self) -> Path | None:
+        """The program that asks nvidia-imex."""
+        return self.find(_BINARY_FOLDERS, "nvidia-imex-ctl")
+
     def find(self, folders: tuple[str, ...], name: str) -> Path | None:
         """The first file of that name in the root's `folders`."""
         # By text: making and taking apart path objects took longer than asking the kernel.

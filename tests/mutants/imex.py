@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ CONTROLLER = "reference_impl.compute_domain.controller:ComputeDomainController"
 MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
 PREPARER = "reference_impl.compute_domain.channels:ChannelPreparer"
 CHANNELS = "reference_impl.compute_domain.fabric:Channels"
+OPTIONS = "reference_impl.compute_domain.options"
 FABRIC = "reference_impl.compute_domain.fabric"
 
 
@@ -101,8 +103,8 @@ def _(patch: Patch) -> None:
 
 def _template_parameters(change: Callable[[Any, Any], None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def workload_template(domain: Any) -> Any:
-            found = copy.deepcopy(original(domain))
+        def workload_template(domain: Any, **options: Any) -> Any:
+            found = copy.deepcopy(original(domain, **options))
             for entry in found["spec"]["spec"]["devices"]["config"]:
                 change(entry["opaque"]["parameters"], domain)
             return found
@@ -171,9 +173,9 @@ def _(patch: Patch) -> None:
     """Each node publishes more than one channel."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def published() -> Any:
+        def published(**options: Any) -> Any:
             second = {"name": "channel-1", "attributes": {"type": {"string": "channel"}, "id": {"int": 1}}}
-            return [*original(), second]
+            return [*original(**options), second]
 
         return published
 
@@ -406,3 +408,104 @@ def _(patch: Patch) -> None:
         return gpu_clique
 
     patch.wrap(f"{FABRIC}:gpu_clique", make)
+
+
+@mutant("host-managed-without-its-gate", rule="NV-018")
+def _(patch: Patch) -> None:
+    """Neither the gate nor the isolation is looked at."""
+    patch.replace(f"{OPTIONS}:ImexOptions.check", lambda self, gates: None)
+
+
+@mutant("isolation-unread", rule="NV-018")
+def _(patch: Patch) -> None:
+    """An isolation that nobody implements is taken for domain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, gates: Any) -> None:
+            original(dataclasses.replace(self, isolation="domain"), gates)
+
+        return check
+
+    patch.wrap(f"{OPTIONS}:ImexOptions.check", make)
+
+
+@mutant("host-managed-daemon-published", rule="NV-047")
+def _(patch: Patch) -> None:
+    """A daemon is offered where the driver runs none."""
+    patch.wrap("reference_impl.compute_domain.plugin:published_devices", lambda original: lambda **_: original())
+
+
+@mutant("host-managed-daemon-given", rule="NV-171")
+def _(patch: Patch) -> None:
+    """A daemon claim is prepared beside the host's own daemon."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            host, self._host_imex = self._host_imex, None
+            try:
+                return original(self, *what)
+            finally:
+                self._host_imex = host
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("host-managed-node-labelled", rule="NV-171b")
+def _(patch: Patch) -> None:
+    """A channel claim labels its node, whoever runs the daemons."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, config: Any) -> Any:
+            self._membership.join(config.domain_id)
+            return original(self, claim, config)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+@mutant("host-daemon-not-asked", rule="NV-171c")
+def _(patch: Patch) -> None:
+    """A channel is given whether the host's daemon runs or not."""
+    patch.replace("reference_impl.compute_domain.host_imex:HostImex.check_ready", lambda self: None)
+
+
+@mutant("host-managed-domain-with-daemons", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """The controller makes daemons for a domain that needs none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reconcile(self: Any, domain: Any) -> None:
+            self.ensure_daemons(domain)
+            original(self, domain)
+
+        return reconcile
+
+    patch.wrap(f"{CONTROLLER}.reconcile", make)
+
+
+@mutant("host-managed-domain-waits-for-nodes", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """A domain waits for nodes that will never join."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wanted(self: Any, domain: Any) -> Any:
+            host, self._host_managed = self._host_managed, False
+            try:
+                return original(self, domain)
+            finally:
+                self._host_managed = host
+
+        return wanted
+
+    patch.wrap(f"{CONTROLLER}.wanted_status", make)
+
+
+@mutant("host-managed-all-channels", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """The claim template keeps a mode that the host's daemon cannot serve."""
+    patch.wrap(
+        "reference_impl.compute_domain.objects:workload_template", lambda original: lambda domain, **_: original(domain)
+    )

@@ -1,0 +1,42 @@
+"""The nvidia-imex daemon that a node's administrator runs: asked whether it is ready before a channel is given.
+
+Runs nvidia-imex-ctl of the driver root for each question, as the driver does; nothing is kept.
+
+Source: cmd/compute-domain-kubelet-plugin nvlib.go (checkHostIMEXReady) at 95932046; rule NV-171c.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from reference_impl.compute_domain.membership import NotYetError
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
+
+_TIMEOUT = 10.0
+
+
+class HostImex:
+    """The node's own daemon. `socket` is its control socket, a path below the driver root."""
+
+    def __init__(self, root: DriverRoot, *, socket: str) -> None:
+        self._root = root
+        self._socket = root.root / socket.lstrip("/")
+
+    def check_ready(self) -> None:
+        """Raise NotYetError until the daemon says READY."""
+        program = self._root.imex_control()
+        if program is None:
+            raise NotYetError(f"nvidia-imex-ctl is not in the driver root {self._root.root}: is nvidia-imex installed?")
+        try:
+            # Upstream runs it in a chroot of the driver root, which takes rights that are not needed to ask.
+            done = subprocess.run(
+                [str(program), "-q", f"--u={self._socket}"], capture_output=True, timeout=_TIMEOUT, check=False
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise NotYetError(f"nvidia-imex-ctl cannot be run: {error}") from error
+        said = (done.stdout + done.stderr).decode(errors="replace").strip()[:300]
+        # As a word: NOT_READY holds the letters, too.
+        if done.returncode != 0 or "READY" not in said.split():
+            raise NotYetError(
+                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says {said!r}"
+            )
