@@ -11,6 +11,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 from dra_api.rpc.client import DRAPluginClient, RegistrationClient, RpcError, ServerStream, SocketChannel
 from dra_api.rpc.health_feed import HealthFeed, HealthSubscription
+from dra_api.rpc.liveness import LIVENESS_SERVICES, LivenessServer, check_liveness
 from dra_api.rpc.server import PluginServer, SocketServer
 from dra_api.rpc.types import (
     DRA_PLUGIN_TYPE,
@@ -33,6 +34,7 @@ __all__ = [
     "DRA_PLUGIN_TYPE",
     "DRA_VERSIONS",
     "HEALTH_V1ALPHA1",
+    "LIVENESS_SERVICES",
     "V1",
     "V1BETA1",
     "ClaimRef",
@@ -43,6 +45,7 @@ __all__ = [
     "HealthReporter",
     "HealthStatus",
     "HealthSubscription",
+    "LivenessServer",
     "PluginInfo",
     "PluginServer",
     "PrepareResult",
@@ -53,4 +56,5 @@ __all__ = [
     "ServerStream",
     "SocketChannel",
     "SocketServer",
+    "check_liveness",
 ]

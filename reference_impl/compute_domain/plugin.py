@@ -31,6 +31,7 @@ from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.service import DriverService, sockets
@@ -204,6 +205,7 @@ class ComputeDomainPlugin:
             self.preparer.repair()
             self.membership.start()
             ending.callback(self.membership.stop)
+            serve_liveness(node, ending, clock=self._clock)
             self.server = sockets(self.service, node, clock=self._clock)
             self.server.start()
             ending.callback(self.server.stop)

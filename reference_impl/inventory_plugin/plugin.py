@@ -17,6 +17,7 @@ from reference_impl.inventory_plugin.prepare import InventoryPreparer
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
+from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.service import DriverService, sockets
@@ -65,6 +66,7 @@ class InventoryPlugin:
         with ExitStack() as ending:
             options.make_data_dir()
             self.preparer.repair()
+            serve_liveness(options, ending, clock=self._clock)
             self.server = sockets(self.service, options, clock=self._clock)
             self.server.start()
             ending.callback(self.server.stop)

@@ -85,6 +85,14 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
         metavar="NAME,…",
         help="DRA services in the order to register them (default: %(default)s)",
     )
+    parser.add_argument(
+        "--healthcheck-port",
+        type=int,
+        default=-1,
+        metavar="PORT",
+        help="answer grpc.health.v1 on this TCP port, for liveness probes: SERVING while both sockets answer "
+        "(default: %(default)s, none)",
+    )
 
 
 def node_options(
@@ -95,6 +103,8 @@ def node_options(
     unknown = [version for version in versions if version not in DRA_VERSIONS]
     if unknown or not versions:
         raise PartError(f"--services {args.services!r}: choose among {', '.join(DRA_VERSIONS)}")
+    if not (args.healthcheck_port == -1 or 0 < args.healthcheck_port < 65536):
+        raise PartError(f"--healthcheck-port {args.healthcheck_port}: choose a port from 1 to 65535, or -1 for none")
     if not args.container_driver_root.is_dir():
         raise PartError(f"--container-driver-root {args.container_driver_root}: there is no such folder")
     return KubeletPluginOptions(
@@ -107,6 +117,7 @@ def node_options(
         versions=versions,
         gates=gates,
         ignored_xids=ignored_xids,
+        healthcheck_port=None if args.healthcheck_port == -1 else args.healthcheck_port,
     )
 
 

@@ -96,6 +96,7 @@ class KubeletPluginOptions:
         pod_uid: of the pod that the plugin runs in; part of its sockets' names, so that two can run on one node during
             a rolling update.
         consumable_shares: see `reference_impl.kubelet_plugin.shares`.
+        healthcheck_port: TCP port for liveness probes; None for none.
         resync_delay: seconds after a foreign change of a slice until it is put right. Upstream waits 30 s (DRA-290),
             which is the longest that a scheduler may be misled; sooner is allowed.
     """
@@ -114,6 +115,7 @@ class KubeletPluginOptions:
     lock_timeout: float = 10.0
     cleanup_interval: float = 600.0
     resync_delay: float = 1.0
+    healthcheck_port: int | None = None
 
     @property
     def data_dir(self) -> Path:

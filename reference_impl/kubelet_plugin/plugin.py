@@ -26,6 +26,7 @@ from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
+from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
@@ -127,6 +128,7 @@ class KubeletPlugin:
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
             service = self._service(ending)
+            serve_liveness(options, ending, clock=self._clock)
             self._server = sockets(service, options, clock=self._clock)
             self._server.start()
             ending.callback(self._server.stop)

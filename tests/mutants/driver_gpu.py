@@ -513,3 +513,33 @@ def _(patch: Patch) -> None:
         return check_overlap
 
     patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("health-of-any-service", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check answers for services that it does not know."""
+    patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: True)
+
+
+@mutant("health-without-liveness", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check knows the server as a whole only."""
+    patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: not service)
+
+
+@mutant("never-alive", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check finds its sockets never."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:is_alive", lambda options, *, clock: False)
+
+
+@mutant("registration-not-asked", rule="NV-013b")
+def _(patch: Patch) -> None:
+    """A health check asks the service socket only."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:answers_registration", lambda options, *, clock: None)
+
+
+@mutant("service-not-asked", rule="NV-013b")
+def _(patch: Patch) -> None:
+    """A health check asks the registration socket only."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:answers_calls", lambda options, *, clock: None)

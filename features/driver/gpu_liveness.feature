@@ -1,0 +1,22 @@
+@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:own-kubelet
+Feature: The driver gpu.nvidia.com says whether it lives
+  A kubelet asks a pod's liveness probe and starts the pod again when it fails. A probe that asks less than what a kubelet
+  needs keeps a driver that serves nobody.
+
+  @NV-013
+  Scenario: A driver whose sockets answer is alive
+    Given node "n1" running the driver with a port for health checks
+    Then a health check of the driver on "n1" for "" says SERVING
+    And a health check of the driver on "n1" for "liveness" says SERVING
+    And a health check of the driver on "n1" for "readiness" says NOT_FOUND
+
+  @NV-013b
+  Scenario Outline: A driver that cannot be reached at its <socket> socket is not alive
+    Given node "n1" running the driver with a port for health checks
+    When the <socket> socket of the driver on "n1" is removed
+    Then a health check of the driver on "n1" for "liveness" says NOT_SERVING
+
+    Examples:
+      | socket       |
+      | registration |
+      | service      |

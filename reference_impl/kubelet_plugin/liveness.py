@@ -1,0 +1,56 @@
+"""Whether a kubelet plugin lives, for liveness probes: both of its sockets answer, asked anew at every probe.
+
+The server lives between the plugin's start and stop, and keeps nothing. A kubelet that hears NOT_SERVING often enough
+starts the pod again.
+
+Source: cmd/gpu-kubelet-plugin health.go at 95932046; rules NV-013, NV-013b.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+
+from dra_api.clock import Clock
+from dra_api.rpc import DRAPluginClient, LivenessServer, RegistrationClient, RpcError
+from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 3.0
+"""Seconds that one socket is given."""
+
+
+def serve_liveness(options: KubeletPluginOptions, ending: ExitStack, *, clock: Clock) -> None:
+    """Serve health checks until `ending`, if the options name a port. Raises OptionError when it is taken."""
+    if options.healthcheck_port is None:
+        return
+    server = LivenessServer(options.healthcheck_port, lambda: is_alive(options, clock=clock))
+    try:
+        server.start()
+    except OSError as error:
+        raise OptionError(f"--healthcheck-port {options.healthcheck_port}: {error}; choose a free one") from error
+    ending.callback(server.stop)
+
+
+def is_alive(options: KubeletPluginOptions, *, clock: Clock) -> bool:
+    """Whether both sockets answer, each over a new connection: one that stands would hide a socket that is gone."""
+    try:
+        answers_registration(options, clock=clock)
+        answers_calls(options, clock=clock)
+    except RpcError as error:
+        log.warning("health check: %s", error)
+        return False
+    return True
+
+
+def answers_registration(options: KubeletPluginOptions, *, clock: Clock) -> None:
+    """Ask the registration socket who it is. Raises RpcError when it does not answer."""
+    with RegistrationClient(options.registration_socket, clock=clock) as client:
+        client.get_info(timeout=_PATIENCE)
+
+
+def answers_calls(options: KubeletPluginOptions, *, clock: Clock) -> None:
+    """Ask the service socket to prepare nothing. Raises RpcError when it does not answer."""
+    with DRAPluginClient(options.plugin_socket, options.versions[0], clock=clock) as client:
+        client.prepare([], timeout=_PATIENCE)

@@ -1,0 +1,55 @@
+"""The port for liveness probes: which ports are refused, and what is said of a plugin that is not there."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from dra_api.clock import RealClock
+from dra_api.rpc import RpcError, check_liveness
+from reference_impl.kubelet_plugin import command
+from reference_impl.kubelet_plugin.liveness import serve_liveness
+from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
+from reference_impl.runtime import PartError
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which somebody listens."""
+    with socket.create_server(("", 0)) as listener:
+        yield int(listener.getsockname()[1])
+
+
+def options(base: Path, port: int) -> KubeletPluginOptions:
+    return KubeletPluginOptions(
+        node_name="n1", plugins_dir=base / "p", registrar_dir=base / "r", cdi_root=base / "c", healthcheck_port=port
+    )
+
+
+def test_a_port_that_is_taken_ends_the_plugin(tmp_path: Path, taken: int) -> None:
+    with ExitStack() as ending, pytest.raises(OptionError, match=f"{taken}.*choose a free one"):
+        serve_liveness(options(tmp_path, taken), ending, clock=RealClock())
+
+
+def test_a_plugin_without_sockets_is_not_alive(tmp_path: Path) -> None:
+    with socket.create_server(("", 0)) as listener:
+        port = int(listener.getsockname()[1])
+    with ExitStack() as ending:
+        serve_liveness(options(tmp_path, port), ending, clock=RealClock())
+        assert check_liveness(port, "liveness") == "NOT_SERVING"
+    with pytest.raises(RpcError, match="UNAVAILABLE"):
+        check_liveness(port, "liveness")
+
+
+@pytest.mark.parametrize("port", [0, -2, 65536])
+def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    words = [f"--healthcheck-port={port}", "--node-name=n1", f"--container-driver-root={tmp_path}"]
+    with pytest.raises(PartError, match="from 1 to 65535"):
+        command.plugin_options(parser.parse_args(words))
