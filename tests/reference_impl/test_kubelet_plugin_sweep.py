@@ -1,16 +1,18 @@
 """Sweeps that are generated from happy paths: every call repeated, calls in every order, death after every effect.
 
-An effect is whatever somebody else can see: a file that was replaced or removed, a change of the hardware, a call of
-nvidia-smi. Death is an exception that no handler of the plugin takes for an error of its own, so nothing is tidied up;
-the kernel's part (the lock ends with the process) is the closing of the descriptor. Time and order are ours: each case
-is the same on every run. The GPUs are the fake NVML's.
+An effect is whatever somebody else can see: a file or folder that was made, replaced or removed, a change of the
+hardware, a call of nvidia-smi or of the control program of MPS. Death is an exception that no handler of the plugin
+takes for an error of its own, so nothing is tidied up; the kernel's part (the lock ends with the process) is the
+closing of the descriptor. Time and order are ours: each case is the same on every run. The GPUs are the fake NVML's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,9 +32,10 @@ from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
+from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
-from reference_impl.kubelet_plugin.sharing import TimeSlicing
+from reference_impl.kubelet_plugin.sharing import SharingError, TimeSlicing
 
 DRIVER = "gpu.nvidia.com"
 CHANGES = (
@@ -87,11 +90,29 @@ class Claims(ClaimReader):
         return True
 
 
-class Machine:
-    """One node: its folders and fake GPUs, and the plugin's lives on it, one after the other."""
+class SimulatedMps(Mps):
+    """Control daemons that are no processes: one runs while the file `control` is in its pipe folder, as the real."""
 
-    def __init__(self, base: Path, pool: Any) -> None:
+    def run(self, daemon: Any, arguments: Any, *, said: str = "") -> None:
+        control = self.folder / daemon["id"] / "pipe/control"
+        if arguments:
+            control.touch()
+        elif not control.exists():
+            raise SharingError(f"{said}: no control daemon")
+        elif said == "quit":
+            os.remove(control)  # the daemon's own doing, and no effect of the plugin's
+
+
+class Machine:
+    """One node: its folders and fake GPUs, and the plugin's lives on it, one after the other.
+
+    Where there is MPS, MIG devices are not made on demand: the gates exclude each other.
+    """
+
+    def __init__(self, base: Path, pool: Any, *, mps: bool) -> None:
         base.mkdir()
+        self.has_mps = mps
+        self.modes: dict[str, str] = {}
         self.base = base
         self.node = fake_nvml.Node.create("h200", base / "nvml")
         self.pool, self.module = pool, pool.load(self.node)
@@ -110,7 +131,10 @@ class Machine:
         """A new life of the plugin."""
         nvml = Nvml(self.module)
         nvml.open()
-        found = nvml.discover(self.node.driver_root / "sys", dynamic_mig=True)
+        found = nvml.discover(self.node.driver_root / "sys", dynamic_mig=not self.has_mps)
+        smi = self.effects.after("nvidia-smi", self.nvidia_smi)
+        mps = SimulatedMps(self.data / "mps", binary=lambda: None, smi=smi)
+        mps.run = self.effects.after("nvidia-cuda-mps-control", mps.run)  # type: ignore[method-assign]
         preparer = ClaimPreparer(
             driver=DRIVER,
             found=lambda: found,
@@ -120,9 +144,10 @@ class Machine:
             cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
             root=DriverRoot(self.node.driver_root),
             lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
-            sharing=EnabledSharing(time_slicing=True),
-            settings=(TimeSlicing(run=self.effects.after("nvidia-smi", self.nvidia_smi)),),
-            mig=MigInstances(nvml),
+            sharing=EnabledSharing(time_slicing=True, mps=self.has_mps),
+            settings=(TimeSlicing(run=smi), mps),
+            mig=None if self.has_mps else MigInstances(nvml),
+            mps=mps if self.has_mps else None,
         )
         preparer.repair()
         return preparer
@@ -130,6 +155,8 @@ class Machine:
     def nvidia_smi(self, words: Any) -> None:
         if "--set-timeslice" in words:
             self.slices[words[2]] = words[-1]
+        elif "-c" in words:
+            self.modes[words[1]] = words[-1]
 
     def state(self) -> dict[str, Any]:
         """All that anybody can see: claims and answers, CDI files, instances and MIG modes, time slices, litter."""
@@ -146,24 +173,31 @@ class Machine:
             "instances": sorted((i.profile, i.start) for i in state.gpus[0].instances if i.used),
             "mig": [view.mig_enabled for view in self.node.gpus],
             "slices": {uuid: number for uuid, number in self.slices.items() if number != "0"},
+            "modes": {uuid: mode for uuid, mode in self.modes.items() if mode != "DEFAULT"},
+            "mps": sorted(str(p.relative_to(self.data)) for p in self.data.glob("mps/**/*")),
             "litter": sorted(
-                p.name for p in self.data.iterdir() if p.name not in ("checkpoint.boot", "checkpoint.json", "pu.lock")
+                p.name
+                for p in self.data.iterdir()
+                if p.name not in ("checkpoint.boot", "checkpoint.json", "mps", "pu.lock")
             ),
         }
 
 
-def claim(uid: str, *devices: str, interval: str = "") -> AllocatedClaim:
-    sharing = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
+def claim(uid: str, *devices: str, interval: str = "", threads: int = 0) -> AllocatedClaim:
+    sharing: Any = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
+    if threads:
+        sharing = {"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": threads}}
     parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "sharing": sharing}
     config = {"source": "FromClaim", "requests": [], "opaque": {"driver": DRIVER, "parameters": parameters}}
     results = [{"request": "r", "driver": DRIVER, "pool": "n", "device": device} for device in devices]
-    allocation = {"devices": {"results": results, "config": [config] if interval else []}}
+    allocation = {"devices": {"results": results, "config": [config] if interval or threads else []}}
     return AllocatedClaim(uid=uid, name=uid, namespace="default", status={"allocation": allocation})
 
 
 HAPPY = {
     "a whole GPU": claim("a", "gpu-0"),
     "a GPU with a time slice": claim("a", "gpu-0", interval="Long"),
+    "a GPU shared by MPS": claim("a", "gpu-0", threads=50),
     "one MIG device": claim("a", "gpu-0-mig-1g18gb-19-2"),
     "two MIG devices": claim("a", "gpu-0-mig-3g71gb-9-4", "gpu-0-mig-1g18gb-me-20-0"),
 }
@@ -174,16 +208,21 @@ def pool() -> Any:
     return fake_nvml.PynvmlPool()
 
 
-@pytest.fixture
-def machines(tmp_path: Path, pool: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Machine]]:
-    made: list[Machine] = []
-    replace, unlink = os.replace, Path.unlink
+def kind_of(name: str, machines: Callable[..., Machine]) -> Callable[[], Machine]:
+    """The machines on which a happy path can be walked."""
+    return functools.partial(machines, mps="MPS" in name)
 
-    def new() -> Machine:
-        machine = Machine(tmp_path / str(len(made)), pool)
+
+@pytest.fixture
+def machines(tmp_path: Path, pool: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
+    made: list[Machine] = []
+    real = {name: getattr(os, name) for name in ("mkdir", "replace", "unlink", "rmdir")}
+
+    def new(*, mps: bool = False) -> Machine:
+        machine = Machine(tmp_path / str(len(made)), pool, mps=mps)
         made.append(machine)
-        monkeypatch.setattr(os, "replace", machine.effects.after("replace", replace))
-        monkeypatch.setattr(Path, "unlink", machine.effects.after("unlink", unlink))
+        for name, call in real.items():
+            monkeypatch.setattr(os, name, machine.effects.after(name, call))
         return machine
 
     yield new
@@ -193,8 +232,8 @@ def machines(tmp_path: Path, pool: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.parametrize("name", HAPPY)
-def test_death_after_every_effect_of_prepare_and_unprepare(name: str, machines: Callable[[], Machine]) -> None:
-    sweep(HAPPY[name], machines)
+def test_death_after_every_effect_of_prepare_and_unprepare(name: str, machines: Callable[..., Machine]) -> None:
+    sweep(HAPPY[name], kind_of(name, machines))
 
 
 def test_the_sweep_catches_a_plugin_that_forgets_before_it_undoes(
@@ -209,6 +248,24 @@ def test_the_sweep_catches_a_plugin_that_forgets_before_it_undoes(
     monkeypatch.setattr(ClaimPreparer, "unprepare", unprepare)
     with pytest.raises(AssertionError, match="killed after effect"):
         sweep(HAPPY["a GPU with a time slice"], machines)
+
+
+def test_the_sweep_catches_an_mps_daemon_whose_folder_goes_before_its_gpu_is_as_it_was(
+    machines: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(self: Mps, daemon: Any) -> None:
+        folder = self.folder / daemon["id"]
+        if (folder / "pipe/control").exists():
+            self.run(daemon, [], said="quit")
+        if folder.exists():
+            shutil.rmtree(folder)
+            for uuid in daemon["gpus"]:
+                self._smi(["-i", uuid, "-c", "DEFAULT"])
+
+    monkeypatch.setattr(Mps, "end", end)
+    name = "a GPU shared by MPS"
+    with pytest.raises(AssertionError, match=r"killed after effect .*, rmdir"):
+        sweep(HAPPY[name], kind_of(name, machines))
 
 
 def prepare_and_unprepare(plugin: ClaimPreparer, one: AllocatedClaim) -> None:
@@ -246,9 +303,9 @@ def sweep(one: AllocatedClaim, machines: Callable[[], Machine]) -> None:
 
 
 @pytest.mark.parametrize("name", HAPPY)
-def test_a_claim_that_nobody_asks_for_again_leaves_nothing(name: str, machines: Callable[[], Machine]) -> None:
+def test_a_claim_that_nobody_asks_for_again_leaves_nothing(name: str, machines: Callable[..., Machine]) -> None:
     """Death in the middle of Prepare; then Unprepare is all that comes, as for a pod that was deleted meanwhile."""
-    one = HAPPY[name]
+    one, machines = HAPPY[name], kind_of(name, machines)
     happy = machines()
     plugin = happy.start()
     begins, empty = happy.effects.count, happy.state()
