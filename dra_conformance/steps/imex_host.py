@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dra_api.objects import NODES, meta, uid_of
 from dra_conformance.seats.stand_in import StandIn
-from dra_conformance.steps.imex import LABEL, daemon_objects, domain, published, refused_at_once, run_domain_driver
+from dra_conformance.steps.compute_domains import LABEL, daemon_objects, domain
+from dra_conformance.steps.imex import published, refused_at_once, run_domain_driver
 from dra_conformance.suite.vocabulary import given, then, when
 from dra_conformance.suite.world import World
 

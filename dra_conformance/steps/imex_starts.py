@@ -8,8 +8,8 @@ from __future__ import annotations
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.steps.imex import ensure_driver_namespace, waiting
-from dra_conformance.steps.imex_attempts import ids_of
+from dra_conformance.steps.compute_domains import ensure_driver_namespace
+from dra_conformance.steps.imex_claims import waiting
 from dra_conformance.suite.vocabulary import given, then
 from dra_conformance.suite.world import Seen, World
 
@@ -104,7 +104,7 @@ def _(world: World, claim: str, node: str) -> None:
         if not call.done.is_set() or call.error:
             return False, call.error or "no answer yet"
         try:
-            found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(ids_of(world, claim))
+            found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(call.ids)
         except CDIError as error:
             return False, str(error)
         told = [word for device in found for word in device.edits.get("env") or () if word.startswith("CLIQUE_ID")]
