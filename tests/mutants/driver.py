@@ -734,13 +734,13 @@ def _(patch: Patch) -> None:
     )
 
     def make(original: Any) -> Any:
-        def command(self: Any, part: str) -> list[str]:
-            words: list[str] = original(self, part)
+        def command(self: Any) -> list[str]:
+            words: list[str] = original(self)
             return [sys.executable, "-c", program, *words[3:]]
 
         return command
 
-    patch.wrap("dra_conformance.seats.node:NodeSeat._reference_command", make)
+    patch.wrap("dra_conformance.seats.node:NodeSeat._driver_command", make)
 
 
 # -- gpu.nvidia.com ----------------------------------------------------------------------------------------------------

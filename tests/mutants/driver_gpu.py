@@ -28,13 +28,13 @@ def in_the_process(patch: Patch, *lines: str) -> None:
     )
 
     def make(original: Any) -> Any:
-        def command(self: Any, part: str) -> list[str]:
-            words: list[str] = original(self, part)
+        def command(self: Any) -> list[str]:
+            words: list[str] = original(self)
             return [sys.executable, "-c", program, *words[3:]]
 
         return command
 
-    patch.wrap("dra_conformance.seats.node:NodeSeat._reference_command", make)
+    patch.wrap("dra_conformance.seats.node:NodeSeat._driver_command", make)
 
 
 # -- what NVML and sysfs do not know -----------------------------------------------------------------------------------
