@@ -30,7 +30,8 @@ from dra_conformance.control_plane.embedded.kinds.small import (
     WorkloadStrategy,
 )
 from dra_conformance.control_plane.embedded.kinds.webhook_configurations import WebhookStrategy
-from dra_conformance.control_plane.embedded.pods import PodStrategy, pod_columns, pod_fields
+from dra_conformance.control_plane.embedded.pod_columns import pod_columns, pod_fields
+from dra_conformance.control_plane.embedded.pods import PodStrategy
 from dra_conformance.control_plane.embedded.resources import ALL_VERBS, Column, ResourceTable, ResourceType
 from dra_conformance.control_plane.embedded.strategy import Conversion
 

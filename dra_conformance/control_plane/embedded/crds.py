@@ -17,7 +17,7 @@ from dra_conformance.control_plane.embedded.celrules import rule_errors
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.custom import CustomStrategy, read_path
 from dra_conformance.control_plane.embedded.housekeeping import CRD_FINALIZER, CRDS
-from dra_conformance.control_plane.embedded.pods import set_condition
+from dra_conformance.control_plane.embedded.pod_binding import set_condition
 from dra_conformance.control_plane.embedded.resources import Column, ResourceType, version_priority
 from dra_conformance.control_plane.embedded.status import FieldError, invalid, not_supported, required
 from dra_conformance.control_plane.embedded.store import Event, TypeKey

@@ -11,10 +11,10 @@ import orjson
 
 from dra_api.clock import timestamp
 from dra_api.transport import Response
-from dra_conformance.control_plane.embedded import pods
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.decode import decode_body
 from dra_conformance.control_plane.embedded.deletion import delete_object
+from dra_conformance.control_plane.embedded.pod_binding import bind
 from dra_conformance.control_plane.embedded.reader import Reader
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
@@ -85,7 +85,7 @@ class PodDoors:
                     "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: "
                     f"{revision}, ResourceVersion in object meta: {old.obj['metadata']['resourceVersion']}",
                 )
-            return pods.bind(old.copy(), binding, now=now)
+            return bind(old.copy(), binding, now=now)
 
         update_object(self._core, resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
         return with_warnings(_created(), ctx)
