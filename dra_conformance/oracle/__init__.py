@@ -8,8 +8,8 @@ answer = could_be_allocated(Case(cluster, claim))   # yes with a witness, no, or
 from dra_conformance.oracle.cluster import Cluster, read_claim
 from dra_conformance.oracle.exists import Answer, could_all_be_allocated, could_be_allocated
 from dra_conformance.oracle.judge import judge
-from dra_conformance.oracle.schema import Malformed
 from dra_conformance.oracle.verdict import Case, Judgement, Settings, Violation
+from dra_conformance.oracle.well_formed import Malformed
 
 __all__ = [
     "Answer",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dra_api.objects import Obj
+from dra_conformance.oracle.decoding import decode
 from dra_conformance.oracle.places import Place, only_node
 from dra_conformance.oracle.pools import DeviceId, Listed, Pool, PoolId
 from dra_conformance.oracle.schema import (
@@ -17,15 +18,14 @@ from dra_conformance.oracle.schema import (
     Device,
     DeviceClass,
     Fact,
-    Malformed,
     Node,
     Pod,
     Result,
     Slice,
     Taint,
     TaintRule,
-    decode,
 )
+from dra_conformance.oracle.well_formed import Malformed
 
 
 @dataclass(frozen=True, slots=True)

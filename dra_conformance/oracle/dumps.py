@@ -16,7 +16,9 @@ from dra_api.objects import Obj, key_of
 from dra_conformance import documents
 from dra_conformance.errors import UsageError
 from dra_conformance.oracle.cluster import Cluster
-from dra_conformance.oracle.schema import Fact, Malformed, decode
+from dra_conformance.oracle.decoding import decode
+from dra_conformance.oracle.schema import Fact
+from dra_conformance.oracle.well_formed import Malformed
 
 SUFFIXES = (".yaml", ".yml", ".json")
 KUBECTL = "kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A -o yaml --show-managed-fields"
@@ -75,7 +77,11 @@ def _newest(found: Iterable[Found]) -> Iterator[Found]:
 
 def _objects_of(path: str) -> Iterator[Found]:
     if path == "-":
-        yield from _documents(sys.stdin.read(), "standard input")
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"standard input is no text: {error}") from None
+        yield from _documents(text, "standard input")
         return
     place = Path(path)
     if place.is_dir():
@@ -106,6 +112,8 @@ def _json(text: str, file: str) -> list[Any]:
     while (at := len(text) - len(text[at:].lstrip())) < len(text):
         try:
             document, at = decoder.raw_decode(text, at)
+        except RecursionError:
+            raise UsageError(f"{file}, document {len(found) + 1}: is nested too deeply") from None
         except json.JSONDecodeError as error:
             if not found:
                 return documents.load_all(text, where=file)  # YAML may begin with a brace too

@@ -22,10 +22,12 @@ from dra_api.objects import (
 )
 from dra_conformance.errors import Untestable
 from dra_conformance.oracle.cluster import Cluster
+from dra_conformance.oracle.decoding import decode
 from dra_conformance.oracle.exists import Answer, could_be_allocated
 from dra_conformance.oracle.judge import judge
-from dra_conformance.oracle.schema import Fact, Malformed, decode
+from dra_conformance.oracle.schema import Fact
 from dra_conformance.oracle.verdict import Case, Judgement, Settings
+from dra_conformance.oracle.well_formed import Malformed
 
 
 class Release(Protocol):

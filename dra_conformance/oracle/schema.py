@@ -1,23 +1,20 @@
 """The objects that the judge reads, as typed facts: resource.k8s.io in its v1 shape, and the little of nodes and pods.
 
-`decode` turns one object of any served version into a fact, or says which field is wrong; facts are immutable and own
-copies of what they hold. Fields of errors are those of the v1 shape, as in Kubernetes' own messages.
+Structures only: `decoding` makes them from objects of any served version, `well_formed` knows what types do not say.
+Facts are immutable and own copies of what they hold.
 
 Source: k8s.io/api resource/v1, v1beta2, v1beta1, v1alpha3 types.go (v0.36); digest of versions in DRA-001 to DRA-082.
 """
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from dra_api import versions
-from dra_api.objects import Obj
-from dra_api.quantity import Quantity, QuantityError
+from dra_api.quantity import Quantity
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Timestamp: TypeAlias = datetime | None
@@ -201,6 +198,7 @@ class ClassSpec(_Fact, frozen=True, kw_only=True):
 
     selectors: list[Selector] = []
     config: list[Config] = []
+    extended_resource_name: str = ""
 
 
 class DeviceClass(_Fact, frozen=True, kw_only=True):
@@ -354,6 +352,19 @@ class Claim(_Fact, frozen=True, kw_only=True):
         return {name: wish for request in self.spec.devices.requests for name, wish in request.alternatives}
 
 
+class TemplateSpec(_Fact, frozen=True, kw_only=True):
+    """`spec` of a template: the spec of the claims made from it."""
+
+    spec: ClaimSpec
+
+
+class Template(_Fact, frozen=True, kw_only=True):
+    """A ResourceClaimTemplate."""
+
+    metadata: Meta
+    spec: TemplateSpec
+
+
 class DeviceSelector(_Fact, frozen=True, kw_only=True):
     """Which devices a DeviceTaintRule taints; empty fields select all."""
 
@@ -376,10 +387,33 @@ class TaintRule(_Fact, frozen=True, kw_only=True):
     spec: TaintRuleSpec
 
 
+class NodeTaint(_Fact, frozen=True, kw_only=True):
+    """A taint of a node."""
+
+    key: Name
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(_Fact, frozen=True, kw_only=True):
+    """`spec` of a node, as far as it decides about pods."""
+
+    unschedulable: bool = False
+    taints: list[NodeTaint] = []
+
+
+class NodeStatus(_Fact, frozen=True, kw_only=True):
+    """`status` of a node, as far as it decides about pods."""
+
+    allocatable: dict[str, Quantity] = {}
+
+
 class Node(_Fact, frozen=True, kw_only=True):
     """A Node."""
 
     metadata: Meta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
 
 
 class PodClaim(_Fact, frozen=True, kw_only=True):
@@ -396,10 +430,30 @@ class ExtendedClaim(_Fact, frozen=True, kw_only=True):
     resource_claim_name: str = ""
 
 
+class Resources(_Fact, frozen=True, kw_only=True):
+    """`resources` of a container."""
+
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    claims: list[dict[str, Any]] = []
+
+
+class Container(_Fact, frozen=True, kw_only=True):
+    """A container, as far as its resources go."""
+
+    name: str = ""
+    resources: Resources = Resources()
+
+
 class PodSpec(_Fact, frozen=True, kw_only=True):
-    """`spec` of a pod, as far as claims go."""
+    """`spec` of a pod, as far as claims and the choice of a node go."""
 
     node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: dict[str, Any] = {}
+    tolerations: list[dict[str, Any]] = []
+    containers: list[Container] = []
+    init_containers: list[Container] = []
     resource_claims: list[PodClaim] = []
 
 
@@ -427,98 +481,7 @@ class Pod(_Fact, frozen=True, kw_only=True):
         return names - {""}
 
 
-Fact: TypeAlias = Slice | DeviceClass | Claim | TaintRule | Node | Pod
-_KINDS: dict[str, tuple[str, type[Fact]]] = {
-    "ResourceSlice": ("resource.k8s.io", Slice),
-    "DeviceClass": ("resource.k8s.io", DeviceClass),
-    "ResourceClaim": ("resource.k8s.io", Claim),
-    "DeviceTaintRule": ("resource.k8s.io", TaintRule),
-    "Node": ("", Node),
-    "Pod": ("", Pod),
-}
-
-
-class Malformed(ValueError):
-    """An object that cannot be read: `field` is the path of the field, `problem` what is wrong with it."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}" if field else problem)
-        self.field = field
-        self.problem = problem
-
-
-def decode(obj: Obj) -> Fact | None:
-    """The fact in an object of any version, or None for a kind that the judge does not need. Raises Malformed."""
-    group, fact = _KINDS.get(str(obj.get("kind")), ("", None))
-    if fact is None or str(obj.get("apiVersion") or "").rpartition("/")[0] != group:
-        return None
-    shaped = versions.in_v1(_cleaned(obj))
-    try:
-        found: Fact = msgspec.convert(shaped, fact, dec_hook=_read)
-    except msgspec.ValidationError as error:
-        raise _malformed(str(error)) from None
-    _check(found)
-    return found
-
-
-def _cleaned(value: Any) -> Any:
-    """A copy in which null means absent and times are texts, whatever the loader made of them."""
-    if isinstance(value, dict):
-        return {key: _cleaned(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_cleaned(inner) for inner in value]
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    return value
-
-
-def _read(kind: type, value: Any) -> Any:
-    if kind is Quantity:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"expected a quantity such as 40Gi, got {value!r}")
-        try:
-            return Quantity.parse(str(value))
-        except QuantityError as error:
-            raise ValueError(f"{value!r} is no quantity: {error}") from None
-    raise NotImplementedError(kind)
-
-
-_AT = re.compile(r" - at (?:key in )?`\$\.?(.*)`$")
-
-
-def _malformed(message: str) -> Malformed:
-    found = _AT.search(message)
-    missing = re.search(r"missing required field `(\w+)`", message)
-    problem = message[: found.start()] if found else message
-    field = found[1] if found else ""
-    if missing:
-        field, problem = f"{field}.{missing[1]}".lstrip("."), "is missing"
-    return Malformed(field, problem)
-
-
-ATTRIBUTE_KINDS = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
-
-
-def _check(fact: Fact) -> None:
-    """What types alone do not say."""
-    if isinstance(fact, Slice):
-        for number, device in enumerate(fact.spec.devices):
-            for name, value in device.attributes.items():
-                if len([kind for kind in ATTRIBUTE_KINDS if kind in value]) != 1:
-                    raise Malformed(
-                        f"spec.devices[{number}].attributes[{name}]",
-                        f"needs exactly one of {', '.join(ATTRIBUTE_KINDS)}, has {', '.join(value) or 'none'}",
-                    )
-    if isinstance(fact, Claim):
-        for number, request in enumerate(fact.spec.devices.requests):
-            field = f"spec.devices.requests[{number}]"
-            if (request.exactly is None) == (not request.first_available):
-                raise Malformed(field, "needs exactly one of exactly, firstAvailable")
-            for name, wish in request.alternatives:
-                if wish.allocation_mode not in ("ExactCount", "All"):
-                    raise Malformed(field, f"{name}: unsupported allocation mode {wish.allocation_mode!r}")
+Fact: TypeAlias = Slice | DeviceClass | Claim | Template | TaintRule | Node | Pod
 
 
 def parse_time(text: str) -> datetime:

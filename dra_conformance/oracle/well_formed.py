@@ -1,0 +1,176 @@
+"""What the types of facts alone do not say, and every API server refuses: the judge names it before it judges.
+
+Pure functions over decoded facts. Only what cannot be stored is refused here; what can be stored and is wrong all the
+same (counters that do not exist, a selector that fails) is for the rules.
+
+Source: k8s.io/kubernetes pkg/apis/resource/validation and pkg/apis/core/validation (v1.36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from dra_api.quantity import Quantity
+from dra_api.semver import SemVer, SemVerError
+from dra_conformance.oracle.schema import (
+    Claim,
+    ClaimSpec,
+    Device,
+    Fact,
+    NodeSelector,
+    Slice,
+    Template,
+    ValidRange,
+    Wish,
+    parse_time,
+)
+
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_MODES = ("ExactCount", "All")
+_TOLERATES = ("", "Equal", "Exists")
+
+
+class Malformed(ValueError):
+    """An object that cannot be read: `field` is the path of the field, `problem` what is wrong with it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+        self.problem = problem
+
+
+def check(fact: Fact) -> None:
+    """Raise Malformed for the first field that no API server would have stored."""
+    for number, entry in enumerate(fact.metadata.managed_fields):
+        _time(entry.get("time"), f"metadata.managedFields[{number}].time")
+    if isinstance(fact, Slice):
+        _node_selector(fact.spec.node_selector, "spec.nodeSelector")
+        for number, device in enumerate(fact.spec.devices):
+            _device(device, f"spec.devices[{number}]")
+    if isinstance(fact, Claim):
+        _claim(fact.spec, "spec")
+        if fact.status.allocation is not None:
+            _node_selector(fact.status.allocation.node_selector, "status.allocation.nodeSelector")
+    if isinstance(fact, Template):
+        _claim(fact.spec.spec, "spec.spec")
+
+
+def _time(value: Any, field: str) -> None:
+    if not isinstance(value, str):
+        return
+    try:
+        parse_time(value)
+    except ValueError:
+        raise Malformed(field, f"{value!r} is no time such as 2026-01-31T12:00:00Z") from None
+
+
+def _node_selector(selector: NodeSelector | None, field: str) -> None:
+    if selector is not None and not selector.node_selector_terms:
+        raise Malformed(f"{field}.nodeSelectorTerms", "needs at least one term")
+    for number, term in enumerate(selector.node_selector_terms if selector else ()):
+        for name, requirements in (("matchExpressions", term.match_expressions), ("matchFields", term.match_fields)):
+            for at, requirement in enumerate(requirements):
+                if requirement.operator not in _OPERATORS:
+                    raise Malformed(
+                        f"{field}.nodeSelectorTerms[{number}].{name}[{at}].operator",
+                        f"{requirement.operator!r} is none of {', '.join(_OPERATORS)}",
+                    )
+
+
+# -- devices ---------------------------------------------------------------------------------------------------------
+
+
+def _device(device: Device, field: str) -> None:
+    _node_selector(device.node_selector, f"{field}.nodeSelector")
+    for name, value in device.attributes.items():
+        _attribute(value, f"{field}.attributes[{name}]")
+    for name, capacity in device.capacity.items():
+        if (policy := capacity.request_policy) is not None and policy.valid_range is not None:
+            _range(policy.valid_range, f"{field}.capacity[{name}].requestPolicy.validRange")
+
+
+def _range(valid: ValidRange, field: str) -> None:
+    if valid.step is not None and valid.step <= Quantity.parse("0"):
+        raise Malformed(f"{field}.step", f"{valid.step} is not greater than zero")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_version(value: Any) -> bool:
+    try:
+        SemVer.parse(value)
+    except (SemVerError, TypeError, AttributeError):
+        return False
+    return True
+
+
+_SCALARS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("a whole number", _is_int),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "string": ("a text", lambda value: isinstance(value, str)),
+    "version": ("a semantic version such as 1.2.3", _is_version),
+}
+_KINDS = (*_SCALARS, *(f"{kind}s" for kind in _SCALARS))
+
+
+def _attribute(value: dict[str, Any], field: str) -> None:
+    given = [kind for kind in _KINDS if kind in value]
+    if len(given) != 1:
+        has = ", ".join(map(str, value)) or "none"
+        raise Malformed(field, f"needs exactly one of {', '.join(_KINDS)}, has {has}")
+    kind = given[0]
+    what, fits = _SCALARS[kind.removesuffix("s")]
+    if kind in _SCALARS:
+        if not fits(value[kind]):
+            raise Malformed(f"{field}.{kind}", f"expected {what}, got {value[kind]!r}")
+        return
+    if not isinstance(value[kind], list):
+        raise Malformed(f"{field}.{kind}", f"expected a list, got {value[kind]!r}")
+    for at, element in enumerate(value[kind]):
+        if not fits(element):
+            raise Malformed(f"{field}.{kind}[{at}]", f"expected {what}, got {element!r}")
+
+
+# -- claims ----------------------------------------------------------------------------------------------------------
+
+
+def _claim(spec: ClaimSpec, field: str) -> None:
+    requests = spec.devices.requests
+    _distinct((request.name for request in requests), f"{field}.devices.requests")
+    for number, request in enumerate(requests):
+        place = f"{field}.devices.requests[{number}]"
+        if (request.exactly is None) == (not request.first_available):
+            raise Malformed(place, "needs exactly one of exactly, firstAvailable")
+        _distinct((wish.name for wish in request.first_available), f"{place}.firstAvailable")
+        for at, wish in _wishes(request.exactly, request.first_available):
+            _wish(wish, f"{place}.{at}")
+
+
+def _wishes(exactly: Wish | None, first_available: list[Wish]) -> Iterator[tuple[str, Wish]]:
+    if exactly is not None:
+        yield "exactly", exactly
+    for number, wish in enumerate(first_available):
+        yield f"firstAvailable[{number}]", wish
+
+
+def _wish(wish: Wish, field: str) -> None:
+    if wish.allocation_mode not in _MODES:
+        raise Malformed(f"{field}.allocationMode", f"{wish.allocation_mode!r} is none of {', '.join(_MODES)}")
+    if wish.count < 1 and not wish.everything:
+        raise Malformed(f"{field}.count", f"{wish.count} is not greater than zero")
+    for number, toleration in enumerate(wish.tolerations):
+        if toleration.operator not in _TOLERATES:
+            raise Malformed(
+                f"{field}.tolerations[{number}].operator", f"{toleration.operator!r} is none of Equal, Exists"
+            )
+
+
+def _distinct(names: Iterable[str], field: str) -> None:
+    seen: set[str] = set()
+    for number, name in enumerate(names):
+        if name in seen:
+            raise Malformed(f"{field}[{number}].name", f"{name!r} is the name of an earlier one too")
+        seen.add(name)
