@@ -26,6 +26,7 @@ from peers import judging
 HERE = Path(__file__).resolve().parent
 BIN = HERE / "bin"
 DUEL_CASES = 2000
+OLD_CASES, OLD_DUEL_TAKES = 500, 10.0
 DUEL_TAKES, FIDELITY_TAKES, ACCESS_TAKES = 35.0, 56.0, 300.0  # seconds, on two cores
 
 
@@ -83,7 +84,7 @@ def _build(go: str, program: dict[str, Any]) -> bool:
     """Build one program of a peer; whether that went well."""
     flags = [
         "-trimpath",
-        *(word for key in ("ldflags", "tags") if key in program for word in (f"-{key}", program[key])),
+        *(word for key in ("ldflags", "tags", "modfile") if key in program for word in (f"-{key}", program[key])),
     ]
     command = [go, "build", *flags, "-o", str(BIN / program["program"]), program["package"]]
     environment = {**os.environ, **program.get("env", {})}
@@ -107,6 +108,10 @@ def check(names: Sequence[str] = ()) -> int:
     commands = {
         "duel": (DUEL_TAKES, ["peers.duel", "--cases", str(DUEL_CASES)]),  # with a fresh seed, which it prints
         "duel 1.36": (DUEL_TAKES, ["peers.duel", "--cases", str(DUEL_CASES), "--bug-compatible", "1.36"]),
+        **{
+            f"duel {name}": (OLD_DUEL_TAKES, ["peers.duel", "--cases", str(OLD_CASES), "--bug-compatible", name])
+            for name in ("1.34", "1.35", "1.36.2")
+        },
         "fidelity": (FIDELITY_TAKES, ["peers", "fidelity"]),
         "access": (ACCESS_TAKES, ["peers", "access"]),
     }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // Case is one cluster, what is in use there, and the claims of one pod. Objects are as the API server serves them,
 // with defaults filled in. Every node is asked, unless FirstFit.
 type Case struct {
-	Features  structured.Features                         `json:"features"`
+	Features  Features                                    `json:"features"`
 	Variant   string                                      `json:"variant"` // force one of upstream's three allocators
 	Nodes     []*corev1.Node                              `json:"nodes"`
 	Slices    []*resourceapi.ResourceSlice                `json:"slices"`
@@ -95,27 +94,22 @@ func (c *Case) inUse() structured.AllocatedState {
 }
 
 func (c *Case) allocate() (result Answer) {
-	if c.Variant != "" {
-		structured.EnableAllocators(c.Variant)
-	} else {
-		structured.EnableAllocators()
+	if err := force(c.Variant); err != nil {
+		return Answer{Outcome: "malformed", Message: err.Error()}
 	}
 	lister := classes{}
 	for _, class := range c.Classes {
 		lister[class.Name] = class
 	}
 	state := c.inUse()
-	cache := cacheFor(cel.Features{
-		EnableConsumableCapacity: c.Features.ConsumableCapacity,
-		EnableListTypeAttributes: c.Features.ListTypeAttributes,
-	})
+	cache := cacheFor(celFeatures(c.Features.ConsumableCapacity, c.Features.ListTypeAttributes))
 	timeout := 10 * time.Second
 	if c.TimeoutMS > 0 {
 		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
 	}
 	for range max(c.Repeat, 1) {
 		started := time.Now()
-		allocator, err := structured.NewAllocator(context.Background(), c.Features, state, lister, c.Slices, cache)
+		allocator, err := structured.NewAllocator(context.Background(), c.Features.known(), state, lister, c.Slices, cache)
 		if err != nil {
 			return Answer{Outcome: "malformed", Message: err.Error()}
 		}
@@ -148,7 +142,7 @@ func ask(allocator structured.Allocator, node *corev1.Node, claims []*resourceap
 	switch {
 	case ctx.Err() != nil && err != nil:
 		fact.Outcome, fact.Message = "timeout", err.Error()
-	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+	case concernsNodeOnly(err):
 		fact.NodeOnly, fact.Message = true, err.Error()
 	case err != nil:
 		fact.Outcome, fact.Message = "error", err.Error()

@@ -31,7 +31,7 @@ func (e *Expression) judge() (verdict Verdict) {
 			verdict.Outcome, verdict.Message = "panic", fmt.Sprint(problem)
 		}
 	}()
-	compiler := cel.GetCompiler(cel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: e.Lists})
+	compiler := cel.GetCompiler(celFeatures(true, e.Lists))
 	kind := environment.NewExpressions
 	program := compiler.CompileCELExpression(e.Text, cel.Options{EnvType: &kind})
 	if program.Error != nil {

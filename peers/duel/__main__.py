@@ -24,7 +24,7 @@ from peers.duel import compare, expressions, known, reduce, scenario
 from peers.duel.compare import Disagreement
 from peers.duel.generate import cases
 from peers.duel.known import Known
-from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone
+from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone, program_of
 from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
 
 _BATCH = 1000
@@ -158,7 +158,9 @@ def _options() -> argparse.Namespace:
         help="let the reference have the deviations of this release: then nothing but chance may differ, and the "
         "same devices must be taken; CEL is left out",
     )
-    parser.add_argument("--upstream", type=Path, default=PROGRAM, metavar="PROGRAM", help="another dra-allocator")
+    parser.add_argument(
+        "--upstream", type=Path, metavar="PROGRAM", help="another dra-allocator (default: the release's)"
+    )
     parser.add_argument("--replay", type=Path, nargs="+", default=[], help="ask about these cases instead")
     return parser.parse_args()
 
@@ -168,9 +170,9 @@ def main() -> int:
     options = _options()
     seed_ = options.seed or secrets.token_hex(4)
     try:
-        with Upstream(options.upstream) as upstream:
+        with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
             likeness = release(options.bug_compatible) if options.bug_compatible else None
-            entries = known.load() if likeness is None else known.by_chance()
+            entries = known.load() if likeness is None else known.by_chance(likeness)
             duel = Duel(upstream, entries, out=options.out, most=options.most, release=likeness)
             whose = f" bug-compatible with {likeness.name}" if likeness else ""
             print(f"duel: reference{whose} against {upstream.version}, seed {seed_}", flush=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
-from peers.duel import reference, validity
+from peers.duel import older, reference, validity
 from peers.duel.reference import Fact
 from peers.duel.upstream import Upstream
 from reference_impl.scheduler.bug_compatible import Release
@@ -73,6 +73,8 @@ def picks(fact: Fact) -> list[Obj]:
 
 def answers(upstream: Upstream, case: Obj, release: Release | None = None) -> tuple[list[Fact], list[Fact]]:
     """Upstream's and the reference's facts, node by node."""
+    if release is not None:
+        case = older.as_stored(case, release)
     reply = upstream.ask({"timeoutMs": TIMEOUT_MS, **case})
     theirs = [
         Fact(fact["node"], fact["outcome"], fact.get("message", ""), tuple(fact.get("allocations") or ()))

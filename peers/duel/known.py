@@ -16,9 +16,11 @@ import yaml
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
 from peers.duel.compare import OTHER_PICKS, Disagreement
+from reference_impl.scheduler.bug_compatible import Release
 
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
+_NEWEST = 36
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
 _INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
 
@@ -33,6 +35,7 @@ class Known:
     explanation: str
     about: str = "upstream"  # or oracle
     chance: bool = False  # whether upstream itself answers now so and now so
+    until: int = 99  # the last minor release that it is about
 
 
 def load(path: Path = ENTRIES) -> list[Known]:
@@ -43,13 +46,18 @@ def load(path: Path = ENTRIES) -> list[Known]:
         if predicate is None:
             raise ValueError(f"{path.name}: {row['id']}: no predicate {row['predicate']}")
         about, chance = row.get("about", "upstream"), bool(row.get("chance"))
-        found.append(Known(row["id"], predicate, row["source"], row["explanation"], about, chance))
+        until = int(row.get("until", 99))
+        found.append(Known(row["id"], predicate, row["source"], row["explanation"], about, chance, until))
     return found
 
 
-def by_chance() -> list[Known]:
-    """The entries that also a reference with the release's deviations cannot do without: what upstream leaves open."""
-    return [entry for entry in load() if entry.chance]
+def by_chance(release: Release | None = None) -> list[Known]:
+    """The entries that also a reference with the release's deviations cannot do without: what upstream leaves open.
+
+    `release` is the newest where it is not given.
+    """
+    minor = release.minor if release else _NEWEST
+    return [entry for entry in load() if entry.chance and minor <= entry.until]
 
 
 def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
@@ -154,6 +162,22 @@ def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
     return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
 
 
+def pools_have_no_order(case: Obj, found: Disagreement) -> bool:
+    """As stable_pools_have_no_order, in all variants.
+
+    What is met first also decides whether an error is met at all, and what the devices that are refused leave behind:
+    counters that stay charged, and values that distinctAttribute forgets.
+    """
+    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    if len(pools) < 2:
+        return False
+    outcomes = {found.upstream.outcome, found.reference.outcome}
+    leaves = any("consumesCounters" in device for device in devices(case)) or any(
+        constraint.get("distinctAttribute") for constraint in constraints(case)
+    )
+    return found.wrong == OTHER_PICKS or bool(outcomes & {"error", "panic"}) or leaves
+
+
 def several_generations(case: Obj, found: Disagreement) -> bool:
     """A newer generation without a slice for this node does not make the older one obsolete there."""
     del found
@@ -256,6 +280,7 @@ PREDICATES: dict[str, Predicate] = {
         alternatives_come_before_devices,
         counters_concern_every_node,
         stable_pools_have_no_order,
+        pools_have_no_order,
         several_generations,
         contradictory_slice_counts,
         overcommitted_counters,

@@ -19,7 +19,7 @@ from reference_impl.scheduler.allocator import (
 )
 from reference_impl.scheduler.allocator.model import Outcome, PoolId
 from reference_impl.scheduler.allocator.search import SearchLimit
-from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Release
+from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Panic, Release
 from reference_impl.scheduler.node_match import NodeFacts
 
 # A walk through all combinations is given up early: what it needs is told apart from what it finds.
@@ -82,7 +82,7 @@ class Deferred:
         if self._release is None:
             inventory = NodeInventory.build(node, [*pools.values()], self._features)
             return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=False)
-        seen = NodePools.build(node, [*pools.values()], self._features)
+        seen = NodePools.build(node, [*pools.values()], self._features, self._release)
         if self._compatible is None:  # one for all nodes: what it keeps of counters is part of the release
             self._compatible = CompatibleAllocator(
                 self._claims, self._classes, release=self._release, features=self._features, max_steps=WALK_STEPS
@@ -95,6 +95,8 @@ def _one(node: NodeFacts, pools: dict[PoolId, list[Slice]], allocator: Deferred,
         outcome = allocator.on(node, pools, taken)
     except SearchLimit as error:
         return Fact(node.name, "timeout", str(error))
+    except Panic as error:
+        return Fact(node.name, "panic", str(error))
     except AllocationError as error:
         return Fact(node.name, "unallocatable" if error.on_node_only else "error", str(error))
     if outcome.allocations is None:

@@ -16,6 +16,11 @@ from dra_api.objects import Obj
 PROGRAM = Path(__file__).resolve().parent.parent / "bin" / "dra-allocator"
 
 
+def program_of(release: str) -> Path:
+    """The program with the library of a release that `bug-compatible` knows; 1.36 is that of every other duel."""
+    return PROGRAM if release in ("", "1.36") else PROGRAM.with_name(f"{PROGRAM.name}-{release}")
+
+
 class UpstreamGone(RuntimeError):
     """The program is missing or has ended."""
 

@@ -73,7 +73,7 @@ class Compatible:
 
     def inventory(self, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> Any:
         """See Engine."""
-        return NodePools.build(node, slices_by_pool, features)
+        return NodePools.build(node, slices_by_pool, features, self._release)
 
     def home_of(self, piece: Slice) -> str:
         """See Engine; a slice with counters concerns every node (counters-concern-every-node)."""

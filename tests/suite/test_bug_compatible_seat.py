@@ -24,9 +24,9 @@ def test_the_seat_breaks_what_kube_scheduler_breaks(door: Door) -> None:
 
 
 def test_a_release_that_nobody_compared_is_refused(door: Door) -> None:
-    with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.36, 1\.36\.2 are known"):
+    with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.34, 1\.35, 1\.36, 1\.36\.2 are known"):
         release("1.40")
     ended = door.suite("--scheduler", "reference:bug-compatible=1.40")
     assert ended.code == 4
     assert "only the deviations of" in ended.err
-    assert RELEASES == ("1.36", "1.36.2")
+    assert RELEASES == ("1.34", "1.35", "1.36", "1.36.2")

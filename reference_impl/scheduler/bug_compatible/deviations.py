@@ -2,15 +2,21 @@
 
 Data only. The ids are those of `peers/duel/known.yaml` where the duel meets the deviation.
 
-Source: k8s.io/dynamic-resource-allocation v0.36.2 and v0.36.6, read and run against the reference by `peers.duel`.
+Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2 and v0.36.6, read, and run against the reference
+by `peers.duel`. Where no issue is known, `source` is the place in the code of the newest release that has it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-_ALL = frozenset({"1.36", "1.36.2"})
-_EARLY = frozenset({"1.36.2"})
+_ALL = frozenset({"1.34", "1.35", "1.36", "1.36.2"})
+_WITH_LISTS = frozenset({"1.36", "1.36.2"})
+_COUNTERS_OF_POOLS = frozenset({"1.35", "1.36", "1.36.2"})
+_BY_POOL_NAME = frozenset({"1.35", "1.36.2"})
+_BEFORE_ROLLBACK = frozenset({"1.34", "1.35", "1.36.2"})
+_BEFORE_1_36 = frozenset({"1.34", "1.35"})
+_ONLY_1_34 = frozenset({"1.34"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "structured/internal/incubating/pools_incubating.go GatherPools (SharedCounters are always relevant)",
         "gather",
         "A pool with shared counters concerns every node, so an unready one stops All requests everywhere.",
+        releases=_COUNTERS_OF_POOLS,
     ),
     Deviation(
         "selector-on-other-nodes-device",
@@ -112,6 +119,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "trackers",
         "With list attributes off, the first device under a constraint may have a list.",
         rule="DRA-169",
+        releases=_WITH_LISTS,
     ),
     Deviation(
         "distinct-forgets",
@@ -126,6 +134,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "trackers",
         "After going back, matchAttribute over lists stays as narrow as the devices made it that were given up.",
         rule="DRA-176",
+        releases=_WITH_LISTS,
     ),
     Deviation(
         "overcommitted-counters",
@@ -139,7 +148,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "ledger",
         "Pools of two drivers that have one name share one account of counters.",
         rule="DRA-195",
-        releases=_EARLY,
+        releases=_BY_POOL_NAME,
     ),
     Deviation(
         "rejected-keeps-counters",
@@ -147,7 +156,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "ledger",
         "A device that is refused for a taint or a constraint stays charged, and so does a share that is given up.",
         rule="DRA-196",
-        releases=_EARLY,
+        releases=_BEFORE_ROLLBACK,
     ),
     Deviation(
         "repeated-claim-config",
@@ -161,6 +170,112 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "kubernetes/kubernetes#139731",
         "configs",
         "Configuration of a class that all requests use lists them all instead of none.",
+    ),
+    Deviation(
+        "every-order-tried",
+        "kubernetes/kubernetes#131730",
+        "walk",
+        "The devices of one request are tried in every order, not only in every combination.",
+        releases=_BEFORE_1_36,
+    ),
+    Deviation(
+        "second-alternative-read-as-first",
+        "kubernetes/kubernetes#137347",
+        "walk",
+        "Of an alternative with All but the first, devices after the first are wanted as the first alternative's.",
+        rule="DRA-182",
+        releases=_BEFORE_1_36,
+    ),
+    Deviation(
+        "selectors-of-earlier-alternative",
+        "structured/internal/experimental/allocator_experimental.go Allocate (subRequestIndex)",
+        "engine",
+        "What All means in an alternative is looked up under the alternative before it, with that one's selectors.",
+        rule="DRA-182",
+        releases=_BEFORE_1_36,
+    ),
+    Deviation(
+        "shares-free-counters",
+        "kubernetes/kubernetes#139034",
+        "ledger",
+        "A device of which earlier claims have shares takes nothing from its shared counters.",
+        releases=_BEFORE_1_36,
+    ),
+    Deviation(
+        "pools-in-any-order",
+        "structured/internal/experimental/pools_experimental.go GatherPools (map iteration)",
+        "gather",
+        "Pools are tried in an order that is chance, slices in the order in which they are known.",
+        rule="DRA-151",
+        releases=_BEFORE_1_36,
+    ),
+    Deviation(
+        "incomplete-pools-are-used",
+        "structured/internal/experimental/allocator_experimental.go allocateOne (IsIncomplete)",
+        "gather",
+        "Devices of an incomplete pool are given to requests for a count.",
+        rule="DRA-146",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "slices-of-other-nodes-are-missed",
+        "structured/internal/experimental/pools_experimental.go GatherPools (IsIncomplete)",
+        "gather",
+        "A pool with slices for several nodes is incomplete on each of them.",
+        rule="DRA-146",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "invalid-pool-ends-attempt",
+        "structured/internal/experimental/allocator_experimental.go allocateOne (IsInvalid)",
+        "walk",
+        "A pool that lists a device twice ends the attempt as soon as the walk meets it.",
+        rule="DRA-149",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "counters-of-one-slice",
+        "structured/internal/experimental/allocator_experimental.go checkAvailableCounters",
+        "ledger",
+        "Counters are those of one slice: devices of the pool's other slices do not take from them.",
+        rule="DRA-193",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "every-share-takes-counters",
+        "structured/internal/experimental/allocator_experimental.go allocateDevice",
+        "walk",
+        "Every share of a device takes the device's counters again.",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "every-taint-keeps-off",
+        "structured/internal/experimental/allocator_experimental.go allTaintsTolerated",
+        "walk",
+        "A taint with an effect that is not known keeps claims from its device too.",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "distinct-compares-places",
+        "structured/internal/experimental/constraint.go matchesAttribute (compares pointers)",
+        "trackers",
+        "distinctAttribute compares where values are kept, so that only shares of one device have the same.",
+        rule="DRA-174",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "capacity-of-another-device",
+        "structured/internal/experimental/allocator_experimental.go allocateDevice (r.deviceIndex)",
+        "walk",
+        "For the n-th device of a request, the capacity of the slice's n-th is compared; or kube-scheduler panics.",
+        releases=_ONLY_1_34,
+    ),
+    Deviation(
+        "tolerations-not-recorded",
+        "kubernetes/kubernetes#134434",
+        "engine",
+        "An allocation does not repeat the tolerations of its requests, so that NoExecute evicts all the same.",
+        releases=_ONLY_1_34,
     ),
 )
 
@@ -179,13 +294,18 @@ class Release:
     name: str
     deviations: frozenset[str]
 
+    @property
+    def minor(self) -> int:
+        """The minor release: 35 of `1.35`."""
+        return int(self.name.split(".")[1])
+
     def has(self, deviation: str) -> bool:
         """Whether the release has a deviation."""
         return deviation in self.deviations
 
 
 def release(name: str) -> Release:
-    """The deviations of `1.36` (as in its newest patch that was compared, 1.36.6) or of the patch `1.36.2`.
+    """The deviations of a minor release (those of its newest patch that was compared, see Source), or of 1.36.2.
 
     Raises UnknownRelease.
     """

@@ -1,9 +1,10 @@
 """The front door: an allocator with the deviations of a release, in the shape of the reference's own.
 
 `NodePools` stands where `allocator.NodeInventory` does, `CompatibleAllocator` where `allocator.Allocator` does, so the
-scheduler's cycle and the duel use either without knowing which.
+scheduler's cycle and the duel use either without knowing which. Deviations until 1.35:
+selectors-of-earlier-alternative; in 1.34: tolerations-not-recorded.
 
-Source: Allocate of k8s.io/dynamic-resource-allocation v0.36.6.
+Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reference_impl.scheduler.allocator.model import (
     Device,
     Features,
     Outcome,
+    Request,
     Slice,
     SubRequest,
 )
@@ -48,9 +50,12 @@ class NodePools:
     pools: tuple[SeenPool, ...]
 
     @classmethod
-    def build(cls, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> NodePools:
+    def build(
+        cls, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features, release: Release
+    ) -> NodePools:
         """Look at all slices of every pool from `node`. Raises AllocationError for a node selector that is no good."""
-        return cls(node, tuple(gather(slices_by_pool, node, features, variants.variant_for(features))))
+        variant = variants.variant_for(features, release)
+        return cls(node, tuple(gather(slices_by_pool, node, features, variant, release)))
 
 
 class CompatibleAllocator:
@@ -70,11 +75,16 @@ class CompatibleAllocator:
         self.classes = classes
         self.release = release
         self.max_steps = max_steps
-        self._variant = variants.variant_for(self.features)
-        self.claims = variants.claims_as_read(claims, self._variant)
-        for claim in variants.claims_as_checked(self.claims, self._variant):
+        variant = variants.variant_for(self.features, release)
+        self.claims = variants.claims_as_read(claims, variant, release)
+        for claim in variants.claims_as_checked(self.claims, variant, release):
             check_claim(claim, classes, self.features)
         self._available = Available(release)
+        self._tried = {"complete"}
+        if release.has("incomplete-pools-are-used"):
+            self._tried.add("incomplete")
+        if release.has("invalid-pool-ends-attempt"):
+            self._tried.add("invalid")
 
     def on(self, node_pools: NodePools, taken: Taken, *, why: bool = True) -> Outcome:
         """Try one node; see Allocator.on."""
@@ -85,7 +95,7 @@ class CompatibleAllocator:
             [
                 Candidate(device, pool)
                 for pool in node_pools.pools
-                if pool.state == "complete"
+                if pool.state in self._tried
                 for device in pool.devices
             ],
             taken,
@@ -93,7 +103,7 @@ class CompatibleAllocator:
             selecting=selecting,
             ledger=Ledger(self._available, taken, self.release),
             steps=self.max_steps * _LOOKS_PER_STEP,
-            keeps_refused=self.release.has("rejected-keeps-counters"),
+            release=self.release,
         )
         found = walk.run()
         steps = self.max_steps - walk.steps // _LOOKS_PER_STEP
@@ -116,18 +126,35 @@ class CompatibleAllocator:
         requests: list[tuple[Plan, ...]] = []
         least = 0
         for request in claim.requests:
-            plans = tuple(self._plan_one(claim, sub, node_pools, selecting, taken) for sub in request.alternatives)
+            plans = tuple(
+                self._plan_one(claim, sub, self._looked_up(request, number), node_pools, selecting, taken)
+                for number, sub in enumerate(request.alternatives)
+            )
             requests.append(plans)
             least += min(plan.count for plan in plans)
             if exceeds_limit(least):
                 raise AllocationError(
                     f"claim {claim.key}, request {request.name}: {least} devices exceed the limit of {MAX_RESULTS}"
                 )
-        trackers = tuple(tracker_for(one, lists=self.features.list_attributes) for one in claim.constraints)
+        trackers = tuple(
+            tracker_for(one, lists=self.features.list_attributes, release=self.release) for one in claim.constraints
+        )
         return ClaimPlan(claim, tuple(requests), tuple(request.prioritized for request in claim.requests), trackers)
 
+    def _looked_up(self, request: Request, number: int) -> SubRequest:
+        """Under which request it is kept what an alternative's selectors say (selectors-of-earlier-alternative)."""
+        if self.release.has("selectors-of-earlier-alternative"):
+            number = max(number - 1, 0)
+        return request.alternatives[number]
+
     def _plan_one(
-        self, claim: Claim, sub: SubRequest, node_pools: NodePools, selecting: Selecting, taken: Taken
+        self,
+        claim: Claim,
+        sub: SubRequest,
+        under: SubRequest,
+        node_pools: NodePools,
+        selecting: Selecting,
+        taken: Taken,
     ) -> Plan:
         device_class = self.classes[sub.class_name]
         if not sub.all_devices:
@@ -143,7 +170,8 @@ class CompatibleAllocator:
             found += [
                 Candidate(device, pool)
                 for device in pool.devices
-                if selecting.suits(device, sub, device_class, claim) and self._suffices(device, sub, selecting, taken)
+                if selecting.suits(device, sub, device_class, claim, under=under)
+                and self._suffices(device, sub, selecting, taken)
             ]
         return Plan(sub, device_class, len(found), tuple(found))
 
@@ -161,13 +189,15 @@ class CompatibleAllocator:
             (alternatives[walk.chosen.get((number, at), 0)].request, [])
             for at, alternatives in enumerate(plan.requests)
         ]
-        devices = {request.name: picked for request, picked in chosen}
-        for pick in walk.picks[number]:
-            devices[pick.request.name].append(pick.candidate.device)
+        # Not by alternative chosen: the devices of one may have been asked for as another's.
+        given = [(pick.request, [pick.candidate.device]) for pick in walk.picks[number]]
         result = results.assemble(
-            plan.claim, chosen, node, self.classes, consumed_by=self._consumed_by, make_share_id=new_share_id
+            plan.claim, given, node, self.classes, consumed_by=self._consumed_by, make_share_id=new_share_id
         )
         result["devices"].pop("config", None)
+        if self.release.has("tolerations-not-recorded"):
+            for one in result["devices"]["results"]:
+                one.pop("tolerations", None)
         if entries := configs.configs(plan.claim, chosen, self.classes):
             result["devices"]["config"] = entries
         prioritized = tuple(walk.chosen[number, at] for at, choice in enumerate(plan.prioritized) if choice)

@@ -1,14 +1,15 @@
 """Shared counters as a release keeps account of them.
 
-Deviations: overcommitted-counters; in 1.36.2 also counters-by-pool-name and rejected-keeps-counters. `Available` lives
-as long as one pod is tried on all nodes, a `Ledger` for one attempt on one node. Amounts are in billionths.
+Deviations: overcommitted-counters; in 1.36.2 and before also counters-by-pool-name and rejected-keeps-counters; until
+1.35 shares-free-counters, in 1.34 counters-of-one-slice. `Available` lives as long as one pod is tried on all nodes, a
+`Ledger` for one attempt on one node. Amounts are in billionths.
 
-Source: checkAvailableCounters and its callers in k8s.io/dynamic-resource-allocation v0.36.6 and v0.36.2.
+Source: checkAvailableCounters and its callers in k8s.io/dynamic-resource-allocation v0.34.13 to v0.36.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from reference_impl.scheduler.allocator.model import Device
@@ -20,8 +21,13 @@ Counter: TypeAlias = tuple[str, str]
 Account: TypeAlias = tuple[str, ...]
 
 
-def account_of(pool: SeenPool, release: Release) -> Account:
-    """Under which name a pool's counters are kept (counters-by-pool-name: the driver's name is left out)."""
+def account_of(pool: SeenPool, device: Device, release: Release) -> Account:
+    """Under which name the counters of a device are kept.
+
+    That is the pool's, counters-by-pool-name: without the driver's, counters-of-one-slice: that of the slice.
+    """
+    if release.has("counters-of-one-slice"):
+        return (pool.slice_of(device).name,)
     return (pool.id.pool,) if release.has("counters-by-pool-name") else pool.id
 
 
@@ -32,18 +38,32 @@ class Available:
         self._release = release
         self._left: dict[Account, dict[Counter, int]] = {}
 
-    def of(self, pool: SeenPool, taken: Taken) -> Mapping[Counter, int]:
-        """What is left; once known under the pool's account, it is not asked for again."""
-        account = account_of(pool, self._release)
+    def of(self, pool: SeenPool, device: Device, taken: Taken) -> Mapping[Counter, int]:
+        """What is left where a device takes from; once known under its account, it is not asked for again."""
+        account = account_of(pool, device, self._release)
         known = self._left.get(account)
         if known is None:
-            known = self._left[account] = dict(pool.counters)
-            used = set(taken.names(pool.id))
-            for device in (*pool.devices, *pool.elsewhere):
-                if device.id.device in used:
-                    for counter, value in device.counters.items():
-                        known[counter] -= value
+            known = self._left[account] = dict(self._totals(pool, device))
+            used = set(taken.exclusive.get(pool.id, ()))
+            if not self._release.has("shares-free-counters"):
+                used |= set(taken.names(pool.id))
+            for other in self._others(pool, device):
+                if other.id.device in used:
+                    for counter, value in other.counters.items():
+                        if counter in known:
+                            known[counter] -= value
         return known
+
+    def _totals(self, pool: SeenPool, device: Device) -> Mapping[Counter, int]:
+        if not self._release.has("counters-of-one-slice"):
+            return pool.counters
+        sets = pool.slice_of(device).counter_sets
+        return {(name, counter): value for name, values in sets for counter, value in values.items()}
+
+    def _others(self, pool: SeenPool, device: Device) -> Sequence[Device]:
+        if self._release.has("counters-of-one-slice"):
+            return pool.slice_of(device).devices
+        return (*pool.devices, *pool.elsewhere)
 
 
 class Ledger:
@@ -61,9 +81,9 @@ class Ledger:
         All counters of the account are compared, also those that the device does not take from
         (overcommitted-counters).
         """
-        spent = self._spent.setdefault(account_of(pool, self._release), {})
+        spent = self._spent.setdefault(account_of(pool, device, self._release), {})
         self._add(spent, device, 1)
-        left = self._available.of(pool, self._taken)
+        left = self._available.of(pool, device, self._taken)
         if any(amount < spent.get(counter, 0) for counter, amount in left.items()):
             self._add(spent, device, -1)
             return False
@@ -76,7 +96,7 @@ class Ledger:
 
     def give_back(self, pool: SeenPool, device: Device) -> None:
         """A charged device was given up."""
-        self._add(self._spent[account_of(pool, self._release)], device, -1)
+        self._add(self._spent[account_of(pool, device, self._release)], device, -1)
 
     @staticmethod
     def _add(spent: dict[Counter, int], device: Device, sign: int) -> None:

@@ -20,11 +20,22 @@ class Selecting:
         self._features = features
         self._known: dict[tuple[int, int], bool] = {}
 
-    def suits(self, device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim) -> bool:
-        """Whether class, request and node admit the device. Raises SelectorError, also about another node's device."""
+    def suits(
+        self,
+        device: Device,
+        request: SubRequest,
+        device_class: DeviceClass,
+        claim: Claim,
+        *,
+        under: SubRequest | None = None,
+    ) -> bool:
+        """Whether class, request and node admit the device; `under` is the request that the answer is kept for.
+
+        Raises SelectorError, also about another node's device.
+        """
         if device.binding_conditions and not self._features.binding_conditions:
             return False
-        key = (id(device), id(request))
+        key = (id(device), id(under or request))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = selectors.matches(

@@ -1,16 +1,25 @@
 """Constraints as a release keeps them: changed in place with every device that joins or leaves.
 
-Deviations: first-of-constraint-unchecked, distinct-forgets, list-intersection-not-restored. Each tracker lives for one
-attempt on one node.
+Deviations: first-of-constraint-unchecked, distinct-forgets, list-intersection-not-restored; in 1.34
+distinct-compares-places. Each tracker lives for one attempt on one node.
 
-Source: matchAttributeConstraint and distinctAttributeConstraint of k8s.io/dynamic-resource-allocation v0.36.6.
+Source: matchAttributeConstraint and distinctAttributeConstraint of k8s.io/dynamic-resource-allocation v0.34.13 to
+v0.36.6.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from reference_impl.scheduler.allocator.model import Attribute, AttributeValue, Constraint, Device, SubRequest
+from reference_impl.scheduler.allocator.model import (
+    Attribute,
+    AttributeValue,
+    Constraint,
+    Device,
+    DeviceId,
+    SubRequest,
+)
+from reference_impl.scheduler.bug_compatible.deviations import Release
 
 
 class Tracker(Protocol):
@@ -25,8 +34,10 @@ class Tracker(Protocol):
         ...
 
 
-def tracker_for(constraint: Constraint, *, lists: bool) -> Tracker:
+def tracker_for(constraint: Constraint, *, lists: bool, release: Release) -> Tracker:
     """The tracker of a constraint; `lists` says that list attributes are compared as sets."""
+    if constraint.kind == "distinctAttribute" and release.has("distinct-compares-places"):
+        return DistinctPlaces(constraint)
     if constraint.kind == "distinctAttribute":
         return ForgetfulDistinct(constraint, lists=lists)
     return NarrowingMatch(constraint) if lists else UncheckedMatch(constraint)
@@ -119,3 +130,30 @@ class ForgetfulDistinct:
         if self._of and (offered.is_list or not offered.values):
             return False
         return offered not in self._of.values()
+
+
+class DistinctPlaces:
+    """distinctAttribute (distinct-compares-places, distinct-forgets): a value is the same only within one device."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+        self._of: dict[str, DeviceId] = {}
+        self._count = 0
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        if device.attribute(self._constraint.attribute) is None:
+            return False
+        if self._count and device.id in self._of.values():
+            return False
+        self._of[request.parent] = device.id
+        self._count += 1
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        if self._constraint.covers(request):
+            self._of.pop(request.parent, None)
+            self._count -= 1

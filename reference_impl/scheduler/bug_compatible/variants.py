@@ -2,8 +2,9 @@
 
 Pure functions. Deviations: stable-ignores-newer-fields, stable-hides-multiple-allocations, distinct-without-gate.
 
-Source: structured/allocator.go NewAllocator of k8s.io/dynamic-resource-allocation v0.36.6: the first variant that knows
-every feature that is on.
+Source: structured/allocator.go NewAllocator of k8s.io/dynamic-resource-allocation v0.34.13 to v0.36.6: the first
+variant that knows every feature that is on. Until 1.35 that is the stable one where nothing is on, and the incubating
+one knows what the stable one knows since 1.36.
 """
 
 from __future__ import annotations
@@ -13,30 +14,42 @@ from dataclasses import replace
 from typing import Literal
 
 from reference_impl.scheduler.allocator.model import Claim, Device, Features, Request, Slice
+from reference_impl.scheduler.bug_compatible.deviations import Release
 
 Variant = Literal["stable", "incubating", "experimental"]
 
 
-def variant_for(features: Features) -> Variant:
+def variant_for(features: Features, release: Release) -> Variant:
     """The variant that kube-scheduler would use."""
-    if features.list_attributes:
+    newer = features.binding_conditions or features.consumable_capacity
+    if release.minor >= 36:
+        return "experimental" if features.list_attributes else "incubating" if newer else "stable"
+    if newer:
         return "experimental"
-    return "incubating" if features.binding_conditions or features.consumable_capacity else "stable"
+    older = features.admin_access or features.prioritized_list or features.partitionable_devices
+    return "incubating" if older or features.device_taints else "stable"
 
 
-def claims_as_read(claims: Iterable[Claim], variant: Variant) -> list[Claim]:
+def knows_shares(variant: Variant, release: Release) -> bool:
+    """Whether a variant has heard of shares of devices, of distinctAttribute, and of devices that bind to a node."""
+    return variant == "experimental" if release.minor < 36 else variant != "stable"
+
+
+def claims_as_read(claims: Iterable[Claim], variant: Variant, release: Release) -> list[Claim]:
     """The claims with what the variant does not see left out (stable-ignores-newer-fields)."""
-    return [_without_capacity(claim) if variant == "stable" else claim for claim in claims]
+    return [claim if knows_shares(variant, release) else _without_capacity(claim) for claim in claims]
 
 
-def claims_as_checked(claims: Iterable[Claim], variant: Variant) -> list[Claim]:
+def claims_as_checked(claims: Iterable[Claim], variant: Variant, release: Release) -> list[Claim]:
     """The claims with what the variant uses unasked left out of the check of gates (distinct-without-gate)."""
-    return [_without_distinct(claim) if variant != "stable" else claim for claim in claims]
+    return [_without_distinct(claim) if knows_shares(variant, release) else claim for claim in claims]
 
 
-def slice_as_read(piece: Slice, variant: Variant) -> Slice:
+def slice_as_read(piece: Slice, variant: Variant, release: Release) -> Slice:
     """A slice with what the variant does not see of its devices left out (stable-hides-multiple-allocations)."""
-    if variant != "stable" or not any(device.allow_multiple or device.binds_to_node for device in piece.devices):
+    if knows_shares(variant, release):
+        return piece
+    if not any(device.allow_multiple or device.binds_to_node for device in piece.devices):
         return piece
     return replace(piece, devices=tuple(map(_plain, piece.devices)))
 

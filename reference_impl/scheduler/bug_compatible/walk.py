@@ -2,9 +2,11 @@
 
 A `Walk` is made for one attempt on one node and thrown away. Deviations: exhaustive-search (nothing is counted ahead),
 alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters (of a pick
-it is never asked whether it only looks on); in 1.36.2 the half of rejected-keeps-counters that is not the ledger's.
+it is never asked whether it only looks on); in 1.36.2 and before the half of rejected-keeps-counters that is not the
+ledger's; until 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt,
+every-taint-keeps-off, every-share-takes-counters and capacity-of-another-device.
 
-Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.36.6.
+Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from reference_impl.scheduler.allocator.model import (
 )
 from reference_impl.scheduler.allocator.search import SearchLimit
 from reference_impl.scheduler.allocator.taken import Taken
+from reference_impl.scheduler.bug_compatible.deviations import Release
 from reference_impl.scheduler.bug_compatible.gather import SeenPool
 from reference_impl.scheduler.bug_compatible.ledger import Ledger
 from reference_impl.scheduler.bug_compatible.selecting import Selecting
 from reference_impl.scheduler.bug_compatible.trackers import Tracker
+from reference_impl.scheduler.bug_compatible.variants import variant_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +82,10 @@ class Use:
     amounts: dict[tuple[DeviceId, str], int] = field(default_factory=dict)
 
 
+class Panic(AllocationError):
+    """Where kube-scheduler of the release ends by a run-time error."""
+
+
 class TooManyDevices(Exception):
     """The claim would get more than its status holds: no other device helps, but a smaller alternative may."""
 
@@ -95,7 +103,7 @@ class Walk:
         selecting: Selecting,
         ledger: Ledger,
         steps: int,
-        keeps_refused: bool,
+        release: Release,
     ) -> None:
         self._plans = plans
         self._candidates = candidates
@@ -103,7 +111,11 @@ class Walk:
         self._features = features
         self._selecting = selecting
         self._ledger = ledger
-        self._keeps_refused = keeps_refused
+        self._release = release
+        self._keeps_refused = release.has("rejected-keeps-counters")
+        variant = variant_for(features, release)
+        self._every_order = variant == "stable" or release.has("every-order-tried")
+        self._size_is_special = variant != "stable" or release.minor >= 36
         self._use = Use()
         self.steps = steps
         self.picks: list[list[Pick]] = [[] for _ in plans]
@@ -158,29 +170,37 @@ class Walk:
         if nth == plan.count:
             return self._request(number, at + 1)
         if plan.count - nth > MAX_RESULTS - len(self.picks[number]):
-            raise TooManyDevices
+            if self._size_is_special:
+                raise TooManyDevices
+            return False
         if plan.everything is not None:
-            return self._take(number, plan, plan.everything[nth], must=True) and self._go_on(number, at, plan, nth, 0)
+            if not self._take(number, plan, plan.everything[nth], nth, must=True):
+                return False
+            following = plan
+            if self._release.has("second-alternative-read-as-first"):
+                following = self._plans[number].requests[at][0]
+            return self._go_on(number, at, following, nth, 0)
         for place in range(start, len(self._candidates)):
             self.steps -= 1
             if self.steps < 0:
                 raise SearchLimit("timed out trying to allocate devices")
             candidate = self._candidates[place]
+            if candidate.pool.state == "invalid":  # invalid-pool-ends-attempt: elsewhere such pools are no candidates
+                raise AllocationError(f"pool {candidate.pool.id.pool} is invalid")
             if (
                 self._open(number, plan.request, candidate.device)
                 and self._selecting.suits(candidate.device, plan.request, plan.device_class, self._plans[number].claim)
                 and self._selecting.large_enough(candidate.device, plan.request)
                 and self._room(candidate.device, plan.request)
-                and self._take(number, plan, candidate, must=False)
+                and self._take(number, plan, candidate, nth, must=False)
                 and self._go_on(number, at, plan, nth, self._after(place))
             ):
                 return True
         return False
 
     def _after(self, place: int) -> int:
-        """Where a request looks for its next device: the stable variant tries permutations, the others do not."""
-        newer = self._features.list_attributes or self._features.binding_conditions
-        return place + 1 if newer or self._features.consumable_capacity else 0
+        """Where a request looks for its next device: from the start in the stable variant, or by every-order-tried."""
+        return 0 if self._every_order else place + 1
 
     def _go_on(self, number: int, at: int, plan: Plan, nth: int, start: int) -> bool:
         """What follows a pick; the pick is given up where that comes to nothing."""
@@ -207,12 +227,16 @@ class Walk:
         )
 
     def _room(self, device: Device, request: SubRequest) -> bool:
-        return not self._features.consumable_capacity or has_room(device, request, self._taken, self._use)
+        return not self._features.consumable_capacity or (
+            self._selecting.large_enough(device, request) and has_room(device, request, self._taken, self._use)
+        )
 
     # -- taking and giving up --------------------------------------------------------------------------------------
 
-    def _take(self, number: int, plan: Plan, candidate: Candidate, *, must: bool) -> bool:
+    def _take(self, number: int, plan: Plan, candidate: Candidate, nth: int, *, must: bool) -> bool:
         """Pick a device where counters, taints, constraints and capacity allow it; `must` says that it is one of All.
+
+        It would be device `nth` of its request.
 
         Raises AllocationError where a constraint forbids a device that must be taken (all-with-constraint).
         """
@@ -222,10 +246,11 @@ class Walk:
             return False
         if device.counters and not self._features.partitionable_devices:
             return False
-        charged = bool(device.counters) and not (shared and self._is_shared_already(device.id))
+        once = not self._release.has("every-share-takes-counters")
+        charged = bool(device.counters) and not (once and shared and self._is_shared_already(device.id))
         if charged and not self._ledger.charge(candidate.pool, device):
             return False
-        if self._features.device_taints and taints.untolerated(device, request) is not None:
+        if self._features.device_taints and self._is_tainted(device, request):
             self._refuse(candidate, charged=charged)
             return False
         trackers = self._plans[number].trackers
@@ -240,7 +265,7 @@ class Walk:
                         f"{device.id} because a claim constraint would not be satisfied"
                     )
                 return False
-        if not self._room(device, request):
+        if not self._room(self._measured(candidate, nth), request):
             self._refuse(candidate, charged=charged)
             if not self._keeps_refused:
                 for tracker in trackers:
@@ -252,6 +277,21 @@ class Walk:
         self._use_device(device.id, number, consumed, 1)
         self.picks[number].append(Pick(request, candidate, charged, consumed))
         return True
+
+    def _is_tainted(self, device: Device, request: SubRequest) -> bool:
+        """Whether a taint keeps the request off the device; every-taint-keeps-off: also one whose effect is unknown."""
+        if self._release.has("every-taint-keeps-off"):
+            return any(not taints.tolerated(request.tolerations, taint) for taint in device.taints)
+        return taints.untolerated(device, request) is not None
+
+    def _measured(self, candidate: Candidate, nth: int) -> Device:
+        """The device whose capacity is compared: the candidate, but for capacity-of-another-device."""
+        if not (self._features.consumable_capacity and self._release.has("capacity-of-another-device")):
+            return candidate.device
+        others = candidate.pool.slice_of(candidate.device).devices
+        if nth >= len(others):
+            raise Panic(f"kube-scheduler {self._release.name} panics: index out of range [{nth}]")
+        return others[nth]
 
     def _refuse(self, candidate: Candidate, *, charged: bool) -> None:
         if charged:

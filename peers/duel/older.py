@@ -1,0 +1,55 @@
+"""Cases as the API server of an older release would have stored them: what it did not know is not there.
+
+Pure functions over cases. Until 1.35 there were no list attributes. In 1.34 shared counters stood in the slice of the
+devices that take from them, and a slice with counters alone did not exist.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from dra_api.objects import Obj
+from reference_impl.scheduler.bug_compatible import Release
+
+_LISTS = ("ints", "bools", "strings", "versions")
+
+
+def as_stored(case: Obj, release: Release) -> Obj:
+    """The case in the shapes of `release`."""
+    if release.minor >= 36:
+        return case
+    made = copy.deepcopy(case)
+    made["features"]["ListTypeAttributes"] = False
+    for piece in made["slices"]:
+        for device in piece["spec"].get("devices") or ():
+            attributes = device.get("attributes") or {}
+            for name in [name for name, value in attributes.items() if any(kind in value for kind in _LISTS)]:
+                del attributes[name]
+    if release.minor < 35:
+        made["slices"] = _with_own_counters(made["slices"])
+    return made
+
+
+def _with_own_counters(slices: list[Obj]) -> list[Obj]:
+    """Every slice with the counters of its pool's generation; those with nothing else are left out and not counted."""
+    counters: dict[tuple[str, str, int], list[Obj]] = {}
+    gone: dict[tuple[str, str, int], int] = {}
+    kept: list[Obj] = []
+    for piece in slices:
+        if shared := piece["spec"].pop("sharedCounters", None):
+            counters.setdefault(_generation(piece), []).extend(shared)
+            gone[_generation(piece)] = gone.get(_generation(piece), 0) + 1
+        else:
+            kept.append(piece)
+    for piece in kept:
+        key = _generation(piece)
+        if key in counters:
+            piece["spec"]["sharedCounters"] = copy.deepcopy(counters[key])
+            pool = piece["spec"]["pool"]
+            pool["resourceSliceCount"] = max(pool["resourceSliceCount"] - gone[key], 1)
+    return kept
+
+
+def _generation(piece: Obj) -> tuple[str, str, int]:
+    pool = piece["spec"]["pool"]
+    return piece["spec"]["driver"], pool["name"], int(pool.get("generation") or 0)
