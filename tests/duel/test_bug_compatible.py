@@ -107,6 +107,20 @@ def test_with_the_setting_nothing_is_left_to_explain(likeness: Release, tmp_path
     assert not duel.unexplained, duel.written
 
 
+@pytest.mark.parametrize("name", ["1.34", "1.35"])
+def test_what_was_looked_up_for_all_is_forgotten_before_the_walk(name: str) -> None:
+    """Found by the duel: what an alternative's All refused, an alternative before it for a count may still take."""
+    case: Obj = copy.deepcopy(RECORDED["selectors-of-earlier-alternative"]["case"])
+    first, second = case["claims"][0]["spec"]["devices"]["requests"][1]["firstAvailable"]
+    first |= {"allocationMode": "ExactCount", "count": 1}
+    first.pop("selectors")
+    second["selectors"][0]["cel"]["expression"] = "false"
+    assert outcomes(reference.ask(case, release(name))) == ["allocated"]
+    with upstream_of(release(name)) as upstream:
+        theirs, _ = compare.answers(upstream, case, release(name))
+    assert outcomes(theirs) == ["allocated"]
+
+
 def test_1_34_does_not_record_tolerations() -> None:
     toleration = {"key": "k", "operator": "Exists"}
     case: Obj = copy.deepcopy(RECORDED["distinct-forgets"]["case"])

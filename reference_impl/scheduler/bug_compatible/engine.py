@@ -100,7 +100,7 @@ class CompatibleAllocator:
             ],
             taken,
             self.features,
-            selecting=selecting,
+            selecting=Selecting(node_pools.node, self.features),  # what was looked up for All is forgotten
             ledger=Ledger(self._available, taken, self.release),
             steps=self.max_steps * _LOOKS_PER_STEP,
             release=self.release,
