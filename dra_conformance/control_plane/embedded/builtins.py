@@ -1,6 +1,6 @@
 """The built-in kinds outside resource.k8s.io: served versions, scopes, selectors and columns.
 
-Registered once when a server is made; what they do on write is in `kinds/`. Source: k8s.io/api v0.36,
+Registered once when a server is made; what they do on write is in `strategies/`. Source: k8s.io/api v0.36,
 pkg/printers/internalversion (columns).
 """
 
@@ -10,8 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.objects import Obj
-from dra_conformance.control_plane.embedded.kinds.data import ConfigMapStrategy, SecretStrategy, secret_fields
-from dra_conformance.control_plane.embedded.kinds.events import (
+from dra_conformance.control_plane.embedded.pod_columns import pod_columns, pod_fields
+from dra_conformance.control_plane.embedded.pods import PodStrategy
+from dra_conformance.control_plane.embedded.resources import ALL_VERBS, Column, ResourceTable, ResourceType
+from dra_conformance.control_plane.embedded.strategies.data import ConfigMapStrategy, SecretStrategy, secret_fields
+from dra_conformance.control_plane.embedded.strategies.events import (
     EVENT_FIELD_NAMES,
     EventStrategy,
     NewEventConversion,
@@ -19,9 +22,9 @@ from dra_conformance.control_plane.embedded.kinds.events import (
     event_fields,
     event_object,
 )
-from dra_conformance.control_plane.embedded.kinds.namespaces import NamespaceStrategy, namespace_fields
-from dra_conformance.control_plane.embedded.kinds.nodes import NodeStrategy, node_fields, node_roles, node_status
-from dra_conformance.control_plane.embedded.kinds.small import (
+from dra_conformance.control_plane.embedded.strategies.namespaces import NamespaceStrategy, namespace_fields
+from dra_conformance.control_plane.embedded.strategies.nodes import NodeStrategy, node_fields, node_roles, node_status
+from dra_conformance.control_plane.embedded.strategies.small import (
     GenerationStrategy,
     LeaseStrategy,
     PriorityClassStrategy,
@@ -29,10 +32,7 @@ from dra_conformance.control_plane.embedded.kinds.small import (
     StatusStrategy,
     WorkloadStrategy,
 )
-from dra_conformance.control_plane.embedded.kinds.webhook_configurations import WebhookStrategy
-from dra_conformance.control_plane.embedded.pod_columns import pod_columns, pod_fields
-from dra_conformance.control_plane.embedded.pods import PodStrategy
-from dra_conformance.control_plane.embedded.resources import ALL_VERBS, Column, ResourceTable, ResourceType
+from dra_conformance.control_plane.embedded.strategies.webhook_configurations import WebhookStrategy
 from dra_conformance.control_plane.embedded.strategy import Conversion
 
 
