@@ -18,6 +18,7 @@ from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
 from fake_nvml.node import Node
 from fake_nvml.rack import create_rack
+from fake_nvml.removal import remove_node
 from fake_nvml.view import GpuView
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "inventory_names",
     "library_path",
     "load_pynvml",
+    "remove_node",
 ]

@@ -24,6 +24,7 @@ from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
 from fake_nvml.node import Node
 from fake_nvml.rack import create_rack
+from fake_nvml.removal import remove_node
 from fake_nvml.smi_query import query
 from fake_nvml.timeline import Timeline
 
@@ -101,10 +102,8 @@ def create(directory: Path, inventory: str, name: str | None, nodes: int | None)
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, exists=True))
 def remove(directory: Path) -> None:
-    """End the node in DIRECTORY: its programs get Driver Not Loaded, its files go."""
-    node = Node.open(directory)
-    node.own()
-    node.close()
+    """End the node in DIRECTORY, or all of a rack: programs get Driver Not Loaded, the files go."""
+    remove_node(directory)
 
 
 @main.command("list")

@@ -211,6 +211,20 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+def _unreadable(path: Path) -> str:
+    """Why a state file that is there cannot be used: made by another version, or damaged."""
+    try:
+        with path.open("rb") as file:
+            size, header = path.stat().st_size, Header.from_buffer_copy(file.read(ctypes.sizeof(Header)))
+    except (OSError, ValueError):
+        return "it is damaged: too short"
+    if header.magic != MAGIC:
+        return "it is damaged, or no node's state"
+    if header.layout_version != LAYOUT_VERSION:
+        return f"its layout is version {header.layout_version}, this fake_nvml reads version {LAYOUT_VERSION}"
+    return f"it is damaged: {size} bytes of {FILE_SIZE}"
+
+
 class Transaction:
     """An open change: `state` is the copy to edit; `event` adds to the ring. Ends with the `with` block."""
 
@@ -242,8 +256,8 @@ class StateFile:
         if not self._node:
             reason = {
                 4: "no permission",
-                9: "it does not exist or is not a regular file",
-                18: "it is damaged or of another layout version; create the node again",
+                9: "it does not exist or is not a regular file; `fake-nvml create` makes a node",
+                18: f"{_unreadable(path)}. `fake-nvml remove {path.parent}` takes it away; then create the node again",
             }.get(rc.value, f"NVML code {rc.value}")
             raise StateError(f"cannot open the node state {path}: {reason}")
 
