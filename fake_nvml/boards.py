@@ -35,6 +35,13 @@ _UNITS: Final[Mapping[str, Mapping[str, Fraction]]] = {
     "us": {"us": Fraction(1), "ms": Fraction(1000)},
     "ns": {"ns": Fraction(1), "us": Fraction(1000), "ms": Fraction(10**6), "s": Fraction(10**9)},
 }
+#: By what a field means: the greatest number that it can have. Everything else is an unsigned int in NVML.
+_HIGHEST: Final[tuple[tuple[str, int], ...]] = (
+    (r"percent", 100),
+    (r"P0\.\.P15, 32", 32),
+    (r"P0\.\.P15", 15),
+    (r"bytes|mJ|ns|us|bit mask|count|number$|KB/s", 2**63 - 1),
+)
 _INTERNAL: Final = frozenset({"uuid"})
 
 
@@ -107,8 +114,20 @@ def check_value(name: str, value: Any) -> int | str | None:
         return int(value)
     if not isinstance(value, int):
         return None
-    low = -(2**31) if name in SIGNED else 0
-    return value if low <= value < 2**63 else None
+    low, high = bounds(name)
+    return value if low <= value <= high else None
+
+
+def bounds(name: str) -> tuple[int, int]:
+    """The least and the greatest number that a GPU can answer for a field: as wide as NVML's type, or as it means."""
+    meaning = SCALARS[name]
+    if name == "numa_node":
+        return -1, 2**31 - 1
+    if name in SIGNED:
+        return -(2**31), 2**31 - 1
+    if meaning.startswith(("0 ", "1:")):  # a list of what each number means
+        return 0, max(int(number) for number in re.findall(r"(?:^|, |or )(\d+)\b", meaning))
+    return 0, next((top for words, top in _HIGHEST if re.match(words, meaning)), 2**32 - 1)
 
 
 def units_of(name: str) -> Mapping[str, Fraction]:
@@ -132,7 +151,10 @@ def describe_field(name: str) -> str:
         return f"a text of 1 to {STRING_SIZE - 1} bytes ({STRINGS[name]})"
     units = units_of(name)
     also = f", or a text with one of the units {', '.join(units)}" if units else ""
-    return f"a whole number{'' if name in SIGNED else ', not negative'} ({SCALARS[name]}){also}"
+    low, high = bounds(name)
+    limits = ", not negative" if low == 0 else f", at least {low}"
+    limits += f", at most {high}" if high < 2**63 - 1 else ""
+    return f"a whole number{limits} ({SCALARS[name]}){also}"
 
 
 def load_board(name: str, *, asked: str = "") -> Board:

@@ -6,8 +6,10 @@ applies it (`fault` in src/faults.c). Rules live until they are cleared or the n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fake_nvml.documents import nearest
@@ -88,10 +90,20 @@ class FaultRule:
     program: str = ""
 
 
+@functools.cache
+def exported() -> frozenset[str]:
+    """The names of all functions that the library exports."""
+    rows = (Path(__file__).resolve().parent / "src" / "exports.txt").read_text(encoding="ascii").splitlines()
+    return frozenset(row.split()[0] for row in rows if row and not row.startswith("#"))
+
+
 def check(rule: FaultRule) -> None:
     """Raises FakeNvmlError for a rule that could never act, or that the state cannot hold."""
     if not rule.function.startswith("nvml") or len(rule.function) > 79:
         raise FakeNvmlError(f"{rule.function!r} is no NVML function")
+    names, stem = exported(), rule.function.removesuffix("*")
+    if not (any(name.startswith(stem) for name in names) if stem != rule.function else stem in names):
+        raise FakeNvmlError(f"the library has no function {rule.function!r}. {nearest(stem, names)}")
     if rule.code == 0 and not rule.delay and not rule.hang:
         raise FakeNvmlError("a fault needs an error other than SUCCESS, a delay, or to hang")
     if not 0 < rule.probability <= 1:
