@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from dra_api.clock import RealClock
 from fake_nvml import call_log, faults
 from fake_nvml import smi as smi_text
 from fake_nvml.binding import load_pynvml
@@ -27,6 +28,9 @@ from fake_nvml.rack import create_rack
 from fake_nvml.removal import remove_node
 from fake_nvml.smi_query import query
 from fake_nvml.timeline import Timeline
+from fake_nvml.watch import Watch
+
+_WATCH: Final = 1.0  # seconds; a change wakes the watch, this only looks whether it is to end
 
 
 class _Group(click.Group):
@@ -129,6 +133,28 @@ def list_(directory: Path | None, inventories: bool, fields: bool, values: str |
         for gpu in node.gpus:
             marks = "".join([" MIG" if gpu.mig_enabled else "", " LOST" if gpu.lost else ""])
             click.echo(f"{gpu.index} {gpu.uuid} {gpu.bus_id} {gpu.name}{marks}")
+
+
+@main.command()
+@_node_option
+@click.option("--seconds", type=float, help="End after so long; without it at Ctrl-C, or with the node.")
+def watch(directory: Path | None, seconds: float | None) -> None:
+    """Show what happens to a node, as it happens: values, events, MIG instances, links, processes, faults.
+
+    \b
+    fake-nvml watch
+    fake-nvml watch --node /tmp/n1 --seconds 60
+    """
+    clock = RealClock()
+    end = None if seconds is None else clock.monotonic() + seconds
+    with _opened(directory) as node, Watch(node) as watched:
+        click.echo(f"watching {node.directory}; Ctrl-C ends it", err=True)
+        try:
+            while not watched.over and (end is None or clock.monotonic() < end):
+                for line in watched.next(_WATCH if end is None else min(_WATCH, max(0.0, end - clock.monotonic()))):
+                    click.echo(f"{clock.now().astimezone():%H:%M:%S.%f} {line}")
+        except KeyboardInterrupt:
+            click.echo(err=True)  # ends the line of the terminal's ^C
 
 
 @main.command()
