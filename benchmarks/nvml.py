@@ -20,7 +20,7 @@ from fake_nvml.library import control_path
 CALLS = 20_000
 CHANGES = 300
 RACK = 18
-RECORDED = Path(__file__).resolve().parent.parent / "tests" / "fake_nvml" / "data" / "h200_nvml.json"
+RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "nvml" / "h200_nvml.json"
 
 #: Prints, for each change of the temperature that it sees by asking and for each XID that it waits for, when that was.
 WATCHER = """

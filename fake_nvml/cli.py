@@ -323,16 +323,18 @@ def reset(directory: Path | None, gpu: str | None, recover: bool, whole: bool) -
 @_node_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def smi(directory: Path | None, arguments: tuple[str, ...]) -> None:
-    """Print what nvidia-smi prints: nothing (the table), -L, -q, mig -lgi, mig -lgip."""
+    """Print what nvidia-smi prints: nothing (the table), -L, -q, mig -lgi, -lgip or -lgipp."""
     views: dict[tuple[str, ...], Callable[[Any], str]] = {
         (): smi_text.table,
         ("-L",): smi_text.list_gpus,
         ("-q",): lambda nvml: query(nvml, parts),
         ("mig", "-lgi"): smi_text.mig_instances,
         ("mig", "-lgip"): smi_text.mig_profiles,
+        ("mig", "-lgipp"): smi_text.mig_placements,
     }
     if arguments not in views:
-        raise click.UsageError(f"not known: {' '.join(arguments)!r}. Known: (nothing), -L, -q, mig -lgi, mig -lgip")
+        known = ", ".join(" ".join(words) or "(nothing)" for words in views)
+        raise click.UsageError(f"not known: {' '.join(arguments)!r}. Known: {known}")
     with _opened(directory) as node:
         parts = [str(node.get(gpu.index, "gpu_part_number")) for gpu in node.gpus]
         nvml = load_pynvml(node)

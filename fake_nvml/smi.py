@@ -89,14 +89,30 @@ def mig_profiles(nvml: Any) -> str:
         for profile in _profiles(nvml, handle):
             free = nvml.nvmlDeviceGetGpuInstanceRemainingCapacity(handle, profile.id)
             p2p = "Yes" if profile.isP2pSupported else "No"
+            memory = f"{profile.memorySizeMB / 1024:.2f}"
             first = (
-                f"{index:>3}  {profile.name:<19}{profile.id:>2}     {free}/{profile.instanceCount}"
-                f"{profile.memorySizeMB / 1024:>13.2f}{p2p:>8}{profile.multiprocessorCount:>7}"
-                f"{profile.decoderCount:>6}{profile.encoderCount:>6}"
+                f"{index:>3}  {profile.name:<20}{profile.id:>2}     {free}/{profile.instanceCount}"
+                f"        {memory:<11}{p2p:<7}{profile.multiprocessorCount:<7}"
+                f"{profile.decoderCount:<6}{profile.encoderCount}"
             )
-            second = f"{profile.copyEngineCount:>61}{profile.jpegCount:>6}{profile.ofaCount:>6}"
+            second = f"{'':<62}{profile.copyEngineCount:<6}{profile.jpegCount:<6}{profile.ofaCount}"
             rows += [f"| {first:<{_WIDTH - 1}}|", f"| {second:<{_WIDTH - 1}}|", line]
     return "\n".join(rows) + "\n"
+
+
+def mig_placements(nvml: Any) -> str:
+    """`nvidia-smi mig -lgipp`."""
+    rows = []
+    for index, handle in _gpus(nvml):
+        for profile in _profiles(nvml, handle):
+            count = ctypes.c_uint(0)
+            nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile.id, None, ctypes.byref(count))
+            places = (nvml.c_nvmlGpuInstancePlacement_t * count.value)()
+            nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile.id, places, ctypes.byref(count))
+            word = "Placement " if count.value == 1 else "Placements"
+            starts = ",".join(str(place.start) for place in places)
+            rows.append(f"GPU {index:>2} Profile ID {profile.id:>2} {word}: {{{starts}}}:{places[0].size}")
+    return "\n".join(rows) + "\n" if rows else "No GPU instance profiles found: Not Found\n"
 
 
 def mig_instances(nvml: Any) -> str:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 from fake_nvml.src import gen_layout  # noqa: E402 - found from the checkout
 
 PAGE = ROOT / "docs" / "fake-nvml-functions.md"
-RECORDED = ROOT / "tests" / "fake_nvml" / "data" / "h200_nvml.json"
+RECORDED = ROOT / "fixtures" / "nvml" / "h200_nvml.json"
 
 #: Pattern and reason, first match first; every function without an implementation has one.
 GROUPS: tuple[tuple[str, str], ...] = (

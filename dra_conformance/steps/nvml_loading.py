@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dra_conformance.errors import Untestable
 from dra_conformance.seats import elf
 from dra_conformance.suite.vocabulary import then
 from dra_conformance.suite.world import World
@@ -59,6 +60,68 @@ threads = [threading.Thread(target=ask, args=(number,)) for number in range(32)]
 [thread.join() for thread in threads]
 print(len(wrong))
 """
+
+_QUIET = """
+import ctypes, os, platform, struct, sys
+library, machine = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
+write, leave = {"x86_64": (1, 231), "aarch64": (64, 94)}.get(platform.machine(), (0, 0))
+handle, room, number = ctypes.c_void_p(), ctypes.create_string_buffer(4096), ctypes.c_uint()
+library.nvmlInit_v2()
+library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+calls = [(library.nvmlDeviceGetCount_v2, (ctypes.byref(number),)),
+    (library.nvmlDeviceGetName, (handle, room, 96)), (library.nvmlDeviceGetUUID, (handle, room, 96)),
+    (library.nvmlDeviceGetMemoryInfo, (handle, room)), (library.nvmlDeviceGetPciInfo_v3, (handle, room)),
+    (library.nvmlDeviceGetTemperature, (handle, 0, ctypes.byref(number))),
+    (library.nvmlDeviceGetUtilizationRates, (handle, room))]
+def ask():
+    for call, arguments in calls:
+        if call(*arguments):
+            return b"failed\\n"
+    return b"answered\\n"
+for _ in range(20):
+    ask()
+rule = lambda code, yes, no, value: struct.pack("HBBI", code, yes, no, value)
+allowed, killed = 0x7FFF0000, 0x80000000
+rules = ctypes.create_string_buffer(rule(0x20, 0, 0, 0) + rule(0x15, 2, 0, write) + rule(0x15, 1, 0, leave)
+    + rule(0x06, 0, 0, killed) + rule(0x06, 0, 0, allowed))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 5, ctypes.addressof(rules)))
+confine = machine.prctl
+if not leave or confine(38, 1, 0, 0, 0) or confine(22, 2, program, 0, 0):
+    print("unconfined")
+    raise SystemExit
+os.write(1, ask())
+os._exit(0)
+"""
+
+_WORDS_OF_BOTH = """
+__cxa_finalize __ctype_b_loc __errno_location __fxstat __gmon_start__ __stack_chk_fail __stack_chk_guard __xmknodat
+_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable access clock_gettime close dladdr faccessat fclose fcntl fopen
+fread fstat getpid madvise memcmp memcpy memmove memset mkdirat mknodat mmap munmap nanosleep open openat read realpath
+sched_setaffinity secure_getenv snprintf sprintf strcmp strcpy strlen strncmp strnlen strrchr strtoul syscall unlinkat
+write
+"""
+_OF_BOTH = frozenset(_WORDS_OF_BOTH.split())
+"""Functions that glibc 2.17 and musl 1.2 both have; a new one is looked up in both before it is added here."""
+
+
+@then("NVML asks the C library only for what glibc and musl both have")
+def _(world: World) -> None:
+    """No other library is needed, and no function that one of the two lacks: else its processes cannot load it."""
+    tables = elf.read(world.nvml().library)
+    strange = sorted(tables.undefined - _OF_BOTH)
+    world.check(not strange, "functions that only one of them has", expected=[], observed=strange)
+    others = sorted(name for name in tables.needed if not name.startswith(("libc.", "libdl.")))
+    world.check(not others, "other libraries", expected=[], observed=others)
+
+
+@then("asking a GPU makes no system call")
+def _(world: World) -> None:
+    """Seven getters in a process to which the kernel allows nothing but to print the outcome."""
+    seat = world.nvml()
+    found = seat.tell(_QUIET, str(seat.library))
+    if found == ["unconfined"]:
+        raise Untestable("this kernel does not confine processes (seccomp)")
+    world.check(found == ["answered"], "the getters", expected="answered", observed=" ".join(found))
 
 
 @then("NVML can be loaded at once and lazily, and lacks no function of its own")

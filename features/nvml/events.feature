@@ -14,6 +14,11 @@ Feature: NVML's events
     And an event set for the XIDs of every GPU
     Then waiting for 200 ms without an event takes so long and ends in TIMEOUT
 
+  @NVML-059 @needs:fake-nvml
+  Scenario: Who waits sleeps
+    Given NVML
+    Then a process that waits for an event sleeps until XID 43 wakes it
+
   @NVML-056 @needs:fake-nvml
   Scenario: Only what was asked for, and only from then on
     Given NVML

@@ -97,3 +97,33 @@ Feature: NVML's GPUs
   Scenario: Eight GPUs are not the most
     Given NVML on the GPUs of "h100-16"
     Then every way to a GPU leads to the same one
+
+  @NVML-083
+  Scenario: Programs that list GPUs are answered
+    Given NVML
+    Then programs that list GPUs get an answer to all that they ask
+
+  @NVML-083 @needs:fake-nvml
+  Scenario Outline: Programs that list GPUs are answered on <gpus>
+    Given NVML on the GPUs of "<gpus>"
+    Then programs that list GPUs get an answer to all that they ask
+
+    Examples:
+      | gpus             |
+      | mixed            |
+      | gb200-nvl72-node |
+
+  @NVML-082 @needs:fake-nvml
+  Scenario: The H200 that was recorded
+    Given NVML on the GPUs of "h200"
+    Then it answers what a GPU of its board answered when it was recorded
+
+  @NVML-082
+  Scenario: What is known of a board holds here
+    Given NVML
+    Then it answers what a GPU of its board answered when it was recorded
+
+  @NVML-028 @needs:fake-nvml
+  Scenario: It looks as it looked to nvidia-smi
+    Given NVML on the GPUs of "h200"
+    Then what nvidia-smi would print of it is what it printed of an H200

@@ -28,6 +28,16 @@ Feature: NVML as a library
     Given NVML
     Then NVML leaves the threads and signals of its process alone
 
+  @NVML-017 @needs:fake-nvml
+  Scenario: It is at home in two C libraries
+    Given NVML
+    Then NVML asks the C library only for what glibc and musl both have
+
+  @NVML-081 @needs:fake-nvml
+  Scenario: Asking is reading memory
+    Given NVML
+    Then asking a GPU makes no system call
+
   @NVML-018
   Scenario: Many threads ask at once
     Given NVML

@@ -1,45 +1,22 @@
 """The inventory `h200` answers as one real NVIDIA H200 did (driver 580.159.04, MIG off, PCI pass-through).
 
-`data/h200_nvml.json` holds every getter's value or NVML error, recorded through nvidia-ml-py on that machine.
+`fixtures/nvml/h200_nvml.json` holds every getter's value or NVML error, recorded through nvidia-ml-py on that machine.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import fake_nvml
+from dra_conformance.seats import nvml_recorded
+from dra_conformance.seats.nvml_recorded import answer, plain
 
-RECORDED = json.loads((Path(__file__).parent / "data" / "h200_nvml.json").read_text(encoding="utf-8"))
-
-#: Readings that move on a live GPU: compared by type and a range that a healthy idle H200 keeps to.
-LIVE: dict[str, tuple[float, float]] = {
-    "nvmlDeviceGetTemperature": (20, 60),
-    "nvmlDeviceGetTemperatureV": (20, 60),
-    "nvmlDeviceGetTemperatureV1": (20, 60),
-    "nvmlDeviceGetMarginTemperature": (20, 70),
-    "nvmlDeviceGetPowerUsage": (50_000, 150_000),
-    "nvmlDeviceGetTotalEnergyConsumption": (1, 1e12),
-    "nvmlDeviceGetPcieThroughput": (0, 1e6),
-    "nvmlDeviceGetClockInfo": (300, 3300),
-}
-
-#: The machine's identity, blanked in the recording; the fake makes its own.
-OWN = {"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"}
-
-#: Recorded, and compared apart from the others; each with its reason.
-APART = {
-    "nvmlDeviceGetViolationStatus": "two counters are live; compared in test_violation_status",
-    "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls; compared apart",
-}
-
-#: Calls that crashed pynvml on hardware too (the wrapper hands a bare handle on).
-CRASHED = {"nvmlDeviceGetCapabilities", "nvmlDevicePowerSmoothingActivatePresetProfile"}
+RECORDED = nvml_recorded.recording()
+CASES = list(nvml_recorded.cases(RECORDED))
 
 
 @pytest.fixture(scope="module")
@@ -51,68 +28,19 @@ def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
         module.nvmlShutdown()
 
 
-def plain(value: Any) -> Any:
-    """A result as the recording holds it."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, (int, float, str)) or value is None:
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, ctypes.Array):
-        if value._type_ is ctypes.c_char:
-            return bytes(value).split(b"\0")[0].decode()
-        return [plain(item) for item in value]
-    if isinstance(value, (ctypes.Structure, ctypes.Union)):
-        return {field[0]: plain(getattr(value, field[0])) for field in value._fields_}
-    if hasattr(value, "value"):
-        return plain(value.value)
-    return repr(value)
-
-
-def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    try:
-        return {"ok": plain(call(*arguments))}
-    except module.NVMLError as error:
-        return {"err": error.value}
-
-
-def cases() -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
-    for name, result in sorted(RECORDED["getters"].items()):
-        if not isinstance(result, dict) or name in APART or name in CRASHED:
-            continue
-        rows.extend((name, key) for key in (result if set(result) - {"ok", "err", "msg"} else [""]))
-    return rows
-
-
-@pytest.mark.parametrize(("name", "key"), cases())
-def test_getter_answers_as_recorded(gpu: tuple[Any, Any], name: str, key: str) -> None:
+@pytest.mark.parametrize(("name", "key", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_getter_answers_as_recorded(gpu: tuple[Any, Any], name: str, key: str, expected: dict[str, Any]) -> None:
+    """NVML-082, getter by getter."""
     module, handle = gpu
     if not hasattr(module, name):
         pytest.fail(f"the installed nvidia-ml-py has no {name}; the recording is from 13.610.43")
-    recorded = RECORDED["getters"][name]
-    expected = recorded[key] if key else recorded
-    device = name.startswith("nvmlDevice") and name != "nvmlDeviceGetCount"
-    arguments = ([handle] if device else []) + ([int(key)] if key else [])
-    got = answer(module, getattr(module, name), *arguments)
-    if "err" in expected:
-        assert got == {"err": expected["err"]}
-        return
-    assert "ok" in got, f"recorded {expected['ok']!r}"
-    if name in LIVE:
-        low, high = LIVE[name]
-        assert type(got["ok"]) is type(expected["ok"])
-        assert low <= got["ok"] <= high
-    elif name in OWN:
-        assert got["ok"] is not None
-    else:
-        assert got["ok"] == expected["ok"]
+    got = nvml_recorded.ask(module, handle, name, key)
+    assert nvml_recorded.agrees(name, expected, got), (expected, got)
 
 
 def test_every_recorded_getter_is_compared_or_named() -> None:
-    compared = {name for name, _ in cases()}
-    assert set(RECORDED["getters"]) - compared == set(APART) | CRASHED
+    compared = {name for name, _, _ in CASES}
+    assert set(RECORDED["getters"]) - compared == set(nvml_recorded.APART) | nvml_recorded.CRASHED
 
 
 #: Field values that count or measure: compared by return code and type only.

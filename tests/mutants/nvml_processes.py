@@ -274,3 +274,52 @@ def _(patch: Patch) -> None:
 
     patch.wrap("fake_nvml.node:Node.create", create)
     patch.wrap("fake_nvml.node:Node.set", change)
+
+
+@mutant("a-function-of-glibc-alone", rule="NVML-017")
+def _(patch: Patch) -> None:
+    """Initialisation asks for glibc's version, which musl has no function for."""
+    _built(
+        patch,
+        "session.c",
+        "static nvmlReturn_t attach(unsigned int flags) {",
+        "extern const char *gnu_get_libc_version(void);\nstatic nvmlReturn_t attach(unsigned int flags) {\n"
+        "    if (gnu_get_libc_version() == NULL) return E_UNKNOWN;",
+    )
+
+
+@mutant("waits-look-again-and-again", rule="NVML-059")
+def _(patch: Patch) -> None:
+    """A waiter looks every 10 ms."""
+    _built(patch, "event_sets.c", "#define SLICE_NS 100000000", "#define SLICE_NS 10000000")
+
+
+@mutant("state-looked-up-in-every-call", rule="NVML-081")
+def _(patch: Patch) -> None:
+    """Each read of the state looks first whether its file is still there."""
+    _built(
+        patch,
+        "state.c",
+        "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {",
+        "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {\n"
+        "    struct stat there;\n    if (stat(map->path, &there) != 0) return E_DRIVER_NOT_LOADED;",
+    )
+
+
+@mutant("index-not-supported", rule="NVML-083")
+def _(patch: Patch) -> None:
+    """nvmlDeviceGetIndex is left to those who need it."""
+    place = "    uint64_t removed = 0; /* a GPU's index counts"
+    _built(patch, "device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
+
+
+@mutant("other-cores-than-recorded", rule="NVML-082")
+def _(patch: Patch) -> None:
+    """The number of cores is another number of the GPU."""
+    _built(patch, "device.c", "UINT(nvmlDeviceGetNumGpuCores, gpu_cores)", "UINT(nvmlDeviceGetNumGpuCores, board_id)")
+
+
+@mutant("watts-without-fractions", rule="NVML-028")
+def _(patch: Patch) -> None:
+    """Watts are shown as whole numbers."""
+    patch.replace("fake_nvml.smi_query:watts", lambda value: f"{value // 1000} W")
