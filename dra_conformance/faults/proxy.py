@@ -31,6 +31,7 @@ from yarl import URL
 
 from dra_api.transport import Response
 from dra_conformance.control_plane.embedded import certificates
+from dra_conformance.control_plane.private_file import write_private
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 from dra_conformance.faults.upstream import Upstream
 
@@ -131,7 +132,7 @@ class FaultProxy:
             "current-context": "faults",
         }
         path = self._folder / f"{seat}-{len(self._doors)}.kubeconfig"
-        certificates.write_private(path, yaml.safe_dump(config).encode())
+        write_private(path, yaml.safe_dump(config).encode())
         return path
 
     # -- in the loop -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
 from dra_api.transport import HttpTransport, TransportError
-from dra_conformance.control_plane.binaries.authority import Authority
+from dra_conformance.control_plane.authority import Authority
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.embedded.strategy import User
 from dra_conformance.faults import FaultPoints

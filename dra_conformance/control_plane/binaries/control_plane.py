@@ -24,8 +24,8 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.transport import HttpTransport, Transport, TransportError
+from dra_conformance.control_plane.authority import Authority, signing_key
 from dra_conformance.control_plane.binaries import flags
-from dra_conformance.control_plane.binaries.authority import Authority, signing_key
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
     CONTROLLERS,
@@ -35,7 +35,7 @@ from dra_conformance.control_plane.binaries.programs import (
     Wanted,
     find,
 )
-from dra_conformance.control_plane.embedded.certificates import write_private
+from dra_conformance.control_plane.private_file import write_private
 from dra_conformance.errors import TargetUnreachable
 from dra_conformance.seats.process import ManagedProcess
 

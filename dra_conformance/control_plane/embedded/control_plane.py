@@ -19,6 +19,7 @@ from dra_conformance.control_plane.embedded.http_door import HttpDoor
 from dra_conformance.control_plane.embedded.inprocess import InProcessTransport
 from dra_conformance.control_plane.embedded.server import ApiServer
 from dra_conformance.control_plane.embedded.strategy import User
+from dra_conformance.control_plane.private_file import write_private
 
 SERVE_ALL: Mapping[str, str | bool] = {"api/all": True}
 
@@ -186,5 +187,5 @@ class EmbeddedControlPlane:
             ],
             "current-context": "embedded",
         }
-        certificates.write_private(path, yaml.safe_dump(config).encode())
+        write_private(path, yaml.safe_dump(config).encode())
         return path

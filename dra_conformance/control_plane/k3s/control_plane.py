@@ -18,8 +18,8 @@ import orjson
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
-from dra_conformance.control_plane.embedded.certificates import write_private
 from dra_conformance.control_plane.k3s import flags
+from dra_conformance.control_plane.private_file import write_private
 from dra_conformance.errors import TargetUnreachable, UsageError
 
 if TYPE_CHECKING:

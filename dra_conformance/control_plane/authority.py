@@ -1,7 +1,7 @@
 """A throw-away certificate authority for a control plane of the run's own.
 
-It signs the certificates that etcd and the API server serve, and a client certificate for every identity that asks.
-The authority's key never touches the disk; what is written has mode 0600 and goes with the control plane's folder.
+It signs the certificates that etcd, API servers and proxies serve, and a client certificate for every identity that
+asks. The authority's key never touches the disk; what is written has mode 0600 and goes with its owner's folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from dra_conformance.control_plane.embedded.certificates import write_private
+from dra_conformance.control_plane.private_file import write_private
 
 _VALID = timedelta(days=7)
 _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -40,9 +40,10 @@ class KeyPair:
 
 
 class Authority:
-    """One certificate authority, made when this object is made."""
+    """One certificate authority, made when this object is made; what it signs is good for `valid`."""
 
-    def __init__(self, name: str = "dra-conformance-ca") -> None:
+    def __init__(self, name: str = "dra-conformance-ca", *, valid: timedelta = _VALID) -> None:
+        self._valid = valid
         self._key = ec.generate_private_key(ec.SECP256R1())
         subject = _subject(name)
         usage = x509.KeyUsage(
@@ -57,7 +58,7 @@ class Authority:
             decipher_only=False,
         )
         self._certificate = (
-            _builder(subject, subject, self._key)
+            _builder(subject, subject, self._key, valid)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
@@ -82,7 +83,7 @@ class Authority:
 
     def _issue(self, subject: x509.Name, extensions: list[x509.ExtensionType]) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self._certificate.subject, key).add_extension(
+        builder = _builder(subject, self._certificate.subject, key, self._valid).add_extension(
             x509.BasicConstraints(ca=False, path_length=None), critical=True
         )
         for extension in extensions:
@@ -109,7 +110,9 @@ def _subject(name: str, groups: Iterable[str] = ()) -> x509.Name:
     return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, valid: timedelta
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -118,5 +121,5 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _VALID)
+        .not_valid_after(now + valid)
     )
