@@ -254,6 +254,7 @@ class Cycle:
             attempt.steps -= error.steps
             if error.on_node_only:
                 attempt.refused[name] = str(error)
+                attempt.unfitting.append(state)
             else:
                 attempt.errors.append(str(error))
             return None

@@ -322,8 +322,42 @@ def test_a_selector_error_is_an_error_of_the_attempt():
     outcome = cluster.decide(pod("p", "c"))
     assert isinstance(outcome, Refusal)
     assert outcome.reason == "SchedulerError"
-    assert "claim ns/c: selector #0: CEL runtime error: no such key: size" in outcome.message
-    assert f"{DRIVER}/pool/d0" in outcome.message
+    assert (
+        f'claim ns/c, request gpu: selector #0 (device.attributes["{DRIVER}"].size == 2): CEL runtime error: '
+        f"no such key: size (on device {DRIVER}/pool/d0)"
+    ) in outcome.message
+
+
+def test_a_long_expression_is_told_in_part_and_on_one_line():
+    cluster = choose(f'device.attributes["{DRIVER}"].size == 2 &&\n' + " && ".join(["true"] * 200))
+    outcome = cluster.decide(pod("p", "c"))
+    assert isinstance(outcome, Refusal)
+    assert ".size == 2 && true && true" in outcome.message
+    assert "true …): CEL runtime error" in outcome.message or "…): CEL runtime error" in outcome.message
+    assert len(outcome.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("slices", "told"),
+    [
+        (
+            [resource_slice("s", [device("d0"), device("d0")], node="node-a")],
+            "1 invalid resource pools were encountered. node-a: claim ns/c, request gpu: wants 2 devices, but only 1 "
+            f"of 1 on the node matches its selectors, capacity and tolerations (pool {DRIVER}/pool is invalid: device "
+            "d0 is listed twice).",
+        ),
+        (
+            [resource_slice("s", [device("d0")], node="node-a", count=2)],
+            f"(pool {DRIVER}/pool is incomplete: 1 of 2 slices of generation 1 are published).",
+        ),
+    ],
+    ids=["invalid", "incomplete"],
+)
+def test_a_pod_is_told_which_pool_cannot_be_used(slices: list[Obj], told: str):
+    sound = resource_slice("sound", [device("d1")], node="node-a", pool="sound")
+    cluster = Cluster(node("node-a"), *slices, sound, claim(request(count=2)), claim(request(), name="other"))
+    assert told in refused(cluster.decide(pod("p", "c")))
+    assert devices_of(cluster.decide(pod("q", "other"))) == ["sound/d1"]
 
 
 def test_a_selector_error_on_a_device_behind_the_chosen_one_is_not_met():
@@ -461,7 +495,7 @@ def test_invalid_pools_and_all_on_incomplete_pools_are_told_apart():
     cluster = Cluster(node("node-a"), resource_slice("s", [device("d0"), device("d0")], node="node-a"))
     cluster.apply(claim(request(), name="c1"), claim(all_request(), name="c2"))
     outcome = cluster.decide(pod("p1", "c1"))
-    assert refused(outcome) == "0/1 nodes are available: 1 invalid resource pools were encountered."
+    assert refused(outcome).startswith("0/1 nodes are available: 1 invalid resource pools were encountered. node-a: ")
     assert outcome.reason == "Unschedulable"
     cluster.apply(resource_slice("s", [device("d0")], node="node-a", count=2))
     outcome = cluster.decide(pod("p2", "c2"))

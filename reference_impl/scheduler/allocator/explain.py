@@ -21,13 +21,13 @@ _STEPS = 2_000
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
-    """The reason why no choice among `options` works."""
+    """The reason why no choice among `options` works, and the pool that might help if it could be used."""
     for alternatives in options:
         reasons = [lone_request(problem, option.task) for option in alternatives]
         if all(reasons):
-            return "; ".join(reasons)
+            return "; ".join(reasons) + unusable(problem.inventory)
     tasks = [alternatives[-1].task for alternatives in options]
-    return together(problem, tasks)
+    return together(problem, tasks) + unusable(problem.inventory)
 
 
 def lone_request(problem: Problem, task: Task) -> str:
@@ -38,7 +38,7 @@ def lone_request(problem: Problem, task: Task) -> str:
     total = len(inventory.devices)
     matched = task.mask.bit_count()
     if not total:
-        return f"{where}: wants {want}, but the node has no usable device{incomplete(inventory)}"
+        return f"{where}: wants {want}, but the node has no usable device"
     if task.everything and not task.count:
         return f"{where}: wants all devices, but none of {total} on the node matches its selectors"
     if task.everything and not task.mask:
@@ -108,10 +108,10 @@ def solvable(problem: Problem, tasks: Sequence[Task]) -> bool:
         return False
 
 
-def incomplete(inventory: NodeInventory) -> str:
-    """A hint about pools that cannot be used yet."""
-    pool = inventory.unusable("incomplete")
-    return f" (pool {pool.id.driver}/{pool.id.pool} is incomplete: {pool.reason})" if pool else ""
+def unusable(inventory: NodeInventory) -> str:
+    """A hint about pools that cannot be used, or not yet."""
+    pool = inventory.unusable("invalid") or inventory.unusable("incomplete")
+    return f" (pool {pool.id.driver}/{pool.id.pool} is {pool.state}: {pool.reason})" if pool else ""
 
 
 def be(count: int) -> str:

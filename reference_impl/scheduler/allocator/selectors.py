@@ -13,7 +13,13 @@ from reference_impl.scheduler.allocator.model import AllocationError, Claim, Dev
 
 
 class SelectorError(AllocationError):
-    """A selector failed on a device. The message names the claim or class, the selector's index and the cause."""
+    """A selector failed on a device.
+
+    The message names request, or class, the selector's index, its expression, the cause and the device.
+    """
+
+
+_SHOWN = 200  # characters of an expression; it may have 10 KiB
 
 
 @lru_cache(maxsize=1024)
@@ -59,12 +65,20 @@ def matches(device: Device, request: SubRequest, device_class: DeviceClass, clai
     """Whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
     for where, expressions in (
         (f"class {device_class.name}", device_class.selectors),
-        (f"claim {claim.key}", request.selectors),
+        (f"claim {claim.key}, request {request.name}", request.selectors),
     ):
         for index, expression in enumerate(expressions):
             answer = verdict(expression, device, features)
             if isinstance(answer, str):
-                raise SelectorError(f"{where}: selector #{index}: {answer} (on device {device.id})")
+                raise SelectorError(f"{where}: selector #{index}{shown(expression)}: {answer} (on device {device.id})")
             if not answer:
                 return False
     return True
+
+
+def shown(expression: str | None) -> str:
+    """An expression as a message repeats it: on one line, and not without end."""
+    if expression is None:
+        return ""
+    line = " ".join(expression.split())
+    return f" ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'})"
