@@ -178,7 +178,7 @@ def test_a_value_of_the_wrong_type_is_a_bad_request(transport: Transport) -> Non
     assert found["reason"] == "BadRequest"
     assert found["message"] == (
         'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field '
-        "Pod.spec.containers of type slice"
+        "PodSpec.spec.containers of type []v1.Container"
     )
 
 

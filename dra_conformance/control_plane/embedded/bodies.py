@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import orjson
+
 from dra_api.objects import Obj
 from dra_conformance.control_plane.embedded.core import Core
-from dra_conformance.control_plane.embedded.decode import PROTOBUF, check_fields, decode_body, media_type
+from dra_conformance.control_plane.embedded.decode import (
+    PROTOBUF,
+    TypeMismatchError,
+    UndecodableError,
+    check_fields,
+    conform,
+    decode_body,
+    empty_body,
+    media_type,
+)
+from dra_conformance.control_plane.embedded.gotext import go_value
+from dra_conformance.control_plane.embedded.kinds import settle_kind
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo
 from dra_conformance.control_plane.embedded.resources import ResourceType
-from dra_conformance.control_plane.embedded.status import bad_request, unsupported_media_type
+from dra_conformance.control_plane.embedded.status import StatusError, unsupported_media_type
 
 
 def read_body(
@@ -15,11 +28,11 @@ def read_body(
 ) -> tuple[Obj, list[str]]:
     """The request's object in the version of the path, checked against the schema; and warnings."""
     if not request.body:
-        raise bad_request("the body of the request was empty")
+        raise empty_body(resource.kind)
     content = request.headers.get("content-type", "")
     if resource.custom and media_type(content) == PROTOBUF:
         raise unsupported_media_type(content, ("application/json", "application/yaml"))
-    decoded = decode_body(request.body, content, look_for_duplicates=validation != "Ignore")
+    decoded = decode_body(request.body, content, kind=resource.kind, look_for_duplicates=validation != "Ignore")
     obj = decoded.obj
     warnings = check_body(core, resource, info.version, obj, validation, decoded.duplicates)
     return obj, warnings
@@ -29,31 +42,35 @@ def check_body(
     core: Core, resource: ResourceType, version: str, obj: Obj, validation: str, duplicates: list[str]
 ) -> list[str]:
     """Complete and check kind, version and fields of an object, in place; warnings. Raises 400."""
-    expected, kind = resource.api_version(version), resource.kind
-    found_version, found_kind = obj.get("apiVersion"), obj.get("kind")
-    if not found_version:
-        obj["apiVersion"] = expected
-    elif found_version != expected:
-        raise bad_request(
-            f"the API version in the data ({found_version}) does not match the expected API version ({expected})"
-        )
-    if not found_kind:
-        obj["kind"] = kind
-    elif found_kind != kind:
-        raise bad_request(
-            f"no kind match: {found_kind} in version {found_version} cannot be handled as a {kind}"
-            if not isinstance(found_kind, str)
-            else f'{found_kind} in version "{version}" cannot be handled as a {kind}: the kind of the object does '
-            f"not match the resource {resource.plural}"
-        )
+    settle_kind(obj, resource, version, core.schemas)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
     return check_fields(
         obj,
         core.node(resource, version),
-        kind=kind,
+        kind=resource.kind,
         version=version,
         validation=validation,
         duplicates=duplicates,
         lenient=resource.custom,
     )
+
+
+def check_applied(core: Core, resource: ResourceType, version: str, applied: Obj) -> None:
+    """Refuse an applied object that is not of its kind, which upstream's converter calls its own error (500)."""
+    unknown: list[str] = []
+    wrong = ""
+    try:
+        conform(orjson.loads(orjson.dumps(applied)), core.node(resource, version), "", unknown)
+    except TypeMismatchError as error:
+        got = f"&value.valueUnstructured{{Value:{go_value(error.value)}}}"
+        wrong = f".{error.place}: expected {error.wanted}, got {got}"
+    except UndecodableError:
+        return  # told by the check that follows
+    problems = [wrong] if wrong else [f".{path}: field not declared in schema" for path in unknown]
+    if not problems:
+        return
+    meta = applied.get("metadata") or {}
+    what = f"({meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{version}, Kind={resource.kind})"
+    told = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {one}" for one in problems)
+    raise StatusError(500, "", f"failed to create typed patch object {what}: {told}")

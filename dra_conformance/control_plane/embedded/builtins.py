@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.objects import Obj
+from dra_conformance.control_plane.embedded.auth import RBAC
 from dra_conformance.control_plane.embedded.pod_columns import pod_columns, pod_fields
 from dra_conformance.control_plane.embedded.pods import PodStrategy
 from dra_conformance.control_plane.embedded.resources import ALL_VERBS, Column, ResourceTable, ResourceType
@@ -24,11 +25,11 @@ from dra_conformance.control_plane.embedded.strategies.events import (
 )
 from dra_conformance.control_plane.embedded.strategies.namespaces import NamespaceStrategy, namespace_fields
 from dra_conformance.control_plane.embedded.strategies.nodes import NodeStrategy, node_fields, node_roles, node_status
+from dra_conformance.control_plane.embedded.strategies.rbac import RoleBindingStrategy, RoleStrategy
 from dra_conformance.control_plane.embedded.strategies.small import (
     GenerationStrategy,
     LeaseStrategy,
     PriorityClassStrategy,
-    RoleBindingStrategy,
     StatusStrategy,
     WorkloadStrategy,
 )
@@ -208,14 +209,12 @@ def register(table: ResourceTable) -> None:
             field_names=EVENT_FIELD_NAMES,
             columns=event_columns,
         ),
-        ResourceType("rbac.authorization.k8s.io", "roles", "Role", ("v1",), "v1"),
+        ResourceType(RBAC, "roles", "Role", ("v1",), "v1", strategy=RoleStrategy(namespaced=True)),
         ResourceType(
-            "rbac.authorization.k8s.io", "rolebindings", "RoleBinding", ("v1",), "v1", strategy=RoleBindingStrategy()
+            RBAC, "rolebindings", "RoleBinding", ("v1",), "v1", strategy=RoleBindingStrategy("Role", "ClusterRole")
         ),
-        _cluster("rbac.authorization.k8s.io", "clusterroles", "ClusterRole"),
-        _cluster(
-            "rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding", strategy=RoleBindingStrategy()
-        ),
+        _cluster(RBAC, "clusterroles", "ClusterRole", strategy=RoleStrategy(namespaced=False)),
+        _cluster(RBAC, "clusterrolebindings", "ClusterRoleBinding", strategy=RoleBindingStrategy("ClusterRole")),
         _cluster(
             "scheduling.k8s.io",
             "priorityclasses",

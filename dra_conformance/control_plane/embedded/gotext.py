@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -30,3 +32,15 @@ def go_quote(text: str) -> str:
         else:
             out.append(f"\\U{ord(char):08x}")
     return '"' + "".join(out) + '"'
+
+
+def go_value(value: Any) -> str:
+    """A JSON value as Go's %#v prints what it was decoded to."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{go_quote(name)}:{go_value(value[name])}" for name in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(go_value(item) for item in value)}}}"
+    if value is None or isinstance(value, bool):
+        return {None: "interface {}(nil)", True: "true", False: "false"}[value]
+    return go_quote(value) if isinstance(value, str) else str(value)

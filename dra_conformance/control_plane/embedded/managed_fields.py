@@ -19,7 +19,7 @@ import orjson
 from dra_conformance.control_plane.embedded.gotext import go_quote
 from dra_conformance.control_plane.embedded.resources import ResourceType
 from dra_conformance.control_plane.embedded.schema_tree import Node
-from dra_conformance.control_plane.embedded.status import StatusError, bad_request
+from dra_conformance.control_plane.embedded.status import StatusError, bad_request, invalid, invalid_object
 
 Obj = dict[str, Any]
 Path = tuple[str, ...]
@@ -447,13 +447,16 @@ def apply(
 ) -> Obj:
     """Server-side apply: merge, prune what this manager no longer claims, settle conflicts.
 
-    `live` and `config` are private copies in the request's version. Raises 409 with one cause for each conflict.
+    `live` and `config` are private copies in the request's version. Raises 409 with one cause for each conflict,
+    422 for another uid.
     """
     meta = live["metadata"]
     managers = read(meta)
     wanted_uid = config["metadata"].pop("uid", None)
     if wanted_uid and wanted_uid != meta.get("uid"):
-        raise StatusError(409, "Conflict", "the uid of the applied object is not that of the live object")
+        # Twice, as upstream does: once for the object that was stored, once for what it is stored as.
+        problem = invalid("metadata.uid", wanted_uid, "field is immutable")
+        raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem, problem])
     revision = config["metadata"].pop("resourceVersion", None)
     if not managers and "managedFields" not in meta:
         everything = _reset(to_field_set(live, node), resource, subresource)

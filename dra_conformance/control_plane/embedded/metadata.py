@@ -58,7 +58,7 @@ def too_long_text(limit: int) -> str:
 
 def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldError]:
     """What is wrong with an object's name."""
-    if group in _FREE_NAMES:
+    if group in _FREE_NAMES or (group, plural) == ("", "events"):
         problems = []
         if name in (".", ".."):
             problems.append(invalid(field, name, f"may not be '{name}'"))
@@ -166,7 +166,7 @@ def _annotations(annotations: Obj | None) -> list[FieldError]:
 
 def _owners(owners: list[Obj] | None) -> list[FieldError]:
     problems: list[FieldError] = []
-    controllers = 0
+    controllers: list[str] = []
     for owner in owners or ():
         for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty"),
                           ("name", "must not be empty"), ("uid", "must not be empty")):  # fmt: skip
@@ -180,13 +180,14 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
             detail = "/v1, Kind=Event is disallowed from being an owner"
             problems.append(invalid("metadata.ownerReferences", owner, detail))
         if owner.get("controller"):
-            controllers += 1
-    if controllers > 1:
+            controllers.append(f"{owner.get('kind', '')}/{owner.get('name', '')}")
+    if len(controllers) > 1:
         problems.append(
             invalid(
                 "metadata.ownerReferences",
                 owners,
-                "Only one reference can have Controller set to true. Found more than one.",
+                'Only one reference can have Controller set to true. Found "true" in references for '
+                f"{controllers[0]} and {controllers[1]}",
             )
         )
     return problems
@@ -286,6 +287,6 @@ def check_name(obj: Obj, name: str) -> None:
     """Make metadata.name agree with the path of an update. Raises a 400."""
     found = obj["metadata"].get("name", "")
     if not found:
-        raise bad_request("name must be provided")
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if found != name:
         raise bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")

@@ -10,7 +10,7 @@ import orjson
 from dra_api.clock import timestamp
 from dra_api.objects import Obj
 from dra_conformance.control_plane.embedded import managed_fields, patch
-from dra_conformance.control_plane.embedded.bodies import check_body
+from dra_conformance.control_plane.embedded.bodies import check_applied, check_body
 from dra_conformance.control_plane.embedded.core import Core
 from dra_conformance.control_plane.embedded.creation import create_object
 from dra_conformance.control_plane.embedded.decode import decode_body, media_type
@@ -120,12 +120,10 @@ def apply_object(
     if not applied.obj.get("kind") or not applied.obj.get("apiVersion"):
         version, kind = applied.obj.get("apiVersion") or "/", applied.obj.get("kind") or ""
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
-    ctx.warnings.extend(check_body(core, resource, info.version, applied.obj, options.validation, applied.duplicates))
     body = applied.obj
-    if "name" not in body["metadata"]:
-        raise bad_request(
-            f"the name of the object ({info.name} based on URL) was undeterminable: name must be provided"
-        )
+    if not resource.custom:
+        check_applied(core, resource, info.version, body)
+    ctx.warnings.extend(check_body(core, resource, info.version, body, options.validation, applied.duplicates))
     if body["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     check_name(body, info.name)

@@ -45,6 +45,7 @@ Obj = dict[str, Any]
 
 MIN_WATCH_S = 1800.0  # --min-request-timeout: without timeoutSeconds a watch lasts between one and two of these
 FAR_FUTURE_RETRY_S = 1
+_RESOURCE_GROUP = "resource.k8s.io"
 
 _CONTINUE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -114,6 +115,7 @@ class Reader:
             values=resource.fields,
             supported=frozenset(resource.field_names),
             namespaced=resource.namespaced,
+            refusal=lambda name: _no_selector(resource, info.version, name),
         )
         return both(labels, fields)
 
@@ -332,6 +334,18 @@ class Reader:
             return orjson.dumps(found)
 
         return bookmark
+
+
+def _no_selector(resource: ResourceType, version: str, name: str) -> str:
+    """How a kind refuses a field selector.
+
+    Kinds without a label conversion of their own know metadata only (runtime.DefaultMetaV1FieldSelectorConversion);
+    those of resource.k8s.io say which kind they are, those of the core group and custom ones do not.
+    """
+    if not resource.field_names and not resource.custom:
+        return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    of = f" for {resource.api_version(version)}, Kind={resource.kind}" if resource.group == _RESOURCE_GROUP else ""
+    return f"field label not supported{of}: {name}"
 
 
 def parse_revision(text: str, *, listing: bool = False) -> int:

@@ -81,7 +81,7 @@ class _Parser:
             if kind == "end":
                 return found
             if value != ",":
-                raise _unable(self.text, f"found '{value}', expected: ',' or 'end of string'")
+                raise bad_request(f"found '{value}', expected: ',' or 'end of string'")
 
     def _requirement(self) -> LabelPredicate:
         kind, value = self.take()
@@ -226,18 +226,23 @@ def _unescape(value: str) -> str:
 
 
 def field_selector(
-    text: str, *, values: Callable[[Obj], Mapping[str, str]], supported: frozenset[str], namespaced: bool
+    text: str,
+    *,
+    values: Callable[[Obj], Mapping[str, str]],
+    supported: frozenset[str],
+    namespaced: bool,
+    refusal: Callable[[str], str],
 ) -> Predicate | None:
     """Parse a field selector over `values(obj)` and the object's name and namespace; None selects everything.
 
-    A field that is not in `supported` is a 400, as each kind's label conversion function answers.
+    A field that is not in `supported` is a 400 with the words of `refusal`.
     """
     requirements = parse_fields(text)
     if not requirements:
         return None
     for name, _, _ in requirements:
         if name not in supported and name != "metadata.name" and not (namespaced and name == "metadata.namespace"):
-            raise bad_request(f"field label not supported: {name}")
+            raise bad_request(refusal(name))
 
     def match(obj: Obj) -> bool:
         extra: Mapping[str, str] | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dra_api.objects import Obj
 from dra_api.transport import Response
 from dra_conformance.control_plane.embedded.decode import decode_body
+from dra_conformance.control_plane.embedded.kinds import unregistered
 from dra_conformance.control_plane.embedded.request import Request
 from dra_conformance.control_plane.embedded.status import (
     FieldError,
@@ -77,7 +78,7 @@ def delete_options(request: Request) -> Obj:
     if request.body:
         options = decode_body(request.body, request.headers.get("content-type", "")).obj
         if options.get("kind") not in (None, "", "DeleteOptions"):
-            raise bad_request(f"a delete request takes DeleteOptions, not {options.get('kind')}")
+            raise bad_request(unregistered(options["kind"], options.get("apiVersion", "")))
     else:
         if request.param("gracePeriodSeconds"):
             try:

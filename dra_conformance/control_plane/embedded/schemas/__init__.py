@@ -112,7 +112,7 @@ class Schemas:
     def unknown_fields(self, gvk: GVK, obj: Obj) -> list[str]:
         """Paths of the fields that the kind does not have, as `spec.devices[0].foo`. Leaves `obj` alone.
 
-        Raises `decode.TypeMismatchError` for a value of a wrong JSON type.
+        Raises `decode.UndecodableError` for a value of a wrong JSON type.
         """
         return self.prune(gvk, copy.deepcopy(obj))
 

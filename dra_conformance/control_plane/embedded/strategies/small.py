@@ -78,20 +78,3 @@ class PriorityClassStrategy(BaseStrategy):
     def default(self, obj: Obj) -> None:
         """SetDefaults_PriorityClass."""
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
-
-
-class RoleBindingStrategy(BaseStrategy):
-    """RBAC bindings: defaults of subjects; the role reference never changes."""
-
-    def default(self, obj: Obj) -> None:
-        """API groups of role and subjects."""
-        obj.setdefault("roleRef", {}).setdefault("apiGroup", "rbac.authorization.k8s.io")
-        for subject in obj.get("subjects") or ():
-            if subject.get("kind") in ("User", "Group"):
-                subject.setdefault("apiGroup", "rbac.authorization.k8s.io")
-
-    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """roleRef is immutable."""
-        if new.get("roleRef") != old.get("roleRef"):
-            return [invalid("roleRef", new.get("roleRef"), "cannot change roleRef")]
-        return []
