@@ -24,8 +24,9 @@ from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
 from dra_conformance.kubelet.plugins import PluginManager
 from dra_conformance.kubelet.pod_status import Phase
-from dra_conformance.kubelet.pods import PodWorkers, Runtime
+from dra_conformance.kubelet.pods import PodWorkers
 from dra_conformance.kubelet.record import Log, recorder, silent
+from dra_conformance.kubelet.runtime import Runtime
 
 
 class Kubelet:

@@ -9,7 +9,6 @@ DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
 
 from __future__ import annotations
 
-import secrets
 import threading
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
-from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
+from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.kubelet import pod_status
@@ -31,57 +30,16 @@ from dra_conformance.kubelet.errors import (
     DriverNotRegistered,
     KubeletError,
     PrepareFailed,
-    StatusNotWritten,
     UnprepareFailed,
 )
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthCache, allocated_resources_status
 from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.pod_writer import PodWriter, Told, where
 from dra_conformance.kubelet.record import Record
+from dra_conformance.kubelet.runtime import Runtime
 
 _TERMINAL = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True, slots=True)
-class RunningPod:
-    """A pod whose containers run: since when, with which address, and what each container sees."""
-
-    started_at: str
-    pod_ip: str
-    views: Mapping[str, ContainerView]
-
-
-class Runtime:
-    """The containers of a node; they do not notice that a kubelet restarts."""
-
-    def __init__(self, *, pod_network: str = "10.244") -> None:
-        self._lock = threading.Lock()
-        self._pods: dict[str, RunningPod] = {}
-        self._network = pod_network
-        self._next = 1
-
-    def get(self, uid: str) -> RunningPod | None:
-        """The running pod of that uid."""
-        with self._lock:
-            return self._pods.get(uid)
-
-    def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
-        """Start a pod's containers."""
-        with self._lock:
-            address = f"{self._network}.{self._next >> 8 & 255}.{self._next & 255}"
-            self._next += 1
-            self._pods[uid] = RunningPod(now, address, views)
-            return self._pods[uid]
-
-    def kill(self, uid: str) -> RunningPod | None:
-        """End a pod's containers."""
-        with self._lock:
-            return self._pods.pop(uid, None)
-
-    def kill_all(self) -> None:
-        """End everything, as a reboot of the node does."""
-        with self._lock:
-            self._pods.clear()
 
 
 @dataclass(slots=True)
@@ -91,8 +49,7 @@ class _PodState:
     finish: Phase | None = None
     ended: bool = False
     error: str = ""
-    event: str = ""
-    status: Obj = field(default_factory=dict)
+    told: Told = field(default_factory=Told)
 
 
 class PodWorkers:
@@ -147,6 +104,9 @@ class PodWorkers:
         self._states: dict[str, _PodState] = {}
         self._told_problems: set[str] = set()
         self._stopping = threading.Event()
+        self._writer = PodWriter(
+            client, clock=clock, node=node, record=record, stored=self._informer.assume, quiet=self._stopping
+        )
         self._round = 0.0
         self._threads: list[threading.Thread] = []
 
@@ -325,16 +285,20 @@ class PodWorkers:
             self._claims.prepare(pod)
         except (PrepareFailed, DriverNotRegistered) as error:
             told = f"prepare dynamic resources: {error}"
-            self._tell(pod, state, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {told}")
+            self._writer.tell(
+                pod, state.told, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {told}"
+            )
             now = self._now()
-            self._write(pod, state, pod_status.waiting(pod, now=now, reason="ContainerCreating", message=""))
+            self._writer.write(
+                pod, state.told, pod_status.waiting(pod, now=now, reason="ContainerCreating", message="")
+            )
             raise PrepareFailed(told) from None
         try:
             views = self._build_views(pod)
         except CDIError as error:
-            self._tell(pod, state, "Failed", f"Error: CDI device injection failed: {error}")
+            self._writer.tell(pod, state.told, "Failed", f"Error: CDI device injection failed: {error}")
             status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerError", message=str(error))
-            self._write(pod, state, status)
+            self._writer.write(pod, state.told, status)
             raise
         running = self._runtime.run(uid_of(pod), views, self._now())
         with self._lock:
@@ -342,7 +306,7 @@ class PodWorkers:
         self._record(
             "pod",
             step="running",
-            pod=_where(pod),
+            pod=where(pod),
             uid=uid_of(pod),
             started_at=running.started_at,
             containers={name: _shown(view) for name, view in views.items()},
@@ -387,7 +351,7 @@ class PodWorkers:
             host_ip=self._host_ip,
             health=health,
         )
-        self._write(pod, state, status)
+        self._writer.write(pod, state.told, status)
         holds = [
             hold
             for record in records.values()
@@ -407,9 +371,11 @@ class PodWorkers:
         started_at = running.started_at if running else _started_at(pod)
         self._unprepare(pod, state)
         if pod.get("status", {}).get("phase") not in _TERMINAL:
-            self._write(pod, state, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at))
+            self._writer.write(
+                pod, state.told, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
+            )
         state.ended = True
-        self._record("pod", step="ended", pod=_where(pod), uid=uid_of(pod), phase=phase)
+        self._record("pod", step="ended", pod=where(pod), uid=uid_of(pod), phase=phase)
 
     def _terminate(self, pod: Obj, state: _PodState) -> None:
         """The pod is being deleted: end it, unprepare, report, then let the object go (rule DRA-276)."""
@@ -419,14 +385,14 @@ class PodWorkers:
             self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)
         except (NotFound, Conflict):
             return
-        self._record("pod", step="removed", pod=_where(pod), uid=uid_of(pod))
+        self._record("pod", step="removed", pod=where(pod), uid=uid_of(pod))
 
     def _unprepare(self, pod: Obj, state: _PodState) -> None:
         try:
             self._claims.unprepare(uid_of(pod))
         except (UnprepareFailed, DriverNotRegistered) as error:
             told = f"unprepare dynamic resources: {error}"
-            self._tell(pod, state, "FailedUnprepareDynamicResources", told)
+            self._writer.tell(pod, state.told, "FailedUnprepareDynamicResources", told)
             raise UnprepareFailed(told) from None
         with self._lock:
             state.error = ""
@@ -448,65 +414,8 @@ class PodWorkers:
             if not self._stopping.is_set():
                 self._record("problem", about="unprepare", uid=uid, message=f"{error}; the reconcile loop tries again")
 
-    # -- what others see -------------------------------------------------------------------------------------------
-
-    def _write(self, pod: Obj, state: _PodState, status: Obj) -> None:
-        if self._stopping.is_set() or _without_times(status) == _without_times(state.status):
-            return
-        # Addresses are lists with a merge key: without the directive a new address would stand beside the old one.
-        whole: Obj = {key: [{"$patch": "replace"}, *status[key]] for key in ("podIPs", "hostIPs") if key in status}
-        patch = {"metadata": {"uid": uid_of(pod)}, "status": {**status, **whole}}
-        try:
-            written = self._client.patch(
-                PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status"
-            )
-        except (NotFound, Conflict):
-            return  # deleted or replaced meanwhile: the informer will say so
-        except ApiError as error:
-            raise StatusNotWritten(f"status of pod {_where(pod)}: {error}") from None
-        state.status = status
-        self._informer.assume(written)
-        self._record("pod", step="status", pod=_where(pod), uid=uid_of(pod), phase=status["phase"])
-
-    def _tell(self, pod: Obj, state: _PodState, reason: str, message: str) -> None:
-        if self._stopping.is_set() or state.event == message:
-            return
-        self._record("problem", about="pod", pod=_where(pod), uid=uid_of(pod), reason=reason, message=message)
-        now = self._now()
-        event = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{name_of(pod)[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(pod)},
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "name": name_of(pod),
-                "namespace": namespace_of(pod),
-                "uid": uid_of(pod),
-            },
-            "type": "Warning",
-            "reason": reason,
-            "message": message[:1024],
-            "source": {"component": "kubelet", "host": self._node},
-            "reportingComponent": "kubelet",
-            "reportingInstance": self._node,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
-        try:
-            self._client.create(EVENTS, event)
-        except (ApiError, TransportError) as error:
-            self._record("problem", about="event", pod=_where(pod), message=f"the event was not written: {error}")
-            return
-        state.event = message
-
     def _now(self) -> str:
         return timestamp(self._clock.now())
-
-
-def _where(pod: Obj) -> str:
-    return f"{namespace_of(pod)}/{name_of(pod)}"
 
 
 def _started_at(pod: Obj) -> str:
@@ -515,11 +424,6 @@ def _started_at(pod: Obj) -> str:
         if started:
             return str(started)
     return ""
-
-
-def _without_times(status: Obj) -> Obj:
-    conditions = [{k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions") or ()]
-    return {**status, "conditions": conditions, "startTime": ""}
 
 
 def _shown(view: ContainerView) -> Obj:

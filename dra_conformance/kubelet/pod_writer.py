@@ -1,0 +1,113 @@
+"""What a kubelet writes about pods: their status and Warning events, each once. It writes nothing once it is quiet."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.clock import Clock, timestamp
+from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
+from dra_conformance.kubelet.errors import StatusNotWritten
+from dra_conformance.kubelet.record import Record
+
+
+@dataclass(slots=True)
+class Told:
+    """What was written last about one pod; kept by the worker that handles the pod."""
+
+    event: str = ""
+    status: Obj = field(default_factory=dict)
+
+
+class PodWriter:
+    """Writes status and events of pods.
+
+    Arguments:
+        node: the name under which events are written.
+        stored: is given each pod as it was stored.
+        quiet: once set, nothing is written any more.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        node: str,
+        record: Record,
+        stored: Callable[[Obj], None],
+        quiet: threading.Event,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._node = node
+        self._record = record
+        self._stored = stored
+        self._quiet = quiet
+
+    def write(self, pod: Obj, told: Told, status: Obj) -> None:
+        """Write a pod's status, unless it says what it said before. Raises StatusNotWritten."""
+        if self._quiet.is_set() or _without_times(status) == _without_times(told.status):
+            return
+        # Addresses are lists with a merge key: without the directive a new address would stand beside the old one.
+        whole: Obj = {key: [{"$patch": "replace"}, *status[key]] for key in ("podIPs", "hostIPs") if key in status}
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {**status, **whole}}
+        try:
+            written = self._client.patch(
+                PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status"
+            )
+        except (NotFound, Conflict):
+            return  # deleted or replaced meanwhile: the informer will say so
+        except ApiError as error:
+            raise StatusNotWritten(f"status of pod {where(pod)}: {error}") from None
+        told.status = status
+        self._stored(written)
+        self._record("pod", step="status", pod=where(pod), uid=uid_of(pod), phase=status["phase"])
+
+    def tell(self, pod: Obj, told: Told, reason: str, message: str) -> None:
+        """Record a Warning event about a pod, unless it was the last one."""
+        if self._quiet.is_set() or told.event == message:
+            return
+        self._record("problem", about="pod", pod=where(pod), uid=uid_of(pod), reason=reason, message=message)
+        now = timestamp(self._clock.now())
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name_of(pod)[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(pod)},
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": name_of(pod),
+                "namespace": namespace_of(pod),
+                "uid": uid_of(pod),
+            },
+            "type": "Warning",
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": "kubelet", "host": self._node},
+            "reportingComponent": "kubelet",
+            "reportingInstance": self._node,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._client.create(EVENTS, event)
+        except (ApiError, TransportError) as error:
+            self._record("problem", about="event", pod=where(pod), message=f"the event was not written: {error}")
+            return
+        told.event = message
+
+
+def where(pod: Obj) -> str:
+    """Namespace and name, as logs show a pod."""
+    return f"{namespace_of(pod)}/{name_of(pod)}"
+
+
+def _without_times(status: Obj) -> Obj:
+    conditions = [{k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions") or ()]
+    return {**status, "conditions": conditions, "startTime": ""}

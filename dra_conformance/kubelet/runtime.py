@@ -1,0 +1,51 @@
+"""The containers of a node: none is started, what each would see is kept. They outlive the kubelet, not the node."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dra_conformance.kubelet.container_view import ContainerView
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPod:
+    """A pod whose containers run: since when, with which address, and what each container sees."""
+
+    started_at: str
+    pod_ip: str
+    views: Mapping[str, ContainerView]
+
+
+class Runtime:
+    """The containers of a node; they do not notice that a kubelet restarts."""
+
+    def __init__(self, *, pod_network: str = "10.244") -> None:
+        self._lock = threading.Lock()
+        self._pods: dict[str, RunningPod] = {}
+        self._network = pod_network
+        self._next = 1
+
+    def get(self, uid: str) -> RunningPod | None:
+        """The running pod of that uid."""
+        with self._lock:
+            return self._pods.get(uid)
+
+    def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
+        """Start a pod's containers."""
+        with self._lock:
+            address = f"{self._network}.{self._next >> 8 & 255}.{self._next & 255}"
+            self._next += 1
+            self._pods[uid] = RunningPod(now, address, views)
+            return self._pods[uid]
+
+    def kill(self, uid: str) -> RunningPod | None:
+        """End a pod's containers."""
+        with self._lock:
+            return self._pods.pop(uid, None)
+
+    def kill_all(self) -> None:
+        """End everything, as a reboot of the node does."""
+        with self._lock:
+            self._pods.clear()
