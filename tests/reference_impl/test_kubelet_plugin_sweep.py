@@ -53,6 +53,8 @@ class Killed(BaseException):
 
 def told(name: str, args: tuple[Any, ...]) -> str:
     """An effect in words: a file by what it is, a change of the hardware by its call."""
+    if name in ("mkdir", "rmdir"):
+        return f"{'make' if name == 'mkdir' else 'remove'} a folder of MPS"
     if name not in ("replace", "unlink"):
         return name
     path = Path(args[-1])
@@ -118,6 +120,7 @@ class Machine:
         self.pool, self.module = pool, pool.load(self.node)
         self.data, self.cdi = base / "plugin", base / "cdi"
         self.data.mkdir()
+        self.cdi.mkdir()
         self.slices: dict[str, str] = {}
         self.effects = Effects()
         for name in CHANGES:
@@ -264,7 +267,7 @@ def test_the_sweep_catches_an_mps_daemon_whose_folder_goes_before_its_gpu_is_as_
 
     monkeypatch.setattr(Mps, "end", end)
     name = "a GPU shared by MPS"
-    with pytest.raises(AssertionError, match=r"killed after effect .*, rmdir"):
+    with pytest.raises(AssertionError, match=r"killed after effect .*, remove a folder of MPS"):
         sweep(HAPPY[name], kind_of(name, machines))
 
 
@@ -373,9 +376,9 @@ def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[
 
 
 @pytest.mark.parametrize("name", HAPPY)
-def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[[], Machine]) -> None:
+def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[..., Machine]) -> None:
     """docs/half-written.md says what the driver does to disk and hardware; above it is killed after each of it."""
-    machine = machines()
+    machine = kind_of(name, machines)()
     plugin = machine.start()
     begins = machine.effects.count
     prepare_and_unprepare(plugin, HAPPY[name])
