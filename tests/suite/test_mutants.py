@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from front_door import Door
 from dra_conformance.cli import call
 from dra_conformance.errors import ExitCode, SpecificationError, UsageError
 from dra_conformance.suite import mutation
-from dra_conformance.suite.forked import each
 from dra_conformance.suite.mutation import Patch, mutant
 
 MUTANTS = """
@@ -139,40 +136,3 @@ def test_wrapping_keeps_what_a_thing_is(name: str, tmp_path: Path) -> None:
         assert type(Thing.__dict__[name]) is type(original)
     finally:
         setattr(Thing, name, original)
-
-
-# -- forked work -------------------------------------------------------------------------------------------------------
-
-
-def _work(piece: object) -> object:
-    match piece:
-        case "raise":
-            raise ValueError("so")
-        case "exit":
-            os._exit(3)
-        case "hang":
-            time.sleep(60)
-        case _:
-            return [piece]
-    return None
-
-
-def test_forked_work_survives_what_children_do() -> None:
-    done = dict(each(["a", "raise", "exit", "hang", "b"], _work, jobs=3, limit=1.0))
-    assert done == {
-        "a": ["a"],
-        "b": ["b"],
-        "raise": "failed outside the scenarios: ValueError: so",
-        "exit": "its process ended with exit code 3 and no answer",
-        "hang": "took more than 1 s",
-    }
-
-
-def test_forked_work_ends_with_its_caller() -> None:
-    running = each(["a", "hang"], _work, jobs=2, limit=60.0)
-    assert next(running) == ("a", ["a"])
-    import multiprocessing
-
-    assert multiprocessing.active_children()
-    running.close()
-    assert not multiprocessing.active_children()
