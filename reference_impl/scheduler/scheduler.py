@@ -1,7 +1,7 @@
-"""The scheduler as a part: informers feed the view and a queue, one thread decides, a few write.
+"""The scheduler as a part: informers feed the view and a queue, one thread decides; `deliveries` writes.
 
 Pods come from the API server; a pod that did not fit waits, without polling, until something happens that may help it.
-The part owns its informers, queues, recorder and threads between `start` and `stop`.
+The part owns its informers, queue, recorder, deliveries and threads between `start` and `stop`.
 
 Source: kube-scheduler scheduling queue (v1.36) for what wakes a waiting pod; KAI-Scheduler 0.17 for the BindRequest
 side; rules DRA-122 to DRA-131, KAI-026, KAI-027, KAI-034, KAI-040, KAI-041, KAI-070 to KAI-077.
@@ -9,10 +9,8 @@ side; rules DRA-122 to DRA-131, KAI-026, KAI-027, KAI-034, KAI-040, KAI-041, KAI
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock
@@ -28,51 +26,22 @@ from dra_api.objects import (
     TAINT_RULE_VERSIONS,
     Obj,
     Resource,
-    key_of,
     meta,
     name_of,
     namespace_of,
     uid_of,
 )
-from dra_api.transport import TransportError
-from reference_impl import binding_conditions
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
-from reference_impl.scheduler import bind_requests, pod_claims, pod_condition
+from reference_impl.scheduler import bind_requests, pod_claims
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
+from reference_impl.scheduler.deliveries import Deliveries
 from reference_impl.scheduler.engines import engine_for
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
-from reference_impl.scheduler.publish import (
-    BindRequestPublisher,
-    DirectPublisher,
-    Publisher,
-    PublishError,
-    may_be_carried_out,
-)
+from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher
 from reference_impl.scheduler.waiting import Waiting
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """A PodScheduled condition to be written."""
-
-    pod: Obj
-    reason: str
-    message: str
-
-
-class _Unstarted:
-    """What writes decisions before `start`: nothing."""
-
-    def publish(self, decision: Decision) -> None:
-        raise PublishError("the scheduler has not been started")
-
-    def forget(self, pod: Obj) -> None:
-        """Nothing is kept."""
 
 
 class Scheduler:
@@ -99,7 +68,6 @@ class Scheduler:
             binding_timeout=self.options.binding_timeout,
             engine=engine,
         )
-        self._publisher: Publisher = _Unstarted()
         self._informers: list[Informer] = []
         self._queue: Loop[PodKey] = Loop(
             "scheduler",
@@ -109,17 +77,13 @@ class Scheduler:
             workers=1,
             sync_timeout=self.options.sync_timeout,
         )
-        self._writers: Loop[PodKey] = Loop(
-            "scheduler-writer", self._write, informers=(), clock=clock, workers=self.options.writers
+        self._deliveries = Deliveries(
+            client, clock=clock, options=self.options, view=self.view, recorder=self._recorder, pods=self
         )
         self._lock = threading.Lock()
         self._waiting = Waiting()
         self._failures: dict[PodKey, int] = {}
         self._not_before: dict[PodKey, float] = {}
-        self._decisions: dict[PodKey, Decision | _Condition] = {}
-        # Decisions whose claims are reserved and whose devices are being made ready.
-        self._getting_ready: dict[PodKey, Decision] = {}
-        self._told: dict[str, tuple[str, str]] = {}
         self._started = False
 
     # -- start and stop --------------------------------------------------------------------------------------------
@@ -148,15 +112,14 @@ class Scheduler:
             requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
         # Pods come last: what they need to be judged by is then there.
         self._follow(PODS, self.view.on_pod)
-        self._publisher = self._make_publisher(requests, claims)
         self._recorder.start()
-        self._writers.start()
+        self._deliveries.start(self._make_publisher(requests, claims))
         self._queue.start()
 
     def stop(self) -> None:
         """End all threads; decisions that are being written are finished first. Idempotent."""
         self._queue.stop()
-        self._writers.stop()
+        self._deliveries.stop()
         self._recorder.stop()
 
     def dra_is_served(self) -> bool:
@@ -193,11 +156,10 @@ class Scheduler:
         with self._lock:
             if what == "claim":
                 wake = self._waiting.for_claim(key)
-                for pod, decision in self._getting_ready.items():
-                    if decision.extended or any(key_of(entry.claim) == key for entry, _ in decision.entries):
-                        self._writers.queue.add(pod)
             else:
                 wake = self._waiting.for_room()
+        if what == "claim":
+            self._deliveries.claim_changed(key)
         for pod in wake:
             # Back-off, so that a pod that cannot be helped does not take its turn at every change.
             self._queue.queue.add_after(pod, self.backoff(pod))
@@ -259,7 +221,9 @@ class Scheduler:
         if stale:
             self._clean_up(key, pod, stale)
         elif isinstance(outcome, Decision):
-            self._hand_over(key, outcome)
+            with self._lock:
+                self._waiting.remove(key)
+            self._deliveries.hand_over(key, outcome)
         elif outcome is not None:
             self._park(key, pod, outcome)
             if self.view.happenings != seen:  # between the decision and the wait: nobody was there to be woken
@@ -283,20 +247,22 @@ class Scheduler:
                 first = first or error
         if first is not None:
             raise first
-        self._retry_later(key, pod)
+        self.retry_later(key, pod)
 
-    def _retry_later(self, key: PodKey, pod: Obj) -> None:
-        """Try a pod again after its back-off, whatever happens meanwhile."""
+    def look_again(self, key: PodKey) -> None:
+        """See at once what a pod's state asks for."""
+        self._queue.queue.add(key)
+
+    def count_failure(self, key: PodKey) -> None:
+        """Something came to nothing once more: the pod's back-off grows."""
         self._failures[key] = self._failures.get(key, 0) + 1
+
+    def retry_later(self, key: PodKey, pod: Obj) -> None:
+        """Try a pod again after its back-off, whatever happens meanwhile."""
+        self.count_failure(key)
         self._not_before[key] = self._clock.monotonic() + self.backoff(key)
         self._wait(key, pod, for_own_claims=False)
         self._queue.queue.add_after(key, self.backoff(key))
-
-    def _hand_over(self, key: PodKey, decision: Decision) -> None:
-        with self._lock:
-            self._waiting.remove(key)
-            self._decisions[key] = decision
-        self._writers.queue.add(key)
 
     def refusal_without_dra(self, pod: Obj) -> Refusal:
         """What a pod with claims is told while DRA is off: it is left alone (KAI-040)."""
@@ -313,14 +279,15 @@ class Scheduler:
         self._wait(key, pod, for_own_claims=refusal.for_own_claims)
         if refusal.silent:
             return
-        self._failures[key] = self._failures.get(key, 0) + 1
-        if refusal.stranded and isinstance(self._publisher, DirectPublisher):
-            self._free_stranded(self._publisher, pod, refusal)
-        if refusal.leftover is not None and isinstance(self._publisher, DirectPublisher):
-            self._publisher.remove(refusal.leftover)
+        self.count_failure(key)
+        publisher = self._deliveries.publisher
+        if refusal.stranded and isinstance(publisher, DirectPublisher):
+            self._free_stranded(publisher, pod, refusal)
+        if refusal.leftover is not None and isinstance(publisher, DirectPublisher):
+            publisher.remove(refusal.leftover)
             # Its end concerns no claim that the pod names, so nothing else would wake the pod.
             self._queue.queue.add_after(key, self.backoff(key))
-        self._tell(pod, refusal.reason, refusal.message)
+        self._deliveries.tell(pod, refusal.reason, refusal.message)
 
     def _free_stranded(self, publisher: DirectPublisher, pod: Obj, refusal: Refusal) -> None:
         """Give up one allocation that strands the pod; the freed claim wakes it (DRA-131, DRA-132)."""
@@ -330,147 +297,11 @@ class Scheduler:
             if claim is not None and publisher.deallocate(claim, pod):
                 return
 
-    def _tell(self, pod: Obj, reason: str, message: str) -> None:
-        """Write condition and event, unless they say the same already."""
-        uid = uid_of(pod)
-        if self._told.get(uid) == (reason, message):
-            return
-        self._told[uid] = (reason, message)
-        self._recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", "FailedScheduling", message)
-        with self._lock:
-            self._decisions[key_of(pod)] = _Condition(pod, reason, message)
-        self._writers.queue.add(key_of(pod))
-
     def _forget(self, key: PodKey, pod: Obj | None) -> None:
         """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
         with self._lock:
             self._waiting.remove(key)
-            self._getting_ready.pop(key, None)
-            dropped = self._decisions.pop(key, None)
-        if dropped is not None:
-            self._publisher.forget(dropped.pod)
+        self._deliveries.drop(key, pod)
         self._failures.pop(key, None)
         self._not_before.pop(key, None)
         self.view.settle(key)
-        if pod is not None:
-            self._told.pop(uid_of(pod), None)
-
-    # -- writing ---------------------------------------------------------------------------------------------------
-
-    def _write(self, key: PodKey) -> None:
-        with self._lock:
-            work = self._decisions.pop(key, None)
-        if isinstance(work, Decision):
-            self._publish(key, work)
-        elif work is None:
-            self._look_at_conditions(key)
-        else:
-            try:
-                self.write_condition(work.pod, work.reason, work.message)
-            except (ApiError, TransportError, OSError):
-                with self._lock:
-                    self._decisions.setdefault(key, work)
-                raise
-
-    def _publish(self, key: PodKey, decision: Decision) -> None:
-        publisher = self._publisher
-        must_wait = isinstance(publisher, DirectPublisher) and decision.has_binding_conditions
-        try:
-            if isinstance(publisher, DirectPublisher) and must_wait:
-                publisher.reserve(decision)
-            else:
-                publisher.publish(decision)
-        except Exception as error:  # whatever it was, the decision must not stay assumed
-            self._rejected(key, decision, error)
-            return
-        if must_wait:
-            self._wait_for_devices(key, decision)
-        else:
-            self._bound(key, decision)
-
-    def _rejected(self, key: PodKey, decision: Decision, error: Exception) -> None:
-        """The decision could not be written, or nobody knows."""
-        if not (may_be_carried_out(error) and self._publish_again(key, decision)):
-            self._publisher.forget(decision.pod)
-            self.view.settle(key)
-            self._retry_later(key, decision.pod)
-        if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
-            raise error
-        log.info("pod %s/%s: %s", *key, error)
-        message = f"binding rejected: {error}"
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        self._recorder.event(pod, "Warning", "FailedBinding", message)
-        self.write_condition(decision.pod, "BindingError", message)
-
-    def _wait_for_devices(self, key: PodKey, decision: Decision) -> None:
-        """Bind only when all binding conditions are met; no thread waits for it (DRA-250, DRA-253)."""
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        told = f"waiting for binding conditions for device on node {decision.node}"
-        self._recorder.event(pod, "Normal", "BindingConditionsPending", told)
-        with self._lock:
-            self._getting_ready[key] = decision
-        self._look_at_conditions(key)
-
-    def _look_at_conditions(self, key: PodKey) -> None:
-        """Bind a pod whose devices are ready; give it up where they will not be; else look again in time."""
-        publisher = self._publisher
-        with self._lock:
-            decision = self._getting_ready.get(key)
-        if decision is None or not isinstance(publisher, DirectPublisher):
-            return
-        used = publisher.claims_of(decision)
-        with self.view.lock:
-            claims = [self.view.claims.get(key_of(claim), claim) for claim in used]
-        progress = binding_conditions.progress(claims, self._clock.now(), self.options.binding_timeout)
-        if progress.waits:
-            self._writers.queue.add_after(key, progress.seconds)
-            return
-        with self._lock:
-            self._getting_ready.pop(key, None)
-        if progress.lost:
-            publisher.give_back(decision)
-            self.view.settle(key)
-            self._retry_later(key, decision.pod)
-            self._tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {progress.lost}')
-            return
-        try:
-            publisher.bind(decision)
-        except Exception as error:  # as in _publish
-            self._rejected(key, decision, error)
-            return
-        self._bound(key, decision)
-
-    def _bound(self, key: PodKey, decision: Decision) -> None:
-        """The decision is written."""
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        self._told.pop(uid_of(pod), None)
-        if self.options.publish == "bind-request":
-            # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
-            # until the pod is seen bound.
-            self.view.settle(key)
-            # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
-            self._queue.queue.add(key)
-        self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
-
-    def _publish_again(self, key: PodKey, decision: Decision) -> bool:
-        """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.
-
-        False where the pod needs it no more.
-        """
-        with self.view.lock:
-            pod = self.view.pods.get(key)
-            if pod is None or uid_of(pod) != uid_of(decision.pod) or not self.is_ours(pod):
-                return False
-        with self._lock:
-            self._decisions[key] = decision
-        self._failures[key] = self._failures.get(key, 0) + 1
-        self._writers.queue.add_after(key, self.backoff(key))
-        return True
-
-    def write_condition(self, pod: Obj, reason: str, message: str) -> None:
-        """Set PodScheduled=False on the pod; a pod that is gone needs none."""
-        patch = pod_condition.unscheduled(pod, reason, message, self._clock.now())
-        try:
-            self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
-        except NotFound:
-            return

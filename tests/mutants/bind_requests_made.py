@@ -276,8 +276,8 @@ def _(patch: Patch) -> None:
 @mutant("scheduler-gives-up-after-refusal", rule="KAI-027")
 def _(patch: Patch) -> None:
     """A pod whose BindRequest was refused is never tried again."""
-    patch.replace("reference_impl.scheduler.scheduler:Scheduler._retry_later", lambda self, key, pod: None)
-    patch.replace("reference_impl.scheduler.scheduler:Scheduler._publish_again", lambda self, key, decision: False)
+    patch.replace("reference_impl.scheduler.scheduler:Scheduler.retry_later", lambda self, key, pod: None)
+    patch.replace("reference_impl.scheduler.deliveries:Deliveries._publish_again", lambda self, key, decision: False)
 
 
 @mutant("scheduler-overwrites-foreign-request", rule="KAI-028")

@@ -1,0 +1,269 @@
+"""Decisions on their way to the API server: written by a few threads, and kept until the pod is bound or given up.
+
+A decision comes from the scheduler's one deciding thread (`hand_over`), and so does what a pod that waits is told
+(`tell`). Where devices must be made ready first, a decision stays here, without a thread, until they are. The scheduler
+makes, starts and stops its `Deliveries`.
+
+Source: kube-scheduler binding cycle (v1.36); rules DRA-250 to DRA-253, KAI-026, KAI-027.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.clock import Clock
+from dra_api.objects import PODS, Obj, key_of, name_of, namespace_of, uid_of
+from dra_api.transport import TransportError
+from reference_impl import binding_conditions
+from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
+from reference_impl.scheduler import pod_condition
+from reference_impl.scheduler.cluster_view import ClusterView, PodKey
+from reference_impl.scheduler.cycle import Decision
+from reference_impl.scheduler.options import SchedulerOptions
+from reference_impl.scheduler.publish import DirectPublisher, Publisher, PublishError, may_be_carried_out
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A PodScheduled condition to be written."""
+
+    pod: Obj
+    reason: str
+    message: str
+
+
+class _Unstarted:
+    """What writes decisions before `start`: nothing."""
+
+    def publish(self, decision: Decision) -> None:
+        raise PublishError("the scheduler has not been started")
+
+    def forget(self, pod: Obj) -> None:
+        """Nothing is kept."""
+
+
+class Pods(Protocol):
+    """What the scheduler knows of the pods that wait for it."""
+
+    def is_ours(self, pod: Obj) -> bool:
+        """Whether a pod still waits for this scheduler."""
+        ...
+
+    def backoff(self, pod: PodKey) -> float:
+        """Seconds until a pod is tried again."""
+        ...
+
+    def count_failure(self, key: PodKey) -> None:
+        """Something came to nothing once more."""
+        ...
+
+    def look_again(self, key: PodKey) -> None:
+        """See at once what a pod's state asks for."""
+        ...
+
+    def retry_later(self, key: PodKey, pod: Obj) -> None:
+        """Decide about a pod anew after its back-off."""
+        ...
+
+
+class Deliveries:
+    """What has been decided and is not yet done."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        clock: Clock,
+        options: SchedulerOptions,
+        view: ClusterView,
+        recorder: EventRecorder,
+        pods: Pods,
+    ) -> None:
+        """Prepare; nothing is written before `start`."""
+        self.publisher: Publisher = _Unstarted()
+        self._client = client
+        self._clock = clock
+        self._options = options
+        self._view = view
+        self._recorder = recorder
+        self._pods = pods
+        self._writers: Loop[PodKey] = Loop(
+            "scheduler-writer", self._write, informers=(), clock=clock, workers=options.writers
+        )
+        self._lock = threading.Lock()
+        self._decisions: dict[PodKey, Decision | _Condition] = {}
+        # Decisions whose claims are reserved and whose devices are being made ready.
+        self._getting_ready: dict[PodKey, Decision] = {}
+        self._told: dict[str, tuple[str, str]] = {}
+
+    def start(self, publisher: Publisher) -> None:
+        """Begin to write, through `publisher`."""
+        self.publisher = publisher
+        self._writers.start()
+
+    def stop(self) -> None:
+        """End the threads; what is being written is finished first. Idempotent."""
+        self._writers.stop()
+
+    # -- what the scheduler says ------------------------------------------------------------------------------------
+
+    def hand_over(self, key: PodKey, decision: Decision) -> None:
+        """Take a decision over."""
+        with self._lock:
+            self._decisions[key] = decision
+        self._writers.queue.add(key)
+
+    def claim_changed(self, claim: tuple[str, str]) -> None:
+        """Look again at decisions that wait for devices of a claim."""
+        with self._lock:
+            for pod, decision in self._getting_ready.items():
+                if decision.extended or any(key_of(entry.claim) == claim for entry, _ in decision.entries):
+                    self._writers.queue.add(pod)
+
+    def drop(self, key: PodKey, pod: Obj | None) -> None:
+        """Leave a pod alone that needs us no more; None is one that is gone."""
+        with self._lock:
+            self._getting_ready.pop(key, None)
+            dropped = self._decisions.pop(key, None)
+        if dropped is not None:
+            self.publisher.forget(dropped.pod)
+        if pod is not None:
+            self._told.pop(uid_of(pod), None)
+
+    def tell(self, pod: Obj, reason: str, message: str) -> None:
+        """Write condition and event, unless they say the same already."""
+        uid = uid_of(pod)
+        if self._told.get(uid) == (reason, message):
+            return
+        self._told[uid] = (reason, message)
+        self._recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", "FailedScheduling", message)
+        with self._lock:
+            self._decisions[key_of(pod)] = _Condition(pod, reason, message)
+        self._writers.queue.add(key_of(pod))
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _write(self, key: PodKey) -> None:
+        with self._lock:
+            work = self._decisions.pop(key, None)
+        if isinstance(work, Decision):
+            self._publish(key, work)
+        elif work is None:
+            self._look_at_conditions(key)
+        else:
+            try:
+                self.write_condition(work.pod, work.reason, work.message)
+            except (ApiError, TransportError, OSError):
+                with self._lock:
+                    self._decisions.setdefault(key, work)
+                raise
+
+    def _publish(self, key: PodKey, decision: Decision) -> None:
+        publisher = self.publisher
+        must_wait = isinstance(publisher, DirectPublisher) and decision.has_binding_conditions
+        try:
+            if isinstance(publisher, DirectPublisher) and must_wait:
+                publisher.reserve(decision)
+            else:
+                publisher.publish(decision)
+        except Exception as error:  # whatever it was, the decision must not stay assumed
+            self._rejected(key, decision, error)
+            return
+        if must_wait:
+            self._wait_for_devices(key, decision)
+        else:
+            self._bound(key, decision)
+
+    def _rejected(self, key: PodKey, decision: Decision, error: Exception) -> None:
+        """The decision could not be written, or nobody knows."""
+        if not (may_be_carried_out(error) and self._publish_again(key, decision)):
+            self.publisher.forget(decision.pod)
+            self._view.settle(key)
+            self._pods.retry_later(key, decision.pod)
+        if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
+            raise error
+        log.info("pod %s/%s: %s", *key, error)
+        message = f"binding rejected: {error}"
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        self._recorder.event(pod, "Warning", "FailedBinding", message)
+        self.write_condition(decision.pod, "BindingError", message)
+
+    def _wait_for_devices(self, key: PodKey, decision: Decision) -> None:
+        """Bind only when all binding conditions are met; no thread waits for it (DRA-250, DRA-253)."""
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        told = f"waiting for binding conditions for device on node {decision.node}"
+        self._recorder.event(pod, "Normal", "BindingConditionsPending", told)
+        with self._lock:
+            self._getting_ready[key] = decision
+        self._look_at_conditions(key)
+
+    def _look_at_conditions(self, key: PodKey) -> None:
+        """Bind a pod whose devices are ready; give it up where they will not be; else look again in time."""
+        publisher = self.publisher
+        with self._lock:
+            decision = self._getting_ready.get(key)
+        if decision is None or not isinstance(publisher, DirectPublisher):
+            return
+        used = publisher.claims_of(decision)
+        with self._view.lock:
+            claims = [self._view.claims.get(key_of(claim), claim) for claim in used]
+        progress = binding_conditions.progress(claims, self._clock.now(), self._options.binding_timeout)
+        if progress.waits:
+            self._writers.queue.add_after(key, progress.seconds)
+            return
+        with self._lock:
+            self._getting_ready.pop(key, None)
+        if progress.lost:
+            publisher.give_back(decision)
+            self._view.settle(key)
+            self._pods.retry_later(key, decision.pod)
+            self.tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {progress.lost}')
+            return
+        try:
+            publisher.bind(decision)
+        except Exception as error:  # as in _publish
+            self._rejected(key, decision, error)
+            return
+        self._bound(key, decision)
+
+    def _bound(self, key: PodKey, decision: Decision) -> None:
+        """The decision is written."""
+        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
+        self._told.pop(uid_of(pod), None)
+        if self._options.publish == "bind-request":
+            # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
+            # until the pod is seen bound.
+            self._view.settle(key)
+            # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
+            self._pods.look_again(key)
+        self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
+
+    def _publish_again(self, key: PodKey, decision: Decision) -> bool:
+        """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.
+
+        False where the pod needs it no more.
+        """
+        with self._view.lock:
+            pod = self._view.pods.get(key)
+            if pod is None or uid_of(pod) != uid_of(decision.pod) or not self._pods.is_ours(pod):
+                return False
+        with self._lock:
+            self._decisions[key] = decision
+        self._pods.count_failure(key)
+        self._writers.queue.add_after(key, self._pods.backoff(key))
+        return True
+
+    def write_condition(self, pod: Obj, reason: str, message: str) -> None:
+        """Set PodScheduled=False on the pod; a pod that is gone needs none."""
+        patch = pod_condition.unscheduled(pod, reason, message, self._clock.now())
+        try:
+            self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
+        except NotFound:
+            return
