@@ -87,15 +87,9 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(handle_t handle, u
     nvmlReturn_t rc = ci_profile_info(__func__, handle, profile, engine, &info, &p2p);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
-    out->id = info.id;
-    out->sliceCount = info.sliceCount;
-    out->instanceCount = info.instanceCount;
-    out->multiprocessorCount = info.multiprocessorCount;
-    out->sharedCopyEngineCount = info.sharedCopyEngineCount;
-    out->sharedDecoderCount = info.sharedDecoderCount;
-    out->sharedEncoderCount = info.sharedEncoderCount;
-    out->sharedJpegCount = info.sharedJpegCount;
-    out->sharedOfaCount = info.sharedOfaCount;
+    /* The first version is what the third has between its version and its name. */
+    _Static_assert(sizeof(*out) == offsetof(ci_profile_v3, name) - offsetof(ci_profile_v3, id), "middle");
+    memcpy(out, &info.id, sizeof(*out));
     return OK;
 }
 API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(handle_t handle, unsigned int profile, unsigned int engine,

@@ -25,39 +25,36 @@ static nvmlReturn_t profile_by_enum(const char *function, handle_t device, unsig
     return OK;
 }
 
+/* What all versions of the structure say, each at an offset of its own. */
+#define FILL(info, p)                                       \
+    do {                                                    \
+        (info)->id = (p)->id;                               \
+        (info)->sliceCount = (p)->slices;                   \
+        (info)->instanceCount = (p)->instances;             \
+        (info)->multiprocessorCount = (p)->multiprocessors; \
+        (info)->copyEngineCount = (p)->copy_engines;        \
+        (info)->decoderCount = (p)->decoders;               \
+        (info)->encoderCount = (p)->encoders;               \
+        (info)->jpegCount = (p)->jpegs;                     \
+        (info)->ofaCount = (p)->ofas;                       \
+        (info)->memorySizeMB = (p)->memory_mib;             \
+    } while (0)
+
 static nvmlReturn_t fill_profile(const fn_Profile *p, void *out) {
     unsigned int version;
     memcpy(&version, out, sizeof(version));
     if (version == VERSION(nvmlGpuInstanceProfileInfo_v2_t, 2)) {
         nvmlGpuInstanceProfileInfo_v2_t *info = out;
         info->version = 0; /* the H200 hands the version back as 0 */
-        info->id = p->id;
+        FILL(info, p);
         info->isP2pSupported = p->p2p;
-        info->sliceCount = p->slices;
-        info->instanceCount = p->instances;
-        info->multiprocessorCount = p->multiprocessors;
-        info->copyEngineCount = p->copy_engines;
-        info->decoderCount = p->decoders;
-        info->encoderCount = p->encoders;
-        info->jpegCount = p->jpegs;
-        info->ofaCount = p->ofas;
-        info->memorySizeMB = p->memory_mib;
         snprintf(info->name, sizeof(info->name), "MIG %.*s", (int)sizeof(p->name), p->name);
         return OK;
     }
     if (version == VERSION(gi_profile_v3, 3)) {
         gi_profile_v3 *info = out;
         info->version = 0;
-        info->id = p->id;
-        info->sliceCount = p->slices;
-        info->instanceCount = p->instances;
-        info->multiprocessorCount = p->multiprocessors;
-        info->copyEngineCount = p->copy_engines;
-        info->decoderCount = p->decoders;
-        info->encoderCount = p->encoders;
-        info->jpegCount = p->jpegs;
-        info->ofaCount = p->ofas;
-        info->memorySizeMB = p->memory_mib;
+        FILL(info, p);
         snprintf(info->name, sizeof(info->name), "MIG %.*s", (int)sizeof(p->name), p->name);
         info->capabilities = p->capabilities;
         return OK;
@@ -70,17 +67,8 @@ API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(handle_t device, unsigned i
     nvmlReturn_t rc = profile_by_enum(__func__, device, profile, &p);
     if (rc != OK) return rc;
     if (info == NULL) return E_INVALID_ARGUMENT;
-    info->id = p.id;
+    FILL(info, &p);
     info->isP2pSupported = p.p2p;
-    info->sliceCount = p.slices;
-    info->instanceCount = p.instances;
-    info->multiprocessorCount = p.multiprocessors;
-    info->copyEngineCount = p.copy_engines;
-    info->decoderCount = p.decoders;
-    info->encoderCount = p.encoders;
-    info->jpegCount = p.jpegs;
-    info->ofaCount = p.ofas;
-    info->memorySizeMB = p.memory_mib;
     return OK;
 }
 API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoV(handle_t device, unsigned int profile, void *info) {

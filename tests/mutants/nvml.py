@@ -242,8 +242,8 @@ def _(patch: Patch) -> None:
     _built(
         patch,
         "mig_profiles.c",
-        "    info->copyEngineCount = p.copy_engines;",
-        "    info->copyEngineCount = p.decoders + 1;",
+        "    FILL(info, &p);",
+        "    FILL(info, &p);\n    info->copyEngineCount = p.decoders + 1;",
     )
 
 

@@ -231,8 +231,8 @@ def _(patch: Patch) -> None:
     _built(
         patch,
         "mig_profiles.c",
-        "    info->memorySizeMB = p.memory_mib;",
-        "    info->memorySizeMB = 2 * p.memory_mib;",
+        "    FILL(info, &p);",
+        "    FILL(info, &p);\n    info->memorySizeMB *= 2;",
     )
 
 
