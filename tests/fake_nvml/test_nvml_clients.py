@@ -15,13 +15,15 @@ from pathlib import Path
 import pytest
 
 import fake_nvml
+from fake_nvml.boards import board_names
 
 Make = Callable[..., fake_nvml.Node]
 
 ROOT = Path(fake_nvml.__file__).resolve().parent.parent
 CLIENTS = Path(sys.prefix) / "clients"
 RELEASES = [line.split()[0] for line in (Path(__file__).parent / "clients.txt").read_text().splitlines()]
-BOARDS = ["dgx-h200", "dgx-h100-mig", "dgx-a100-80gb", "dgx-b200", "gb200-nvl72-node", "mixed"]
+#: Together every shipped board, with MIG and without.
+BOARDS = ["mixed", "dgx-h100-mig", "dgx-a100-40gb", "dgx-b200", "gb200-nvl72-node"]
 
 ASK = """
 import json, pynvml as p
@@ -77,11 +79,15 @@ def test_a_release_of_pynvml_sees_every_board(make_node: Make, release: str) -> 
             assert row["pids"] == ([os.getpid()] if index == 0 else [])
 
 
+def test_every_shipped_board_is_among_them() -> None:
+    assert {spec.board.name for name in BOARDS for spec in fake_nvml.Inventory.load(name).gpus} == set(board_names())
+
+
 def test_releases_are_three_and_differ() -> None:
     assert len([name for name in RELEASES if name.startswith("pynvml")]) >= 3
 
 
-@pytest.mark.parametrize("inventory", ["dgx-h200", "mixed"])
+@pytest.mark.parametrize("inventory", BOARDS)
 def test_gpustat(make_node: Make, inventory: str) -> None:
     node = make_node(inventory)
     node.set_process(0, os.getpid(), memory=3 << 30)
@@ -101,7 +107,7 @@ def test_gpustat_tells_of_a_lost_gpu(make_node: Make) -> None:
     assert [index for index, gpu in enumerate(seen) if "GPU is lost" in gpu["name"]] == [5]
 
 
-@pytest.mark.parametrize("inventory", ["dgx-h100-mig", "t4"])
+@pytest.mark.parametrize("inventory", BOARDS)
 def test_nvitop(make_node: Make, inventory: str) -> None:
     node = make_node(inventory)
     node.set_process(0, os.getpid(), memory=1 << 30)
