@@ -29,8 +29,8 @@ p.nvmlInit()
 h = p.nvmlDeviceGetHandleByIndex(0)
 s = p.nvmlEventSetCreate()
 p.nvmlDeviceRegisterEvents(h, 8, s)
-print("ready", flush=True)
 last = p.nvmlDeviceGetTemperature(h, 0)
+print("ready", flush=True)
 for _ in range(int(sys.argv[1])):
     while (now := p.nvmlDeviceGetTemperature(h, 0)) == last:
         pass
@@ -42,11 +42,13 @@ for _ in range(int(sys.argv[1])):
 
 
 def _per_call(call: Callable[..., Any], *arguments: Any) -> list[float]:
+    """Processor time: a getter never sleeps (rule NVML-081), so what else runs here is nothing of its price."""
+
     def once() -> float:
-        started = time.perf_counter()
+        started = time.thread_time()
         for _ in range(CALLS):
             call(*arguments)
-        return (time.perf_counter() - started) / CALLS * 1e6
+        return (time.thread_time() - started) / CALLS * 1e6
 
     once()
     return repeat(5, once)
@@ -114,12 +116,13 @@ def _resident() -> int:
 
 
 def _rack() -> list[Figure]:
-    times, disk, memory = [], [], []
+    times, busy, disk, memory = [], [], [], []
     for _ in range(3):
         with tempfile.TemporaryDirectory(prefix="bench-nvml-") as folder:
-            before, started = _resident(), time.perf_counter()
+            before, started, worked = _resident(), time.perf_counter(), time.process_time()
             nodes = fake_nvml.create_rack(Path(folder) / "rack", nodes=RACK)
             times.append(time.perf_counter() - started)
+            busy.append(time.process_time() - worked)
             memory.append((_resident() - before) / 2**20)
             states = [path for node in nodes for path in (node.state_path, node.directory / "first")]
             disk.append(sum(path.stat().st_blocks * 512 for path in states) / 2**20)
@@ -127,6 +130,7 @@ def _rack() -> list[Figure]:
                 node.close()
     return [
         Figure(f"{RACK} nodes of 4 GPUs made", "s", times, "1"),
+        Figure("processor time of that", "s", busy),
         Figure("their states on disk", "MiB", disk, "20"),
         Figure("their resident memory in the process that made them", "MiB", memory, "20"),
     ]
