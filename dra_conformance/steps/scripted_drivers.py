@@ -52,13 +52,19 @@ def make(world: World, alias: str, node: str) -> ScriptedDriver:
 
 
 def run(world: World, alias: str, node: str, **options: Sequence[str]) -> ScriptedDriver:
-    """Start an instance and wait until the kubelet has it."""
+    """Start an instance and wait until the kubelet has it, and a line to it: until then it calls an older one."""
     driver = make(world, alias, node)
     driver.start(**options)  # type: ignore[arg-type]
     try:
         world.node(node).kubelet.wait_registered(driver.name, 10.0, instances=len(instances(world, alias)))
     except KubeletError as error:
         raise Untestable(str(error)) from error
+    if not world.has_real_kubelet:  # that one does not tell
+        plugins = world.node(node).kubelet.plugins
+        world.require(
+            "the kubelet is connected to the instance",
+            lambda: (any(one.connected for one in plugins.instances(driver.name)[-1:]), "registered, not connected"),
+        )
     return driver
 
 
