@@ -4,16 +4,25 @@ The caller owns the files. A writer that dies leaves at most a temporary file, w
 
 What a dead process wrote, the kernel still has. Only the death of the machine takes back what was not synced to disk; a
 file that nobody reads after a reboot need not wait for the disk, which is most of what a write costs.
+
+A rename over a file that is there waits for the disk all the same: ext4 starts to write the new content (its mount
+option auto_da_alloc), and the old file may be in the middle of being written when it goes. So what need not be durable
+changes places with the old file, in one step as well, and the old one is removed under its new name: 10 µs, where the
+rename took 100 µs on an idle disk and milliseconds on a busy one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import secrets
 from pathlib import Path
 
 _SUFFIX = ".partial"
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
+_renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+"""renameat2(2) of the C library, which Python has no name for; None where that is too old."""
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True) -> None:
@@ -30,12 +39,23 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(aside, path)
+        if not durable and exchange(aside, path):
+            aside.unlink()  # the former content
+        else:
+            os.replace(aside, path)
     except OSError:
         aside.unlink(missing_ok=True)
         raise
     if durable:
         sync_folder(path.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two files change names in one step. False, and nothing done, where `other` is none or the system cannot."""
+    if _renameat2 is None or not os.path.isfile(other):
+        return False
+    here, there = os.fsencode(one), os.fsencode(other)
+    return bool(_renameat2(_AT_FDCWD, here, _AT_FDCWD, there, _RENAME_EXCHANGE) == 0)
 
 
 def remove(path: Path, *, durable: bool = True) -> None:

@@ -16,6 +16,7 @@ from nvml_double import Card, NvmlDouble, mig_card
 
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import PreparedDevice
+from reference_impl.kubelet_plugin import atomicfile
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimState, CorruptCheckpointError
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -352,6 +353,7 @@ class Deadly:
         self.seen = 0
         for module, name in ((os, "open"), (os, "replace"), (os, "fsync"), (os, "fchmod")):
             self._wrap(monkeypatch, module, name)
+        self._wrap(monkeypatch, atomicfile, "exchange")
         monkeypatch.setattr(Path, "unlink", self._counted(Path.unlink))
 
     def _wrap(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:

@@ -1,0 +1,56 @@
+"""Files that are replaced whole, with and without the step in which two files change names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reference_impl.kubelet_plugin import atomicfile
+from reference_impl.kubelet_plugin.atomicfile import exchange, write_atomically
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("able", [False, True])
+def test_new_content_has_the_name_and_the_old_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, able: bool, there: bool, durable: bool
+) -> None:
+    if not able:
+        monkeypatch.setattr(atomicfile, "_renameat2", None)
+    path = tmp_path / "file"
+    if there:
+        path.write_text("old")
+    write_atomically(path, b"new", mode=0o600, durable=durable)
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_reader_that_has_the_file_open_keeps_the_former_content(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with path.open() as reader:
+        for _ in range(3):
+            write_atomically(path, b"new", mode=0o600, durable=False)
+        assert reader.read() == "old"
+
+
+def test_two_files_change_names_or_nothing_happens(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("1")
+    assert not exchange(one, other)
+    assert os.listdir(tmp_path) == ["one"]
+    other.write_text("2")
+    if exchange(one, other):
+        assert (one.read_text(), other.read_text()) == ("2", "1")
+
+
+def test_a_folder_in_the_way_is_no_file_to_change_places_with(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(path, b"new", mode=0o600, durable=False)
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.is_dir()
