@@ -78,8 +78,7 @@ class Progress:
             self._close_line()
         self._clear()
         self._say("")
-        self._out.write(render(report, folder=folder, color=self._color))
-        self._out.flush()
+        self._write(render(report, folder=folder, color=self._color))
 
     def _bar(self, chapter: str) -> str:
         done = self._done[chapter]
@@ -97,8 +96,7 @@ class Progress:
         moment = time.monotonic()
         if now or moment - self._told > 0.05:
             self._told = moment
-            self._out.write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
-            self._out.flush()
+            self._write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
 
     def _close_line(self) -> None:
         if not self._chapter:
@@ -110,12 +108,22 @@ class Progress:
 
     def _clear(self) -> None:
         if self._mode == "live":
-            self._out.write("\r\x1b[2K")
+            self._write("\r\x1b[2K")
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
 
     def _say(self, line: str) -> None:
-        if self._mode != "none":
-            self._out.write(line.rstrip() + "\n")
+        self._write(line.rstrip() + "\n")
+
+    def _write(self, text: str) -> None:
+        if self._mode == "none":
+            return
+        try:
+            self._out.write(text)
             self._out.flush()
+        except BrokenPipeError:  # `| head` has what it wanted; the run goes on, its report is what counts
+            self._mode = "none"
+            nobody = os.open(os.devnull, os.O_WRONLY)  # what is still buffered must not fail at exit either
+            os.dup2(nobody, self._out.fileno())
+            os.close(nobody)

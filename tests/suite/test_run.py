@@ -313,6 +313,20 @@ def test_the_plugin_stays_out_of_other_test_runs(door: Door) -> None:
 # -- progress ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_run_whose_reader_has_gone_ends_as_it_would_have(door: Door) -> None:
+    process = door.start("run", *door.features("good", "bad"))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline().startswith("dra-conformance  rules ")
+    process.stdout.close()
+    assert process.wait(120) == ExitCode.FAILURES
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    assert report["exitCode"] == ExitCode.FAILURES
+    door.nothing_left()
+
+
 def test_progress_lives_on_a_terminal_and_is_plain_elsewhere(door: Door) -> None:
     ours, theirs = pty.openpty()
     process = door.start("run", *door.features("good", "bad"), stdout=theirs, stderr=theirs)
