@@ -337,7 +337,13 @@ def halves(*, sets: int = 1) -> list[dict]:
 def test_partitions_stop_when_their_counters_are_used_up():
     world = World(*halves())
     assert picked(world.take(claim(request()))) == ["gpu=full0"]
-    assert "counters" in world.allocate(claim(request())).reason
+    assert world.allocate(claim(request())).reason.endswith(
+        "wants 1 device, but gpu.example.com/pool/half0a takes 40Gi of the shared counter gpu0/memory, and 0 is left"
+    )
+    world = World(*halves())
+    assert world.allocate(claim(request(count=3))).reason.endswith(
+        "wants 3 devices, but the shared counters of its devices do not suffice for all of them together"
+    )
     world = World(*halves(sets=2))
     assert (
         picked(world.allocate(claim(request("a", count=4))))
@@ -350,6 +356,19 @@ def test_partitions_stop_when_their_counters_are_used_up():
         or len(picked(world.allocate(claim(request("a", count=4))))) == 4
     )
     assert not world.allocate(claim(request("a", count=5)))
+
+
+def test_a_negative_amount_is_told_as_what_it_is():
+    world = World(
+        resource_slice("a", node="node-a", count=2, counter_sets={"s": {"m": "-1Gi"}}),
+        resource_slice("b", [device("d0", counters={"s": {"m": "1Gi"}})], node="node-a", count=2),
+    )
+    told = world.allocate(claim(request())).reason
+    assert told.endswith("d0 takes 1Gi of the shared counter s/m, and -1Gi is left")
+    world = World(resource_slice("s", [device("d0", capacity={"memory": "-2Gi"})], node="node-a"))
+    told = world.allocate(claim(request(capacity={"requests": {"memory": "1Gi"}}))).reason
+    assert "only 0 of 1 on the node match its selectors, capacity and tolerations" in told
+    assert told.endswith("d0 has a negative memory: -2Gi)")
 
 
 def test_counters_are_the_pools_own_even_under_equal_names():

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dra_api.quantity import Quantity
 from reference_impl.scheduler.allocator import matching
-from reference_impl.scheduler.allocator.inventory import NodeInventory
+from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
 from reference_impl.scheduler.allocator.matching import Need
-from reference_impl.scheduler.allocator.model import AllocationError
-from reference_impl.scheduler.allocator.search import ConstraintBreach, FailedDevice, Problem, Search, Task
+from reference_impl.scheduler.allocator.model import AllocationError, SubRequest, qualified
+from reference_impl.scheduler.allocator.search import ConstraintBreach, FailedDevice, Problem, Search, Task, union_of
 
 if TYPE_CHECKING:
     from reference_impl.scheduler.allocator.allocate import Option
@@ -48,7 +49,7 @@ def lone_request(problem: Problem, task: Task) -> str:
         hint = f", {repelled} of them with a taint that it does not tolerate" if repelled else ""
         return (
             f"{where}: wants {want}, but only {matched} of {total} on the node match{'es'[: 2 * (matched == 1)]} "
-            f"its selectors, capacity and tolerations{hint}"
+            f"its selectors, capacity and tolerations{hint}{negative_capacity(inventory, request)}"
         )
     if not request.admin_access:
         free = (task.mask & ~problem.busy).bit_count()
@@ -57,7 +58,7 @@ def lone_request(problem: Problem, task: Task) -> str:
     if solvable(problem, [task]):
         return ""
     if any(inventory.devices[at].counters for at in range(total) if task.mask >> at & 1) and not task.constraints:
-        return f"{where}: wants {want}, but the shared counters of its devices are used up"
+        return f"{where}: wants {want}, but {spent(problem, task.mask)}"
     return f"{where}: wants {want}, but {limits_of(problem, [task])}"
 
 
@@ -93,8 +94,36 @@ def limits_of(problem: Problem, tasks: Sequence[Task]) -> str:
     if any(task.constraints for task in tasks):
         return "no free devices satisfy all its constraints together"
     if problem.left:
-        return "the shared counters of its devices are used up"
+        return spent(problem, union_of(task.mask for task in tasks))
     return "the free capacity of shared devices does not suffice"
+
+
+def spent(problem: Problem, mask: int) -> str:
+    """Which counter the first of the devices in `mask` that does not fit finds too little of."""
+    for position in bits(mask & ~problem.busy):
+        device = problem.inventory.devices[position]
+        left = problem.left.get(device.id.pool_id, {})
+        for (counter_set, counter), value in device.counters.items():
+            there = left.get((counter_set, counter), 0)
+            if value > there:
+                takes = next(
+                    Quantity.parse(str(one["counters"][counter]["value"]))
+                    for one in device.raw["consumesCounters"]
+                    if one["counterSet"] == counter_set and counter in one["counters"]
+                )
+                rest = Quantity(there, scale=-9, format=takes.format)
+                return f"{device.id} takes {takes} of the shared counter {counter_set}/{counter}, and {rest} is left"
+    return "the shared counters of its devices do not suffice for all of them together"
+
+
+def negative_capacity(inventory: NodeInventory, request: SubRequest) -> str:
+    """A hint about the first device with less than nothing of a capacity that `request` asks for."""
+    for device in inventory.devices:
+        for asked, _ in request.capacity:
+            there = device.capacity.get(qualified(asked, device.id.driver))
+            if there is not None and there.value.sign < 0:
+                return f" ({device.id} has a negative {there.name}: {there.value})"
+    return ""
 
 
 def solvable(problem: Problem, tasks: Sequence[Task]) -> bool:
