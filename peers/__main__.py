@@ -95,9 +95,10 @@ def check(names: Sequence[str] = ()) -> int:
     """Run the suite against every peer, the duel, the probes and the printed roles; or what is named of these."""
     jobs: list[judging.Job] = []
     worst = 0
-    for peer in expectations():
-        if peer.get("judged_by") in ("duel", "tests") or (names and peer["name"] not in names):
-            continue  # no driver, nothing for the suite to run; or not asked for
+    judged = [peer for peer in expectations() if peer.get("judged_by") not in ("duel", "tests")]
+    for peer in judged:
+        if names and peer["name"] not in names:
+            continue
         if not (BIN / peer["program"]).exists():
             worst = max(worst, absent(f"{peer['name']} is not built (make peers)"))
             continue
@@ -123,13 +124,17 @@ def check(names: Sequence[str] = ()) -> int:
         if not names or name in names
     ]
     if unknown := set(names) - {job.name for job in jobs}:
-        print(f"peers: nothing to check is called {', '.join(sorted(unknown))}", file=sys.stderr)
+        there = ", ".join(sorted([*commands, *(peer["name"] for peer in judged)]))
+        print(f"peers: nothing to check is called {', '.join(sorted(unknown))}; there is {there}", file=sys.stderr)
         return 4
     return max(worst, judging.run(jobs))
 
 
 def main() -> int:
     """Run the sub-command; its exit code."""
+    if {"-h", "--help"} & set(sys.argv[1:2]):
+        print(__doc__)
+        return 0
     if sys.argv[1:2] == ["check"]:
         return check(sys.argv[2:])
     if sys.argv[1:2] == ["fidelity"]:
