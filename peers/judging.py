@@ -26,6 +26,8 @@ Peer = Mapping[str, Any]
 BESIDE = 2
 """Jobs at a time. Each may have several workers; more would let two cores make peers look slow."""
 _JUDGED = (0, 1)
+_TOLD = 25
+"""Lines of a scenario's timeline that are told with a verdict that nobody knew."""
 _BROKEN = ("failed", "error", "untestable", "flaky")
 
 
@@ -154,7 +156,20 @@ def verdicts(peer: Peer, *, bin_dir: Path, only: Sequence[str] = ()) -> dict[str
                 f"peers: {peer['name']}: exit code {result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
             )
         report = orjson.loads((out / "report.json").read_bytes())
-    return {rule["id"]: rule for rule in report["rules"]}
+    return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
+
+
+def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """Why a rule is broken, with what happened in the scenario: the run's folder goes, and it may not come again."""
+    if rule["status"] not in _BROKEN:
+        return str(rule["reason"])
+    lines = [
+        line
+        for row in report["scenarios"]
+        if row["id"] in rule["scenarios"] and row["status"] in _BROKEN
+        for line in (f"{row['id']}: {row['reason']}", *(row.get("timeline") or ())[-_TOLD:])
+    ]
+    return "\n    ".join(lines) or str(rule["reason"])
 
 
 @contextmanager
