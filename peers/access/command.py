@@ -14,6 +14,7 @@ import random
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                 vendor = made.identity("vendor", *OURS)
                 here = made.planned(vendor)
                 uses = {need: [each for each in named if each in here] for need, named in uses.items()}
-                told += _run(made, vendor, []) if every else _run_until_used(made, vendor, uses)
+                run = partial(_run, made, vendor)
+                told += run([]) if every else run_until_used(uses, run=run, unused=partial(_unused, made, [vendor]))
                 told += _clean(made, vendor)
                 told += _compare(made, [vendor])
                 count = None if wanted == "all" else int(wanted)
@@ -125,20 +127,25 @@ def _pattern(scenario: str) -> str:
     return re.escape(scenario)
 
 
-def _run_until_used(made: Stage, who: Identity, uses: Mapping[Need, Sequence[str]]) -> list[str]:
-    """Few scenarios that together ask for everything; and for what was not asked for this time, some more.
+def run_until_used(
+    uses: Mapping[Need, Sequence[str]],
+    *,
+    run: Callable[[Sequence[str]], list[str]],
+    unused: Callable[[], Sequence[Need]],
+) -> list[str]:
+    """Run few scenarios that together ask for everything; and for what was not asked for this time, some more.
 
-    Not every request is made every time: a kubelet tells an event where it was too early for something, or not.
+    Not every request is made every time: a kubelet tells an event where it was too early for something, or not. `run`
+    runs scenarios and returns what is to be told; `unused` are the rights that nobody has used so far.
     """
     chosen = cover(uses)
-    told = _run(made, who, chosen)
+    told = run(chosen)
     for _ in range(_TRIES):
-        unused = _unused(made, [who])
-        more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused]
+        more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused()]
         again = list(dict.fromkeys(each for each in more if each is not None))
         if not again:
             break
-        told += _run(made, who, again)
+        told += run(again)
         chosen += again
     return told
 

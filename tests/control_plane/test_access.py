@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import yaml
 
 from dra_conformance.access import check, roles, table
+from dra_conformance.access.check import Need
 from dra_conformance.access.table import Right
 from dra_conformance.cli import call
 from dra_conformance.errors import ExitCode
 from dra_conformance.suite.options import from_mapping
-from peers.access.command import cover
+from peers.access.command import cover, run_until_used
 from peers.access.stage import reduced
 
 
@@ -164,3 +166,21 @@ def test_few_scenarios_cover_all_calls() -> None:
     pods, nodes = ("harness", "", "pods"), ("harness", "", "nodes")
     uses = {(*pods, "get"): ["a", "b"], (*pods, "list"): ["b", "c"], (*nodes, "get"): ["c"]}
     assert cover(uses) == ["b", "c"]
+
+
+def test_what_was_not_asked_for_this_time_is_tried_in_other_scenarios() -> None:
+    early, sure = ("kubelet", "", "events", "create"), ("kubelet", "", "pods", "get")
+    never = ("kubelet", "", "pods", "delete")
+    uses = {early: ["a", "b", "c"], sure: ["a", "b"], never: ["a"]}
+    asks = {"a": {sure}, "b": {sure}, "c": {early}}
+    ran: list[str] = []
+
+    def run(named: Sequence[str]) -> list[str]:
+        ran.extend(named)
+        return [f"ran {each}" for each in named]
+
+    def unused() -> list[Need]:
+        return sorted(set(uses).difference(*(asks[each] for each in ran)))
+
+    assert run_until_used(uses, run=run, unused=unused) == ["ran a", "ran b", "ran c"]
+    assert unused() == [never]
