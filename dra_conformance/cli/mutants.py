@@ -38,7 +38,8 @@ def command(
 ) -> int:
     """Prove the judge: run every mutant and show which scenario kills it.
 
-    A mutant is a small deliberate fault in the reference. Exits 1 when one survives.
+    A mutant is a small deliberate fault in the reference. One that survives is asked again, alone; exits 1 when it
+    survives then too.
 
     \b
     Examples:
@@ -64,6 +65,8 @@ def command(
             click.echo(f"{outcome.status:<9} {outcome.rule:<9} {outcome.id:<48} {outcome.scenario}")
         if outcome.status != "killed":
             click.echo(f"          {outcome.id} survived: {outcome.reason}", err=form == "json")
+        elif outcome.again:
+            click.echo(f"          {outcome.id} was killed only when it was asked again, alone", err=form == "json")
     outcomes.sort(key=lambda outcome: (outcome.rule, outcome.id))
     survivors = [outcome for outcome in outcomes if outcome.status != "killed"]
     if form == "json":
@@ -72,5 +75,7 @@ def command(
         rows = [{"id": o.id, "rule": o.rule, "scenario": o.scenario, "status": o.status} for o in outcomes]
         click.echo(orjson.dumps({"mutants": rows}, option=orjson.OPT_INDENT_2).decode())
     else:
-        click.echo(f"\n{len(outcomes) - len(survivors)} of {len(outcomes)} mutants killed")
+        late = sum(outcome.again for outcome in outcomes) - len(survivors)
+        second = f", {late} of them only at the second try" if late else ""
+        click.echo(f"\n{len(outcomes) - len(survivors)} of {len(outcomes)} mutants killed{second}")
     return ExitCode.FAILURES if survivors else ExitCode.OK

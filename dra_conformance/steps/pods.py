@@ -141,8 +141,9 @@ def _(world: World, pod: str) -> None:
 
 @when('pod "{pod}" is force-deleted')
 def _(world: World, pod: str) -> None:
-    """Delete a pod with a grace period of 0: it is gone from the API server at once."""
+    """Delete a pod with a grace period of 0, which takes it from the API server at once; everybody hears of it."""
     world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
+    world.settle()
 
 
 @when('pod "{pod}" ends as {phase:word}')

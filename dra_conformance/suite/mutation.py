@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +90,18 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant: `killed` or `survived`, by which scenario, and why."""
+    """What became of a mutant: `killed` or `survived`, by which scenario, and why.
+
+    `again`: it survived beside others and was asked a second time, alone. One that is killed then is seen by its
+    scenario, but not always: who hears of what first decides.
+    """
 
     id: str
     rule: str
     scenario: str
     status: str
     reason: str = ""
+    again: bool = False
 
 
 _REGISTER = "__dra_mutant__"
@@ -169,8 +174,21 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
     """Run every mutant with the scenarios of its rule, `jobs` at a time (default: one a processor).
 
     Scenarios run once without any mutant first: one that does not pass then cannot kill anything. `limit` is the
-    seconds that one mutant may take; one that hangs longer has survived.
+    seconds that one mutant may take; one that hangs longer has survived. Survivors are asked once more, alone.
     """
+    survivors = []
+    for outcome in _round(mutants, options, jobs=jobs, limit=limit):
+        if outcome.status == "killed":
+            yield outcome
+        else:
+            survivors.append(outcome.id)
+    if survivors:
+        once_more = [one for one in mutants if one.id in survivors]
+        for outcome in _round(once_more, options, jobs=1, limit=limit):
+            yield replace(outcome, again=True)
+
+
+def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: float) -> Iterator[Outcome]:
     from dra_conformance.suite import features, preflight, runner, vocabulary  # noqa: F401 - before forking: once for all
 
     preflight.check(options)

@@ -81,6 +81,29 @@ def test_all_killed_ends_in_0(door: Door) -> None:
     assert out.endswith("\n1 of 1 mutants killed\n")
 
 
+LUCKY = """
+from pathlib import Path
+from dra_conformance.suite.mutation import Patch, mutant
+
+@mutant("sometimes", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"The observer sees no nodes, but not the first time.\"\"\"
+    if (seen := Path("seen")).exists():
+        patch.wrap("dra_conformance.suite.world:World.seen", lambda original: lambda self, *a: None)
+    seen.touch()
+"""
+
+
+def test_a_survivor_is_asked_again_alone_and_the_matrix_says_so(door: Door) -> None:
+    (door.folder / "own").mkdir()
+    (door.folder / "own" / "m.py").write_text(LUCKY)
+    door.features("good")
+    code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
+    assert code == ExitCode.OK
+    assert "sometimes was killed only when it was asked again, alone\n" in out
+    assert out.endswith("\n1 of 1 mutants killed, 1 of them only at the second try\n")
+
+
 def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MUTANTS)
     assert call(["mutants", "--mutants", str(tmp_path), "--list"]) == ExitCode.OK
