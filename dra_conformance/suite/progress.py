@@ -124,6 +124,7 @@ class Progress:
             self._out.flush()
         except BrokenPipeError:  # `| head` has what it wanted; the run goes on, its report is what counts
             self._mode = "none"
-            nobody = os.open(os.devnull, os.O_WRONLY)  # what is still buffered must not fail at exit either
+            nobody = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nobody, self._out.fileno())
             os.close(nobody)
+            self._out.flush()  # what is still buffered must not fail at exit either

@@ -71,7 +71,11 @@ class Door:
         return ["--features", "probe", "--focus", "^probe/", "--patience", "0.5"]
 
     def start(self, *args: str, module: str = "dra_conformance", **more: Any) -> subprocess.Popen[str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "DRA_", "XDG_RUNTIME_DIR"))}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("PYTEST_", "DRA_", "XDG_RUNTIME_DIR", "PYTHONUNBUFFERED"))
+        }
         name, _, value = self.mark.partition("=")
         return subprocess.Popen(
             [sys.executable, "-m", module, *args],
