@@ -201,13 +201,12 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
             f"cannot write to {error.filename}: {error.strerror}", hint="--out names another folder."
         ) from None
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGTERM, _interrupt)
+    # Until the session has handlers of its own (suite/interrupts.py), which it takes back itself.
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = pytest.main(["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread])
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGTERM, previous)
         os.environ.update(aside)
         handed.unlink(missing_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
@@ -222,7 +221,3 @@ def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[st
     except ImportError:
         raise UsageError("-n needs pytest-xdist", hint="pip install pytest-xdist") from None
     return ["-p", "xdist.plugin", "-n", str(workers), f"--basetemp={temporary}", *(["-x"] if fail_fast else [])]
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt

@@ -77,7 +77,7 @@ def _read(kind: type, value: Any) -> Any:
             return Quantity.parse(str(value))
         except QuantityError as error:
             raise ValueError(f"{value!r} is no quantity: {error}") from None
-    raise NotImplementedError(kind)
+    raise NotImplementedError(kind)  # as msgspec asks of a hook: a fact with another type of its own cannot be read
 
 
 # -- which field -----------------------------------------------------------------------------------------------------

@@ -152,8 +152,16 @@ def run_until_used(
 
 def _unused(made: Stage, who: Sequence[Identity]) -> list[Need]:
     """Rights that these users have and have not used so far, as the audit log tells."""
-    used = audit.merged(audit.asked(made.folder / "audit.jsonl", each.user)[0] for each in who)
-    given = {need for each in who for need in _granted(each)}
+    return _never_used(
+        _given(who), audit.merged(audit.asked(made.folder / "audit.jsonl", each.user)[0] for each in who)
+    )
+
+
+def _given(who: Sequence[Identity]) -> set[Need]:
+    return {need for each in who for need in _granted(each)}
+
+
+def _never_used(given: set[Need], used: Iterable[Need]) -> list[Need]:
     return sorted(given - set(used) - _silent())
 
 
@@ -194,9 +202,9 @@ def _compare(made: Stage, who: Sequence[Identity]) -> list[str]:
     logs = [audit.asked(made.folder / "audit.jsonl", each.user) for each in who]
     used = audit.merged(part for part, _ in logs)
     told = [f"refused: {line}" for _, refused in logs for line in sorted(set(refused))]
-    given = {need for each in who for need in _granted(each)}
+    given = _given(who)
     asked = set(used)
-    told += [f"never used: {_say(need)}" for need in _unused(made, who)]
+    told += [f"never used: {_say(need)}" for need in _never_used(given, used)]
     told += [f"used by the wrong holder: {_say(need)}" for need in sorted(asked - given)]
     print(f"access: {len(given)} verbs given, {len(given & asked)} used, {sum(used.values())} requests", flush=True)
     return told
