@@ -1,7 +1,8 @@
 """What the suite says of every peer, compared with what is known of it.
 
 Peers are judged beside each other, the slow ones first: most of what they do is to wait. That must not cost anybody a
-verdict, so a rule whose verdict is not the known one is judged again when all others are done, and alone. Every run
+verdict, so a rule whose verdict is not the known one is judged again when all others are done, and alone; so is a peer
+that could not be judged at all. What did not come to a good end is told once more at the end of everything. Every run
 has a control plane and folders of its own, which end with it; nothing is left here but the verdicts.
 """
 
@@ -25,6 +26,8 @@ from dra_api.clock import RealClock
 Peer = Mapping[str, Any]
 BESIDE = 2
 """Jobs at a time. Each may have several workers; more would let two cores make peers look slow."""
+EVERYTHING = "*"
+"""Instead of rules to be judged again: all of them, because there is no verdict at all."""
 _JUDGED = (0, 1)
 _TOLD = 25
 """Lines of a scenario's timeline that are told with a verdict that nobody knew."""
@@ -33,7 +36,10 @@ _BROKEN = ("failed", "error", "untestable", "flaky")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job came to: its exit code, what is to be told, and rules that are to be judged again alone, in words."""
+    """What a job came to: its exit code, what is to be told, and what is to be judged again alone, each in words.
+
+    `differing` has rule ids as its keys, or `EVERYTHING` alone.
+    """
 
     code: int = 0
     told: tuple[str, ...] = ()
@@ -52,29 +58,36 @@ class Job:
 
 def run(jobs: Iterable[Job], *, beside: int = BESIDE) -> int:
     """Do all jobs, `beside` at a time, and print what each came to; the worst exit code."""
-    clock, open_cases, worst = RealClock(), list[tuple[Job, Mapping[str, str]]](), 0
+    clock, open_cases = RealClock(), list[tuple[Job, Mapping[str, str]]]()
+    bad: list[tuple[Job, Outcome]] = []
     began = clock.monotonic()
 
     def timed(job: Job) -> tuple[Job, Outcome, float]:
         start = clock.monotonic()
         return job, job.work(), clock.monotonic() - start
 
+    def ended(job: Job, outcome: Outcome, note: str = "") -> None:
+        print("\n".join(outcome.told) + note, flush=True)
+        if outcome.code:
+            bad.append((job, outcome))
+
     with ThreadPoolExecutor(beside, thread_name_prefix="peers") as pool:
         started = [pool.submit(timed, job) for job in sorted(jobs, key=lambda each: -each.takes)]
         for done in as_completed(started):
             job, outcome, seconds = done.result()
-            worst = max(worst, outcome.code)
-            print("\n".join(outcome.told) + f" ({seconds:.0f} s)", flush=True)
+            ended(job, outcome, f" ({seconds:.0f} s)")
             if outcome.differing:
                 open_cases.append((job, outcome.differing))
     for job, differing in open_cases:
         if job.again is None:
             raise ValueError(f"{job.name} has rules to be judged again and no way to do so")
-        outcome = job.again(differing)
-        worst = max(worst, outcome.code)
-        print("\n".join(outcome.told), flush=True)
+        ended(job, job.again(differing))
     print(f"peers: all in {clock.monotonic() - began:.0f} s", flush=True)
-    return worst
+    if bad:
+        print(f"peers: not as it should be: {', '.join(job.name for job, _ in bad)}; once more:", flush=True)
+        for job, outcome in bad:
+            print("\n".join((f"== {job.name}", *outcome.told)), flush=True)
+    return max((outcome.code for _, outcome in bad), default=0)
 
 
 def of_command(name: str, takes: float, command: Sequence[str]) -> Job:
@@ -93,24 +106,29 @@ def of_peer(peer: Peer, *, bin_dir: Path) -> Job:
     def work() -> Outcome:
         rules = verdicts(peer, bin_dir=bin_dir)
         if isinstance(rules, str):
-            return Outcome(1, (rules,))
-        passed = sum(row["status"] == "passed" for row in rules.values())
-        broken = sum(row["status"] in _BROKEN for row in rules.values())
-        told = f"peers: {peer['name']} {peer['version']}: {passed} rules kept, {broken} broken"
-        return Outcome(0, (told,), differences(rules, _known(peer)))
+            return Outcome(0, (rules,), {EVERYTHING: rules})
+        return Outcome(0, (_counted(peer, rules),), differences(rules, _known(peer)))
 
     def again(differing: Mapping[str, str]) -> Outcome:
-        rules = verdicts(peer, bin_dir=bin_dir, only=sorted(differing))
+        everything = EVERYTHING in differing
+        rules = verdicts(peer, bin_dir=bin_dir, only=() if everything else sorted(differing))
         if isinstance(rules, str):
             return Outcome(1, (rules, *(f"  {told}" for told in differing.values())))
-        still = differences(rules, _known(peer), among=differing)
+        still = differences(rules, _known(peer), among=None if everything else differing)
         told = [
-            f"  {still[rule]}" if rule in still else f"  unstable: {told}; as known when it was judged again alone"
-            for rule, told in sorted(differing.items())
+            f"  {still[rule]}" if rule in still else f"  unstable: {told}; not so when it was judged again alone"
+            for rule, told in sorted({**still, **differing}.items())
         ]
+        told += [f"  {_counted(peer, rules)}"] if everything else []
         return Outcome(1 if still else 0, (f"peers: {peer['name']}, judged again alone:", *told))
 
     return Job(str(peer["name"]), float(peer.get("takes", 0)), work, again)
+
+
+def _counted(peer: Peer, rules: Mapping[str, Any]) -> str:
+    passed = sum(row["status"] == "passed" for row in rules.values())
+    broken = sum(row["status"] in _BROKEN for row in rules.values())
+    return f"peers: {peer['name']} {peer['version']}: {passed} rules kept, {broken} broken"
 
 
 def _known(peer: Peer) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dra_conformance.access.table import Right
 from dra_conformance.cli import call
 from dra_conformance.errors import ExitCode
 from dra_conformance.suite.options import from_mapping
-from peers.access.command import cover, run_until_used
+from peers.access.command import cover, lasting, run_until_used
 from peers.access.stage import reduced
 
 
@@ -184,3 +184,9 @@ def test_what_was_not_asked_for_this_time_is_tried_in_other_scenarios() -> None:
 
     assert run_until_used(uses, run=run, unused=unused) == ["ran a", "ran b", "ran c"]
     assert unused() == [never]
+
+
+def test_a_scenario_that_passes_when_asked_again_lacks_no_right(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = [{"id": each, "status": "failed", "reason": "forbidden"} for each in ("lacks", "slow")]
+    assert lasting(bad, passes=lambda each: each == "slow") == ["lacks failed: forbidden"]
+    assert "unstable: slow failed" in capsys.readouterr().out

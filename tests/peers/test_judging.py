@@ -81,13 +81,28 @@ def test_the_slow_ones_start_first() -> None:
 def test_a_command_that_fails_fails_the_check(capsys: pytest.CaptureFixture[str]) -> None:
     job = judging.of_command("probes", 1, [sys.executable, "-c", "print('2 differ'); raise SystemExit(3)"])
     assert judging.run([job]) == 1
-    assert "2 differ" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert told.endswith("peers: not as it should be: probes; once more:\n== probes\n2 differ\n"), "the end tells why"
+    assert told.count("2 differ") == 2
 
 
 def test_a_run_without_a_report_fails_the_check(capsys: pytest.CaptureFixture[str]) -> None:
     peer = {"name": "nobody", "version": "v0", "options": ["--profile", "no-such-profile"]}
     assert judging.run([judging.of_peer(peer, bin_dir=Path("nowhere"))]) == 1
     assert "nobody: no report" in capsys.readouterr().out
+
+
+def test_a_run_without_a_report_is_tried_again_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers: list[dict[str, dict[str, str]] | str] = ["peers: p: no report", {"DRA-1": row("failed")}]
+    monkeypatch.setattr(judging, "verdicts", lambda *_, **__: answers.pop(0))
+    peer = {"name": "p", "version": "v0", "breaks": list(KNOWN.values())}
+    assert judging.run([judging.of_peer(peer, bin_dir=Path("nowhere"))]) == 0
+    assert "unstable: peers: p: no report; not so when it was judged again alone" in capsys.readouterr().out
+    answers += ["peers: p: no report", {"DRA-1": row("failed"), "DRA-2": row("failed")}]
+    assert judging.run([judging.of_peer(peer, bin_dir=Path("nowhere"))]) == 1
+    assert "new: DRA-2 failed" in capsys.readouterr().out
 
 
 def test_a_run_that_judges_nothing_fails_the_check(capsys: pytest.CaptureFixture[str]) -> None:
