@@ -171,7 +171,7 @@ _LOADED_BEFORE_FORKING = (
 
 
 def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, limit: float = 120.0) -> Iterator[Outcome]:
-    """Run every mutant with the scenarios of its rule, `jobs` at a time (default: one a processor).
+    """Run every mutant with the scenarios of its rule, `jobs` at a time (default: three for two processors).
 
     Scenarios run once without any mutant first: one that does not pass then cannot kill anything. `limit` is the
     seconds that one mutant may take; one that hangs longer has survived. Survivors are asked once more, alone.
@@ -202,7 +202,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
         if not judging:
             raise SpecificationError(f"mutant {one.id}: no scenario {one.scenario or 'at all'} judges {one.rule}")
         targets[one.id] = judging
-    jobs = jobs or os.cpu_count() or 1
+    jobs = jobs or _default_jobs(os.cpu_count() or 1)
     # Mutants that need options of their own need a baseline under the same options.
     wanted: dict[str, tuple[RunOptions, set[str]]] = {}
     for one in mutants:
@@ -224,6 +224,11 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
         ]
         for (one, judging, *_), outcome in each(work, _run_mutant, jobs=jobs, limit=limit):
             yield Outcome(one.id, one.rule, judging[0], "survived", outcome) if isinstance(outcome, str) else outcome
+
+
+def _default_jobs(processors: int) -> int:
+    """Half of a mutant's time is its scenario waiting in vain for what the mutant took away."""
+    return processors + processors // 2
 
 
 def _key(one: Mutant) -> str:
