@@ -12,7 +12,9 @@ from dra_conformance.errors import ExitCode, UsageError
 @click.command()
 @click.option("--rule", multiple=True, metavar="ID", help="Only mutants of this rule.")
 @click.option("--focus", default="", metavar="TEXT", help="Only mutants whose id contains this.")
-@click.option("--jobs", type=click.IntRange(0, 256), default=0, help="How many at a time (default: three for two processors).")
+@click.option(
+    "--jobs", type=click.IntRange(0, 256), default=0, help="How many at a time (default: three for two processors)."
+)
 @click.option("--patience", type=float, default=1.5, metavar="S", help="Seconds that a check waits.")
 @click.option("--limit", type=click.FloatRange(1), default=120.0, metavar="S", help="Seconds that one may take.")
 @click.option("--features", multiple=True, metavar="DIR", help="More features, beside the suite's own.")
