@@ -22,6 +22,35 @@ Feature: Shares of a device
     When a pod "third" using claim "three" is created
     Then claim "three" stays unallocated
 
+  @DRA-155b
+  Scenario: All does not mean all that have room
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
+        - {name: small, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 2}}, capacity: {bandwidth: {value: 2}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
+    And a ResourceClaim "one" for 1 of "first" with capacity {bandwidth: 6}
+    And a ResourceClaim "less" with:
+      """
+      requests: [{name: all, exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 3}}}}]
+      """
+    And a ResourceClaim "more" with:
+      """
+      requests: [{name: all, exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 5}}}}]
+      """
+    And a pod "first" using claim "one"
+    Then pod "first" is bound to "n1"
+    When a pod "second" using claim "less" is created
+    Then claim "less" is allocated the devices "a, b"
+    When a pod "third" using claim "more" is created
+    Then claim "more" stays unallocated
+
   @DRA-202 @DRA-203 @DRA-204 @DRA-206
   Scenario: What a share takes follows from request and policy
     Given node "n1"

@@ -142,6 +142,16 @@ def all_with_constraint(case: Obj, found: Disagreement) -> bool:
     )
 
 
+def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
+    """What others use of shared devices decides which devices an `All` request is about."""
+    return (
+        bool((case.get("features") or {}).get("ConsumableCapacity"))
+        and any(result.get("consumedCapacity") for result in case["taken"])
+        and any(wish.get("allocationMode") == "All" for wish in wishes(case))
+        and (found.upstream.outcome == "allocated" or cel_failed(found.upstream.message))
+    )
+
+
 def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
     """A later request's next alternative is tried before an earlier request gets another device; its selector fails."""
     requests = [request for claim in case["claims"] for request in claim["spec"]["devices"].get("requests") or ()]
@@ -277,6 +287,7 @@ PREDICATES: dict[str, Predicate] = {
         admin_access_consumes_counters,
         selector_asked_of_other_nodes_device,
         all_with_constraint,
+        all_passes_over_full_devices,
         alternatives_come_before_devices,
         counters_concern_every_node,
         stable_pools_have_no_order,

@@ -87,8 +87,7 @@ def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, wr
     for row in new:
         print(f"  {row.probe} {row.where} ({row.request})")
         print(f"    embedded: {short(row.embedded)}\n    real:     {short(row.real)}")
-    used = {reason.id for _, reason in explained if reason is not None}
-    stale = [row.id for row in rows if row.id not in used] if whole else []
+    stale = known.stale(rows, found) if whole else []
     for name in stale:
         print(f"  gone: {name} in known.yaml explains no difference any more; remove it")
     differing = {row.probe for row in found}

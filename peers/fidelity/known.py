@@ -16,12 +16,16 @@ FILE = Path(__file__).resolve().parent / "known.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One known difference: the probes and places (shell patterns) where it shows, and why it stays."""
+    """One known difference: the probes and places (shell patterns) where it shows, and why it stays.
+
+    `chance`: it does not show every time, because it is a matter of who comes first on the real control plane.
+    """
 
     id: str
     probes: tuple[str, ...]
     where: str
     reason: str
+    chance: bool = False
 
     def covers(self, found: Difference) -> bool:
         """Whether it explains a difference."""
@@ -32,7 +36,16 @@ class Known:
 def load(path: Path = FILE) -> list[Known]:
     """The known differences. Raises ValueError for a row without reason."""
     rows = yaml.safe_load(path.read_text()) or []
-    found = [Known(row["id"], tuple(row["probes"]), row.get("where", "*"), row.get("reason", "")) for row in rows]
+    found = [
+        Known(
+            row["id"],
+            tuple(row["probes"]),
+            row.get("where", "*"),
+            row.get("reason", ""),
+            bool(row.get("chance")),
+        )
+        for row in rows
+    ]
     if silent := [each.id for each in found if not each.reason.strip()]:
         raise ValueError(f"{path.name}: no reason for {', '.join(silent)}; say why the difference may stay")
     return found
@@ -41,3 +54,9 @@ def load(path: Path = FILE) -> list[Known]:
 def explain(found: Difference, known: Sequence[Known]) -> Known | None:
     """The first known difference that covers this one."""
     return next((each for each in known if each.covers(found)), None)
+
+
+def stale(known: Sequence[Known], found: Sequence[Difference]) -> list[str]:
+    """The known differences that explain nothing any more: they are to be removed, but for those of chance."""
+    used = {reason.id for each in found if (reason := explain(each, known)) is not None}
+    return [each.id for each in known if each.id not in used and not each.chance]

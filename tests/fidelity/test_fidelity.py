@@ -43,6 +43,15 @@ def test_known_differences_are_matched_by_probe_and_place() -> None:
     assert not Known("k", ("b/*",), "*", "because").covers(_ROW)
 
 
+def test_what_explains_nothing_any_more_is_stale_but_for_what_is_chance() -> None:
+    rows = [
+        Known("seen", ("a/*",), "*", "so"),
+        Known("gone", ("c/*",), "*", "so"),
+        Known("race", ("d/*",), "*", "so", True),
+    ]
+    assert known.stale(rows, [_ROW]) == ["gone"]
+
+
 def test_every_known_difference_has_a_reason_and_matches_a_probe() -> None:
     names = [probe.id for probe in all_probes()]
     for row in known.load():

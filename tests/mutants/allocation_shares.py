@@ -6,7 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from dra_conformance.suite.mutation import Patch, mutant
+from reference_impl.scheduler.allocator.inventory import bits
 
 _SCHEDULER = "reference_impl.scheduler"
 _ALLOCATOR = f"{_SCHEDULER}.allocator"
@@ -171,6 +174,28 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """All shares have the same id."""
     patch.replace(f"{_ALLOCATOR}.allocate:new_share_id", lambda: "11111111-1111-4111-8111-111111111111")
+
+
+@mutant("all-that-have-room", rule="DRA-155b")
+def _(patch: Patch) -> None:
+    """A request for all devices gets those with room for it."""
+
+    def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
+        def take(self: Any) -> int | None:
+            self._tasks = [
+                msgspec.structs.replace(task, mask=_with_room(self, task)) if task.everything else task
+                for task in self._tasks
+            ]
+            return original(self)
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
+
+
+def _with_room(search: Any, task: Any) -> int:
+    return sum(1 << position for position in bits(task.mask) if search._within_capacity(task, position))
 
 
 def _capacity_without_end(patch: Patch) -> None:

@@ -50,6 +50,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "A constraint that forbids a device of an All request ends the whole attempt as soon as the walk meets it.",
     ),
     Deviation(
+        "all-passes-over-full-devices",
+        "kubernetes/kubernetes#140769",
+        "engine",
+        "A request for all devices passes over shared devices with too little capacity left.",
+        rule="DRA-155b",
+    ),
+    Deviation(
         "alternatives-before-devices",
         "structured/internal/incubating/allocator_incubating.go allocateOne (loop over subrequests)",
         "walk",

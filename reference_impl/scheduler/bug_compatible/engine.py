@@ -1,7 +1,7 @@
 """The front door: an allocator with the deviations of a release, in the shape of the reference's own.
 
 `NodePools` stands where `allocator.NodeInventory` does, `CompatibleAllocator` where `allocator.Allocator` does, so the
-scheduler's cycle and the duel use either without knowing which. Deviations until 1.35:
+scheduler's cycle and the duel use either without knowing which. Deviations: all-passes-over-full-devices; until 1.35:
 selectors-of-earlier-alternative; in 1.34: tolerations-not-recorded.
 
 Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
@@ -176,10 +176,11 @@ class CompatibleAllocator:
         return Plan(sub, device_class, len(found), tuple(found))
 
     def _suffices(self, device: Device, sub: SubRequest, selecting: Selecting, taken: Taken) -> bool:
-        """Whether a device is one of all: its capacity must suffice now, with what others use of it."""
+        """Whether a device is one of all: its capacity must suffice, to upstream now, with what others use of it."""
         if not self.features.consumable_capacity:
             return True
-        return selecting.large_enough(device, sub) and has_room(device, sub, taken, Use())
+        used = taken if self.release.has("all-passes-over-full-devices") else Taken()
+        return selecting.large_enough(device, sub) and has_room(device, sub, used, Use())
 
     # -- after the walk --------------------------------------------------------------------------------------------
 
