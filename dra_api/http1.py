@@ -24,6 +24,7 @@ import urllib3
 from urllib3.util import wait_for_read
 
 _PIECE = 65536
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 FAILURES = (OSError, urllib3.exceptions.HTTPError, httptools.HttpParserError)
 """What a request or a stream raises when no whole answer comes."""
 
@@ -101,7 +102,7 @@ class Connections:
         self, method: str, target: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
     ) -> Answer:
         """Send one request and read the whole answer; `timeout` in seconds for each wait. Raises `FAILURES`."""
-        sock, answer = self._ask(method, target, headers, body, timeout)
+        sock, answer = self._ask(method, target, headers, body, timeout=timeout, patience=timeout)
         try:
             while not answer.complete:
                 answer.feed(sock.recv(_PIECE))
@@ -113,9 +114,8 @@ class Connections:
 
     def stream(self, target: str, *, headers: Mapping[str, str], timeout: float | None) -> Lines | Answer:
         """Open a stream of lines; a refusal is read whole. `timeout`: seconds between two pieces. Raises `FAILURES`."""
-        sock, answer = self._ask("GET", target, headers, None, 10.0)
+        sock, answer = self._ask("GET", target, headers, None, timeout=10.0, patience=timeout)
         try:
-            sock.settimeout(timeout)
             while not answer.begun:
                 answer.feed(sock.recv(_PIECE))
             if answer.status == 200:
@@ -136,31 +136,54 @@ class Connections:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _ask(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, timeout: float
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        *,
+        timeout: float,
+        patience: float | None,
     ) -> tuple[socket.socket, Answer]:
+        """Send a request and read the first bytes of its answer, for which it waits `patience` seconds."""
         lines = [f"{method} {self._before_target}{target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         if any("\r" in line or "\n" in line for line in lines) or " " in target:
             raise ValueError(f"a request line or header of {method} {target!r} has white space that ends it")
-        sock = self._taken(timeout)
-        try:
-            sock.settimeout(timeout)
-            sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
-        except BaseException:
-            sock.close()
-            raise
-        return sock, Answer()
+        data = "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
+        sock = self._kept()
+        kept = sock is not None
+        while True:
+            sock = sock or self._new(timeout)
+            answer, sent = Answer(), 0
+            try:
+                sock.settimeout(timeout)
+                sent = sock.send(data)
+                if sent < len(data):
+                    sock.sendall(memoryview(data)[sent:])
+                sock.settimeout(patience)
+                answer.feed(sock.recv(_PIECE))
+                return sock, answer
+            except BaseException as error:
+                sock.close()
+                closed = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+                if not (kept and closed and (not sent or method in _REPEATABLE)):
+                    raise
+            sock, kept = None, False
 
-    def _taken(self, timeout: float) -> socket.socket:
-        """A connection that was kept and is still open, or a new one."""
+    def _kept(self) -> socket.socket | None:
+        """A connection that was kept and is still open, as far as is known here."""
         while self._idle:
             with contextlib.suppress(IndexError):  # another thread was faster
                 sock = self._idle.pop()
                 if not wait_for_read(sock, timeout=0.0):
                     return sock
                 sock.close()  # the server has closed it meanwhile: nothing else comes unasked
+        return None
+
+    def _new(self, timeout: float) -> socket.socket:
         connection: Any = self._factory._new_conn()
         connection.timeout = timeout
         if self._factory.proxy is not None and self._factory.scheme == "https":

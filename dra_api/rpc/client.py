@@ -34,7 +34,9 @@ CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.default_authority", "localhost"),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    # Despite its name this is how long one attempt to connect may take, the server's first frame included: grpc-go's
+    # minConnectTimeout, which the real kubelet has. With less, a driver on a loaded machine is said to be UNAVAILABLE.
+    ("grpc.min_reconnect_backoff_ms", 20_000),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 

@@ -20,10 +20,15 @@ from dra_conformance.control_plane.embedded.control_plane import EmbeddedControl
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 HANG_UP = b""
+READ_AND_HANG_UP = b"(read and hang up)"
+SILENCE = b"(silence)"
 
 
 class Scripted:
-    """A server that answers each request with the next bytes of its script; `HANG_UP` ends the connection."""
+    """A server that answers each request with the next bytes of its script; `HANG_UP` ends the connection.
+
+    `READ_AND_HANG_UP` for an answer: the request is read and the connection ended; `SILENCE`: nothing comes.
+    """
 
     def __init__(self, script: list[bytes]) -> None:
         self.script = script
@@ -54,7 +59,10 @@ class Scripted:
                 self.received.append(data)
                 while self.script:
                     answer = self.script.pop(0)
-                    if answer == HANG_UP:
+                    if answer in (HANG_UP, READ_AND_HANG_UP):
+                        return
+                    if answer == SILENCE:
+                        self.idle.wait(10)
                         return
                     sock.sendall(answer)
                     if not self.script or self.script[0] != HANG_UP:
@@ -146,6 +154,54 @@ def test_a_kept_connection_that_the_server_has_closed_is_replaced(scripted: list
     assert kept.recv(1, socket.MSG_PEEK) == b""  # its end has arrived
     assert ask(connections).status == 200
     assert server.accepted == 2
+
+
+def test_a_reader_does_not_notice_that_its_kept_connection_was_just_closed(scripted: list[Scripted]) -> None:
+    server, connections = connect(scripted, OK, READ_AND_HANG_UP, OK, READ_AND_HANG_UP, OK, OK)
+    ask(connections)
+    assert ask(connections).status == 200
+    lines = connections.stream("/w", headers={}, timeout=10)
+    assert isinstance(lines, Lines)
+    lines.close()
+    assert server.accepted == 3
+    assert [data.split(b" ")[:2] for data in server.received] == [[b"GET", b"/x?a=b"]] * 3 + [[b"GET", b"/w"]] * 2
+
+
+def test_a_write_that_was_sent_is_not_sent_twice(scripted: list[Scripted]) -> None:
+    server, connections = connect(scripted, OK, READ_AND_HANG_UP, OK)
+    ask(connections)
+    with pytest.raises(FAILURES):
+        ask(connections, b"{}")
+    assert len(server.received) == 2
+
+
+def test_a_write_of_which_nothing_was_sent_goes_out_on_a_new_connection(scripted: list[Scripted]) -> None:
+    class Broken(socket.socket):
+        def send(self, *_: object) -> int:
+            raise BrokenPipeError
+
+    server, connections = connect(scripted, OK)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        connections._idle.append(Broken(ours.family, ours.type, ours.proto, ours.detach()))
+        assert ask(connections, b"{}").status == 200
+    assert len(server.received) == 1
+
+
+def test_a_reader_asks_once_more_and_no_oftener(scripted: list[Scripted]) -> None:
+    server, connections = connect(scripted, OK, READ_AND_HANG_UP, READ_AND_HANG_UP, OK)
+    ask(connections)
+    with pytest.raises(ConnectionError):
+        ask(connections)
+    assert len(server.received) == 3
+
+
+def test_a_kept_connection_that_says_nothing_is_not_asked_again(scripted: list[Scripted]) -> None:
+    server, connections = connect(scripted, OK, SILENCE, OK)
+    ask(connections)
+    with pytest.raises(TimeoutError):
+        connections.request("GET", "/", headers={}, body=None, timeout=0.05)
+    assert server.accepted == 1
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
+import socket
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,9 +96,9 @@ def test_registration_tells_name_endpoint_and_versions_in_order(server: PluginSe
 
 
 def test_sockets_are_private_and_go_with_the_server(server: PluginServer, tmp_path: Path) -> None:
-    for socket in (tmp_path / "p/dra.sock", tmp_path / "r/t-reg.sock"):
-        assert stat.S_IMODE(socket.stat().st_mode) == 0o600
-        assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    for path in (tmp_path / "p/dra.sock", tmp_path / "r/t-reg.sock"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     server.stop()
     server.stop()
     assert list((tmp_path / "p").iterdir()) == list((tmp_path / "r").iterdir()) == []
@@ -229,6 +231,34 @@ def test_a_connection_is_eager_is_noticed_and_comes_back(server: PluginServer) -
         server.start()
         assert reached(True)
         assert client.prepare([CLAIM])["uid-1"].devices == (DEVICE,)
+
+
+def test_a_driver_that_is_slow_to_take_a_connection_is_waited_for(server: PluginServer, tmp_path: Path) -> None:
+    slow = 0.4  # seconds; four times what an attempt to connect once had, on a machine where load makes it late
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "late"))
+    listener.listen()
+    ended: list[socket.socket] = [listener]
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+
+    def serve() -> None:
+        near, _ = listener.accept()
+        threading.Event().wait(slow)
+        far = socket.socket(socket.AF_UNIX)
+        ended.extend((near, far))
+        far.connect(server.info.endpoint)
+        threading.Thread(target=pump, args=(near, far), daemon=True).start()
+        pump(far, near)
+
+    threading.Thread(target=serve, daemon=True).start()
+    with DRAPluginClient(tmp_path / "late") as client:
+        assert client.prepare([CLAIM])["uid-1"].devices == (DEVICE,)
+    for each in ended:
+        each.close()
 
 
 def test_a_path_too_long_for_a_socket_is_said_at_once(tmp_path: Path) -> None:
