@@ -161,7 +161,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--upstream", type=Path, metavar="PROGRAM", help="another dra-allocator (default: the release's)"
     )
-    parser.add_argument("--replay", type=Path, nargs="+", default=[], help="ask about these cases instead")
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="ask about these cases instead; one of tests/duel/deviations will do",
+    )
     return parser.parse_args()
 
 
@@ -178,7 +184,8 @@ def main() -> int:
             print(f"duel: reference{whose} against {upstream.version}, seed {seed_}", flush=True)
             started = time.perf_counter()
             for path in options.replay:
-                duel.play(orjson.loads(path.read_bytes()))
+                written = orjson.loads(path.read_bytes())
+                duel.play(written.get("case", written))
             if not options.replay:
                 duel.run(options.cases, seed_)
                 if likeness is None:

@@ -9,6 +9,7 @@ compared in tests/suite/test_bug_compatible_seat.py.
 from __future__ import annotations
 
 import copy
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -69,6 +70,18 @@ def test_every_deviation_is_told_where_it_is_reproduced() -> None:
     for one in DEVIATIONS:
         module = import_module(f"reference_impl.scheduler.bug_compatible.{one.piece}")
         assert one.id in (module.__doc__ or ""), one.id
+
+
+def test_every_deviation_has_its_number_and_the_document_tells_it() -> None:
+    table = (Path(__file__).parents[2] / "docs" / "peers.md").read_text()
+    rows = {row[1]: row[2] for row in re.finditer(r"^\| `([a-z0-9-]+)`: (.*) \|$", table, re.MULTILINE)}
+    for one in DEVIATIONS:
+        number = one.source.removeprefix("kubernetes/kubernetes")
+        assert re.match(r"#\d+( \(.+\))?$", number), one.id
+        assert one.place or "(" not in number, f"{one.id}: no issue, so where is it?"
+        text, _, where, rule = rows[one.id].split(" | ")
+        assert (text, rule) == (one.text, one.rule or "—"), one.id
+        assert where.startswith(number), one.id
 
 
 def test_every_deviation_has_its_case() -> None:

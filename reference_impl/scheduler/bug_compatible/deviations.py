@@ -3,7 +3,9 @@
 Data only. The ids are those of `peers/duel/known.yaml` where the duel meets the deviation.
 
 Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2 and v0.36.6, read, and run against the reference
-by `peers.duel`. Where no issue is known, `source` is the place in the code of the newest release that has it.
+by `peers.duel`. Where nobody has filed an issue, `source` is the pull request that brought or mended the deviation, as
+the history of k8s.io/dynamic-resource-allocation has it, and says so; `place` is the place in the code of the newest
+release that has it, and the smallest case that shows it is in `tests/duel/deviations`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ _ONLY_1_34 = frozenset({"1.34"})
 class Deviation:
     """One deviation.
 
-    `source` is upstream's issue, or the place in its code where there is none; `rule` is the rule that tells what is
-    meant, where there is one; `piece` is the module of this package that reproduces it; `releases` have it.
+    `source` is upstream's issue, or the pull request that brought or mended it where there is none; `rule` is the rule
+    that tells what is meant, where there is one; `piece` is the module of this package that reproduces it; `releases`
+    have it; `place` is where upstream does it, for those without an issue.
     """
 
     id: str
@@ -33,6 +36,7 @@ class Deviation:
     text: str
     rule: str = ""
     releases: frozenset[str] = _ALL
+    place: str = ""
 
 
 DEVIATIONS: tuple[Deviation, ...] = (
@@ -45,9 +49,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "all-with-constraint",
-        "structured/internal/incubating/allocator_incubating.go allocateDevice (must)",
+        "kubernetes/kubernetes#125488 (came with it; no issue)",
         "walk",
         "A constraint that forbids a device of an All request ends the whole attempt as soon as the walk meets it.",
+        place="structured/internal/incubating/allocator_incubating.go allocateDevice (must)",
     ),
     Deviation(
         "all-passes-over-full-devices",
@@ -58,16 +63,18 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "alternatives-before-devices",
-        "structured/internal/incubating/allocator_incubating.go allocateOne (loop over subrequests)",
+        "kubernetes/kubernetes#128586 (came with it; the order was discussed there, no issue)",
         "walk",
         "A later request's next alternative is tried before an earlier request is given another device.",
+        place="structured/internal/incubating/allocator_incubating.go allocateOne (loop over subrequests)",
     ),
     Deviation(
         "admin-pick-blocks-others",
-        "structured/internal/incubating/allocator_incubating.go allocateDevice (allocatingDevices), deviceInUse",
+        "kubernetes/kubernetes#131299 (came with it, for issue #131269)",
         "walk",
         "A device picked with admin access is in use for the rest of the attempt, and a share of one takes capacity.",
         rule="DRA-234b",
+        place="structured/internal/incubating/allocator_incubating.go allocateDevice (allocatingDevices), deviceInUse",
     ),
     Deviation(
         "admin-access-consumes-counters",
@@ -78,55 +85,63 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "stable-ignores-newer-fields",
-        "structured/internal/stable/allocator_stable.go",
+        "kubernetes/kubernetes#132522 (came with it; no issue)",
         "variants",
         "With the newer gates off, capacity requests are passed over instead of refused.",
+        place="structured/internal/stable/allocator_stable.go",
     ),
     Deviation(
         "stable-hides-multiple-allocations",
-        "structured/internal/stable/allocator_stable.go selectorsMatch",
+        "kubernetes/kubernetes#132522 (came with it; no issue)",
         "variants",
         "With the newer gates off, allowMultipleAllocations is false for every selector.",
+        place="structured/internal/stable/allocator_stable.go selectorsMatch",
     ),
     Deviation(
         "distinct-without-gate",
-        "structured/internal/incubating/allocator_incubating.go Allocate",
+        "kubernetes/kubernetes#132522 (came with it; no issue)",
         "variants",
         "distinctAttribute is kept although the gate that brought it is off.",
+        place="structured/internal/incubating/allocator_incubating.go Allocate",
     ),
     Deviation(
         "older-generation-survives",
-        "structured/internal/incubating/pools_incubating.go GatherPools (isComplete before checkSlicesInPool)",
+        "kubernetes/kubernetes#135056 (says that it is no full solution; no issue)",
         "gather",
         "A generation whose slices for this node are as many as it has slices is used although a newer one exists.",
         rule="DRA-148",
+        place="structured/internal/incubating/pools_incubating.go GatherPools (isComplete before checkSlicesInPool)",
     ),
     Deviation(
         "contradictory-slice-counts",
-        "structured/internal/incubating/pools_incubating.go GatherPools (slicesForPool[0])",
+        "kubernetes/kubernetes#141117 (kept on purpose: #141118)",
         "gather",
         "Where slices of one generation name different counts, the first that the node meets is believed.",
+        place="structured/internal/incubating/pools_incubating.go GatherPools (slicesForPool[0])",
     ),
     Deviation(
         "counters-concern-every-node",
-        "structured/internal/incubating/pools_incubating.go GatherPools (SharedCounters are always relevant)",
+        "kubernetes/kubernetes#134189 (came with it; that the attempt ends is #141829)",
         "gather",
         "A pool with shared counters concerns every node, so an unready one stops All requests everywhere.",
         releases=_COUNTERS_OF_POOLS,
+        place="structured/internal/incubating/pools_incubating.go GatherPools (SharedCounters are always relevant)",
     ),
     Deviation(
         "selector-on-other-nodes-device",
-        "structured/internal/incubating/allocator_incubating.go isSelectable (selectors before NodeMatches)",
+        "kubernetes/kubernetes#130764 (came with it; no issue)",
         "selecting",
         "Selectors are asked about devices of other nodes, and their failure there ends the attempt.",
+        place="structured/internal/incubating/allocator_incubating.go isSelectable (selectors before NodeMatches)",
     ),
     Deviation(
         "first-of-constraint-unchecked",
-        "structured/internal/incubating/allocator_incubating.go matchAttributeConstraint.add, constraint.go add",
+        "kubernetes/kubernetes#137190 (came with it; no issue)",
         "trackers",
         "With list attributes off, the first device under a constraint may have a list.",
         rule="DRA-169",
         releases=_WITH_LISTS,
+        place="structured/internal/incubating/allocator_incubating.go matchAttributeConstraint.add, constraint.go add",
     ),
     Deviation(
         "distinct-forgets",
@@ -145,9 +160,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "overcommitted-counters",
-        "structured/internal/incubating/allocator_incubating.go checkAvailableCounters",
+        "kubernetes/kubernetes#131659 (came with it; no issue, how counters come to be overcommitted is #140802)",
         "ledger",
         "Once any counter of a pool is overcommitted, no device with counters of the pool can be had.",
+        place="structured/internal/incubating/allocator_incubating.go checkAvailableCounters",
     ),
     Deviation(
         "counters-by-pool-name",
@@ -187,19 +203,21 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "second-alternative-read-as-first",
-        "kubernetes/kubernetes#137347",
+        "kubernetes/kubernetes#137347 (mended it; no issue)",
         "walk",
         "Of an alternative with All but the first, devices after the first are wanted as the first alternative's.",
         rule="DRA-182",
         releases=_BEFORE_1_36,
+        place="structured/internal/experimental/allocator_experimental.go allocateOne (subRequestIndex)",
     ),
     Deviation(
         "selectors-of-earlier-alternative",
-        "structured/internal/experimental/allocator_experimental.go Allocate (subRequestIndex)",
+        "kubernetes/kubernetes#137347 (mended it; no issue)",
         "engine",
         "What All means in an alternative is looked up under the alternative before it, with that one's selectors.",
         rule="DRA-182",
         releases=_BEFORE_1_36,
+        place="structured/internal/experimental/allocator_experimental.go Allocate (subRequestIndex)",
     ),
     Deviation(
         "shares-free-counters",
@@ -210,72 +228,81 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "pools-in-any-order",
-        "structured/internal/experimental/pools_experimental.go GatherPools (map iteration)",
+        "kubernetes/kubernetes#136641 (mended it; no issue)",
         "gather",
         "Pools are tried in an order that is chance, slices in the order in which they are known.",
         rule="DRA-151",
         releases=_BEFORE_1_36,
+        place="structured/internal/experimental/pools_experimental.go GatherPools (map iteration)",
     ),
     Deviation(
         "incomplete-pools-are-used",
-        "structured/internal/experimental/allocator_experimental.go allocateOne (IsIncomplete)",
+        "kubernetes/kubernetes#134189 (mended it; no issue)",
         "gather",
         "Devices of an incomplete pool are given to requests for a count.",
         rule="DRA-146",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go allocateOne (IsIncomplete)",
     ),
     Deviation(
         "slices-of-other-nodes-are-missed",
-        "structured/internal/experimental/pools_experimental.go GatherPools (IsIncomplete)",
+        "kubernetes/kubernetes#134466 (mended it, again in #135056)",
         "gather",
         "A pool with slices for several nodes is incomplete on each of them.",
         rule="DRA-146",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/pools_experimental.go GatherPools (IsIncomplete)",
     ),
     Deviation(
         "invalid-pool-ends-attempt",
-        "structured/internal/experimental/allocator_experimental.go allocateOne (IsInvalid)",
+        "kubernetes/kubernetes#134189 (mended it; no issue)",
         "walk",
         "A pool that lists a device twice ends the attempt as soon as the walk meets it.",
         rule="DRA-149",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go allocateOne (IsInvalid)",
     ),
     Deviation(
         "counters-of-one-slice",
-        "structured/internal/experimental/allocator_experimental.go checkAvailableCounters",
+        "kubernetes/kubernetes#134189 (mended it; no issue)",
         "ledger",
         "Counters are those of one slice: devices of the pool's other slices do not take from them.",
         rule="DRA-193",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go checkAvailableCounters",
     ),
     Deviation(
         "every-share-takes-counters",
-        "structured/internal/experimental/allocator_experimental.go allocateDevice",
+        "kubernetes/kubernetes#134100",
         "walk",
         "Every share of a device takes the device's counters again.",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go allocateDevice",
     ),
     Deviation(
         "every-taint-keeps-off",
-        "structured/internal/experimental/allocator_experimental.go allTaintsTolerated",
+        "kubernetes/kubernetes#134152 (mended it; no issue)",
         "walk",
         "A taint with an effect that is not known keeps claims from its device too.",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go allTaintsTolerated",
     ),
     Deviation(
         "distinct-compares-places",
-        "structured/internal/experimental/constraint.go matchesAttribute (compares pointers)",
+        "kubernetes/kubernetes#135022 (mended it; no issue)",
         "trackers",
         "distinctAttribute compares where values are kept, so that only shares of one device have the same.",
         rule="DRA-174",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/constraint.go matchesAttribute (compares pointers)",
     ),
     Deviation(
         "capacity-of-another-device",
-        "structured/internal/experimental/allocator_experimental.go allocateDevice (r.deviceIndex)",
+        "kubernetes/kubernetes#133705",
         "walk",
         "For the n-th device of a request, the capacity of the slice's n-th is compared; or kube-scheduler panics.",
         releases=_ONLY_1_34,
+        place="structured/internal/experimental/allocator_experimental.go allocateDevice (r.deviceIndex)",
     ),
     Deviation(
         "tolerations-not-recorded",
