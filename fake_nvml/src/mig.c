@@ -73,11 +73,31 @@ nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kin
     return rc;
 }
 
-/* The capability files follow under the lock, so that two makers of instances cannot undo each other's. */
 void commit_instances(fn_txn *txn, unsigned int gpu) {
     txn_publish(txn);
     caps_follow(gpu);
     txn_abort(txn);
+}
+
+nvmlReturn_t mig_change_begin(fn_txn *txn, const fn_handle *h, fn_Gpu **live) {
+    nvmlReturn_t rc = fn_write(txn);
+    if (rc != OK) return rc;
+    *live = &txn->state->gpus[h->gpu];
+    if (h->kind == KIND_DEVICE) rc = SCALAR(*live, mig_mode_current) ? OK : E_NOT_SUPPORTED;
+    else rc = mig_resolve(*live, h, NULL, NULL);
+    if (rc != OK) txn_abort(txn);
+    return rc;
+}
+
+nvmlReturn_t mig_change_end(fn_txn *txn, const fn_handle *h, nvmlReturn_t rc) {
+    if (rc == OK) commit_instances(txn, h->gpu);
+    else txn_abort(txn);
+    return rc;
+}
+
+handle_t mig_made(fn_txn *txn, enum handle_kind kind, unsigned int gpu, unsigned int gi, unsigned int ci, uint32_t *serial) {
+    *serial = ++txn->state->next_serial;
+    return handle_make(kind, gpu, gi, ci, *serial);
 }
 
 /* ---- mode ---- */

@@ -18,6 +18,13 @@ nvmlReturn_t mig_gpu(const char *function, handle_t device, fn_handle *h, fn_Gpu
 /* A GPU instance or compute instance handle: the device below it answers first. */
 nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kind kind, fn_handle *h, fn_Gpu *gpu,
                           const fn_GpuInstance **gi, const fn_ComputeInstance **ci);
+/* A change of a GPU's instances, from its begin to its end. At the begin what the handle names is looked for once more, now
+ * under the lock; `live` is the copy to change. The end commits, or takes everything back where rc is an error, and hands rc
+ * on. What is made in between gets its serial number and its handle from mig_made. */
+nvmlReturn_t mig_change_begin(fn_txn *txn, const fn_handle *h, fn_Gpu **live);
+nvmlReturn_t mig_change_end(fn_txn *txn, const fn_handle *h, nvmlReturn_t rc);
+handle_t mig_made(fn_txn *txn, enum handle_kind kind, unsigned int gpu, unsigned int gi, unsigned int ci, uint32_t *serial);
+/* The capability files follow under the lock, so that two makers of instances cannot undo each other's. */
 void commit_instances(fn_txn *txn, unsigned int gpu);
 const fn_Profile *mig_profile_by_id(const fn_Gpu *gpu, unsigned int id);
 

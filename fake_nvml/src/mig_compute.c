@@ -149,6 +149,17 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(handle_t han
     return OK;
 }
 
+/* The lowest that no MIG device of this GPU has. */
+static unsigned int free_mig_index(const fn_Gpu *gpu) {
+    unsigned int taken = 0, index = 0;
+    for (unsigned int i = 0; i < MAX_GPU_INSTANCES; i++)
+        for (unsigned int j = 0; j < MAX_COMPUTE_INSTANCES; j++)
+            if (gpu->instances[i].used && gpu->instances[i].compute[j].used)
+                taken |= 1u << (gpu->instances[i].compute[j].mig_index & 31);
+    while (index < 31 && (taken >> index & 1) != 0) index++;
+    return index;
+}
+
 static nvmlReturn_t create_compute_instance(const char *function, handle_t handle, unsigned int profile,
                                             const nvmlComputeInstancePlacement_t *placement, bool placed, handle_t *out) {
     fn_handle h;
@@ -157,43 +168,30 @@ static nvmlReturn_t create_compute_instance(const char *function, handle_t handl
     if (rc != OK) return rc;
     if (out == NULL || (placed && placement == NULL)) return E_INVALID_ARGUMENT;
     fn_txn txn;
-    rc = fn_write(&txn);
+    fn_Gpu *live;
+    rc = mig_change_begin(&txn, &h, &live);
     if (rc != OK) return rc;
-    fn_Gpu *live = &txn.state->gpus[h.gpu];
     fn_GpuInstance *gi = &live->instances[h.gi];
-    rc = mig_resolve(live, &h, NULL, NULL);
-    const fn_Profile *p = rc == OK ? mig_profile_of(live, gi) : NULL;
-    unsigned int start = 0, ci = 0;
-    if (rc == OK && (p == NULL || ci_capacity(p, profile) == 0)) rc = profile > CI_PROFILES ? E_INVALID_ARGUMENT : E_NOT_SUPPORTED;
-    if (rc == OK && placed) {
+    const fn_Profile *p = mig_profile_of(live, gi);
+    unsigned int start = 0, slices = mig_slices_of(profile), ci = 0;
+    if (p == NULL || ci_capacity(p, profile) == 0) rc = profile > CI_PROFILES ? E_INVALID_ARGUMENT : E_NOT_SUPPORTED;
+    else if (placed) {
         start = placement->start;
-        unsigned int slices = mig_slices_of(profile);
         if (placement->size != ci_span(p, slices) || start >= p->slices || start % slices != 0) rc = E_INVALID_ARGUMENT;
         else if (!ci_fits(gi, p, profile, start)) rc = E_INSUFFICIENT_RESOURCES;
-    } else if (rc == OK && !ci_choose(gi, p, profile, &start)) rc = E_INSUFFICIENT_RESOURCES;
-    while (rc == OK && ci < MAX_COMPUTE_INSTANCES && gi->compute[ci].used) ci++;
+    } else if (!ci_choose(gi, p, profile, &start)) rc = E_INSUFFICIENT_RESOURCES;
+    while (ci < MAX_COMPUTE_INSTANCES && gi->compute[ci].used) ci++;
     if (rc == OK && ci == MAX_COMPUTE_INSTANCES) rc = E_INSUFFICIENT_RESOURCES;
-    if (rc != OK) {
-        txn_abort(&txn);
-        return rc;
+    if (rc == OK) {
+        fn_ComputeInstance *slot = &gi->compute[ci];
+        slot->mig_index = free_mig_index(live); /* before the slot counts as used */
+        slot->used = 1;
+        slot->profile = profile;
+        slot->start = start;
+        slot->size = ci_span(p, slices);
+        *out = mig_made(&txn, KIND_COMPUTE_INSTANCE, h.gpu, h.gi, ci, &slot->serial);
     }
-    unsigned int indices = 0; /* the lowest free MIG device index of this GPU */
-    for (unsigned int i = 0; i < MAX_GPU_INSTANCES; i++)
-        for (unsigned int j = 0; j < MAX_COMPUTE_INSTANCES; j++)
-            if (live->instances[i].used && live->instances[i].compute[j].used)
-                indices |= 1u << (live->instances[i].compute[j].mig_index & 31);
-    unsigned int index = 0;
-    while (index < 31 && (indices >> index & 1) != 0) index++;
-    fn_ComputeInstance *slot = &gi->compute[ci];
-    slot->used = 1;
-    slot->serial = ++txn.state->next_serial;
-    slot->profile = profile;
-    slot->start = start;
-    slot->size = ci_span(p, mig_slices_of(profile));
-    slot->mig_index = index;
-    *out = handle_make(KIND_COMPUTE_INSTANCE, h.gpu, h.gi, ci, slot->serial);
-    commit_instances(&txn, h.gpu);
-    return OK;
+    return mig_change_end(&txn, &h, rc);
 }
 API nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(handle_t gi, unsigned int profile, handle_t *out) {
     return create_compute_instance(__func__, gi, profile, NULL, false, out);
@@ -210,19 +208,13 @@ API nvmlReturn_t nvmlComputeInstanceDestroy(handle_t handle) {
     nvmlReturn_t rc = mig_instance(__func__, handle, KIND_COMPUTE_INSTANCE, &h, &gpu, NULL, NULL);
     if (rc != OK) return rc;
     fn_txn txn;
-    rc = fn_write(&txn);
+    fn_Gpu *live;
+    rc = mig_change_begin(&txn, &h, &live);
     if (rc != OK) return rc;
-    fn_Gpu *live = &txn.state->gpus[h.gpu];
-    rc = mig_resolve(live, &h, NULL, NULL);
-    for (unsigned int i = 0; rc == OK && i < MAX_PROCESSES; i++)
+    for (unsigned int i = 0; i < MAX_PROCESSES; i++)
         if (live->processes[i].used && live->processes[i].gi == h.gi && live->processes[i].ci == h.ci) rc = E_IN_USE;
-    if (rc != OK) {
-        txn_abort(&txn);
-        return rc;
-    }
-    memset(&live->instances[h.gi].compute[h.ci], 0, sizeof(fn_ComputeInstance));
-    commit_instances(&txn, h.gpu);
-    return OK;
+    if (rc == OK) memset(&live->instances[h.gi].compute[h.ci], 0, sizeof(fn_ComputeInstance));
+    return mig_change_end(&txn, &h, rc);
 }
 
 API nvmlReturn_t nvmlGpuInstanceGetComputeInstances(handle_t handle, unsigned int profile, handle_t *instances,

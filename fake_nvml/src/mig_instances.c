@@ -87,28 +87,23 @@ static nvmlReturn_t create_gpu_instance(const char *function, handle_t device, u
     if (rc != OK) return rc;
     if (out == NULL || (placed && placement == NULL)) return E_INVALID_ARGUMENT;
     fn_txn txn;
-    rc = fn_write(&txn);
+    fn_Gpu *live;
+    rc = mig_change_begin(&txn, &h, &live);
     if (rc != OK) return rc;
-    fn_Gpu *live = &txn.state->gpus[h.gpu];
     const fn_Profile *p = mig_profile_by_id(live, id);
     unsigned int start = 0;
-    if (!SCALAR(live, mig_mode_current)) rc = E_NOT_SUPPORTED;
-    else if (p == NULL) rc = mig_known_elsewhere(id) ? E_NOT_SUPPORTED : E_INVALID_ARGUMENT;
+    if (p == NULL) rc = mig_known_elsewhere(id) ? E_NOT_SUPPORTED : E_INVALID_ARGUMENT;
     else if (placed) {
         start = placement->start;
         if (placement->size != p->size || !is_start(p, start)) rc = E_INVALID_ARGUMENT;
         else if (!fits(live, p, start)) rc = E_INSUFFICIENT_RESOURCES;
     } else if (!choose(live, p, &start)) rc = E_INSUFFICIENT_RESOURCES;
-    if (rc != OK) {
-        txn_abort(&txn);
-        return rc;
+    if (rc == OK) {
+        unsigned int gi = tree_id(start, p->size);
+        occupy(live, p, start);
+        *out = mig_made(&txn, KIND_GPU_INSTANCE, h.gpu, gi, 0, &live->instances[gi].serial);
     }
-    occupy(live, p, start);
-    unsigned int gi = tree_id(start, p->size);
-    live->instances[gi].serial = ++txn.state->next_serial;
-    *out = handle_make(KIND_GPU_INSTANCE, h.gpu, gi, 0, live->instances[gi].serial);
-    commit_instances(&txn, h.gpu);
-    return OK;
+    return mig_change_end(&txn, &h, rc);
 }
 API nvmlReturn_t nvmlDeviceCreateGpuInstance(handle_t device, unsigned int id, handle_t *out) {
     return create_gpu_instance(__func__, device, id, NULL, false, out);
@@ -124,19 +119,13 @@ API nvmlReturn_t nvmlGpuInstanceDestroy(handle_t handle) {
     nvmlReturn_t rc = mig_instance(__func__, handle, KIND_GPU_INSTANCE, &h, &gpu, NULL, NULL);
     if (rc != OK) return rc;
     fn_txn txn;
-    rc = fn_write(&txn);
+    fn_Gpu *live;
+    rc = mig_change_begin(&txn, &h, &live);
     if (rc != OK) return rc;
-    fn_Gpu *live = &txn.state->gpus[h.gpu];
-    rc = mig_resolve(live, &h, NULL, NULL);
-    for (unsigned int i = 0; rc == OK && i < MAX_COMPUTE_INSTANCES; i++)
+    for (unsigned int i = 0; i < MAX_COMPUTE_INSTANCES; i++)
         if (live->instances[h.gi].compute[i].used) rc = E_IN_USE;
-    if (rc != OK) {
-        txn_abort(&txn);
-        return rc;
-    }
-    memset(&live->instances[h.gi], 0, sizeof(live->instances[h.gi]));
-    commit_instances(&txn, h.gpu);
-    return OK;
+    if (rc == OK) memset(&live->instances[h.gi], 0, sizeof(live->instances[h.gi]));
+    return mig_change_end(&txn, &h, rc);
 }
 
 API nvmlReturn_t nvmlDeviceGetGpuInstances(handle_t device, unsigned int id, handle_t *instances, unsigned int *count) {
