@@ -27,6 +27,7 @@ from fake_nvml.node import Node
 from fake_nvml.rack import create_rack
 from fake_nvml.removal import remove_node
 from fake_nvml.smi_query import query
+from fake_nvml.smi_table import table
 from fake_nvml.timeline import Timeline
 from fake_nvml.watch import Watch
 
@@ -325,7 +326,7 @@ def reset(directory: Path | None, gpu: str | None, recover: bool, whole: bool) -
 def smi(directory: Path | None, arguments: tuple[str, ...]) -> None:
     """Print what nvidia-smi prints: nothing (the table), -L, -q, mig -lgi, -lgip or -lgipp."""
     views: dict[tuple[str, ...], Callable[[Any], str]] = {
-        (): smi_text.table,
+        (): table,
         ("-L",): smi_text.list_gpus,
         ("-q",): lambda nvml: query(nvml, parts),
         ("mig", "-lgi"): smi_text.mig_instances,

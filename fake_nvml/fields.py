@@ -183,6 +183,9 @@ SCALARS: Final[dict[str, str]] = {
     "clock_locked_graphics_max": "MHz; 0: not locked",
     "clock_locked_memory_min": "MHz; 0: not locked",
     "clock_locked_memory_max": "MHz; 0: not locked",
+    "power_profiles_supported": "bit mask of 1 << NVML_POWER_PROFILE_* (Blackwell and later)",
+    "power_profiles_exclusive": "bit mask of those of which only the lowest is enforced",
+    "power_profiles_requested": "bit mask",
 }
 
 #: Text fields, at most 95 bytes of UTF-8, with a return code each as the scalars have.

@@ -17,7 +17,7 @@ from typing import Final
 from fake_nvml.fields import SCALARS, STRINGS
 
 MAGIC: Final = 0x314C4D564E4B4146  # "FAKNVML1", little-endian
-LAYOUT_VERSION: Final = 2
+LAYOUT_VERSION: Final = 3
 
 MAX_GPUS: Final = 64
 MAX_PROFILES: Final = 18  # NVML_GPU_INSTANCE_PROFILE_COUNT of the newest branch known

@@ -1,4 +1,4 @@
-"""How the text of `nvidia-smi -q` asks a GPU, and how it writes numbers; see `smi_query`."""
+"""How the texts of `nvidia-smi` ask a node and a GPU, and how they write numbers; see `smi_query` and `smi_table`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,30 @@ class Gpu:
         """One field value."""
         entry = self.nvml.nvmlDeviceGetFieldValues(self.handle, [field])[0]
         return "N/A" if entry.nvmlReturn else show(entry.value)
+
+
+def gpus(nvml: Any) -> list[tuple[int, Any]]:
+    """Index and handle of every GPU; no handle for a lost one."""
+    rows: list[tuple[int, Any]] = []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        try:
+            rows.append((index, nvml.nvmlDeviceGetHandleByIndex(index)))
+        except nvml.NVMLError_GpuIsLost:
+            rows.append((index, None))
+    return rows
+
+
+def or_na(nvml: Any, ask: Callable[[], Any]) -> str:
+    """The answer as text, N/A where it is not supported."""
+    try:
+        return str(ask())
+    except nvml.NVMLError_NotSupported:
+        return "N/A"
+
+
+def has_mig_on(nvml: Any, handle: Any) -> bool:
+    """Whether a GPU can be cut up now."""
+    return or_na(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0]) == "1"
 
 
 def on(value: int) -> str:

@@ -19,6 +19,10 @@ from fake_nvml.smi_board import bus, identity
 _COLUMN = 55
 _COMPUTE_MODES = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
 _FABRIC_STATES = ("N/A", "Not Started", "In Progress", "Completed")
+_POWER_PROFILES = (
+    *("Max-P", "Max-Q", "Compute", "Memory Bound", "Network", "Balanced", "LLM Inference", "LLM Training"),
+    *("RBM", "DCPCIe", "HMMA Sparse", "HMMA Dense", "Sync Balanced", "HPC", "MIG"),
+)
 _FABRIC_HEALTH = ("N/A", "Healthy", "Unhealthy", "Limited Capacity")
 
 
@@ -178,6 +182,12 @@ def _power(gpu: Gpu) -> list[Row]:
         ("Min Power Limit", 187),
         ("Max Power Limit", 188),
     )
+    profiles = gpu.nvml.c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t()
+    has_profiles = gpu.ask("nvmlDeviceWorkloadPowerProfileGetCurrentProfiles", ctypes.byref(profiles)) is not None
+    requested, enforced = (
+        _profile_names(mask) if has_profiles else "N/A"
+        for mask in (profiles.requestedProfilesMask, profiles.enforcedProfilesMask)
+    )
     return [
         (0, "Temperature", None),
         (1, "GPU Current Temp", gpu.text("nvmlDeviceGetTemperature", 0, show=lambda v: f"{v} C")),
@@ -201,9 +211,15 @@ def _power(gpu: Gpu) -> list[Row]:
         *((1, label, "N/A") for label, _ in limits),
         (0, "Power Smoothing", "N/A"),
         (0, "Workload Power Profiles", None),
-        (1, "Requested Profiles", "N/A"),
-        (1, "Enforced Profiles", "N/A"),
+        (1, "Requested Profiles", requested),
+        (1, "Enforced Profiles", enforced),
     ]
+
+
+def _profile_names(mask: Any) -> str:
+    """Names of the workload power profiles in a mask; N/A for none, as on every B200 and GB200 that was looked at."""
+    numbers = [32 * word + bit for word, bits in enumerate(mask.mask) for bit in range(32) if bits >> bit & 1]
+    return ", ".join(of(_POWER_PROFILES)(number) for number in numbers) or "N/A"
 
 
 def _clocks(gpu: Gpu) -> list[Row]:

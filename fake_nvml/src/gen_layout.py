@@ -105,6 +105,12 @@ NVML_TYPES = {
     "nvmlSystemEventSetWaitRequest_v1_t": "c_nvmlSystemEventSetWaitRequest_v1_t",
     "nvmlClockOffset_v1_t": "c_nvmlClockOffset_t",
     "nvmlSystemConfComputeSettings_v1_t": "c_nvmlSystemConfComputeSettings_v1_t",
+    "nvmlMask255_t": "c_nvmlMask255_t",
+    "nvmlWorkloadPowerProfileInfo_v1_t": "c_nvmlWorkloadPowerProfileInfo_v1_t",
+    "nvmlWorkloadPowerProfileProfilesInfo_v1_t": "c_nvmlWorkloadPowerProfileProfilesInfo_v1_t",
+    "nvmlWorkloadPowerProfileCurrentProfiles_v1_t": "c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t",
+    "nvmlWorkloadPowerProfileRequestedProfiles_v1_t": "c_nvmlWorkloadPowerProfileRequestedProfiles_v1_t",
+    "nvmlPRMTLV_v1_t": "c_nvmlPRMTLV_v1_t",
 }
 
 

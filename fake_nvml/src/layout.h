@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define FNVML_MAGIC 0x314C4D564E4B4146ULL
-#define LAYOUT_VERSION 2
+#define LAYOUT_VERSION 3
 #define MAX_GPUS 64
 #define MAX_PROFILES 18
 #define MAX_STARTS 8
@@ -17,7 +17,7 @@
 #define RING_SIZE 4096
 #define STRING_SIZE 96
 #define AFFINITY_WORDS 16
-#define SCALAR_COUNT 171
+#define SCALAR_COUNT 174
 #define STRING_COUNT 12
 
 enum scalar_field {
@@ -192,6 +192,9 @@ enum scalar_field {
     F_clock_locked_graphics_max,
     F_clock_locked_memory_min,
     F_clock_locked_memory_max,
+    F_power_profiles_supported,
+    F_power_profiles_exclusive,
+    F_power_profiles_requested,
 };
 enum string_field {
     S_name,
@@ -350,7 +353,7 @@ typedef struct {
     unsigned char cluster_uuid[16];
     unsigned long long cpu_affinity[16];
     unsigned long long memory_affinity;
-    fn_Scalar scalars[171];
+    fn_Scalar scalars[174];
     fn_Text strings[12];
     fn_Link links[18];
     fn_Profile profiles[18];
@@ -358,7 +361,7 @@ typedef struct {
     fn_GpuInstance instances[15];
     fn_Process processes[16];
 } fn_Gpu;
-_Static_assert(sizeof(fn_Gpu) == 13680, "fn_Gpu");
+_Static_assert(sizeof(fn_Gpu) == 13728, "fn_Gpu");
 _Static_assert(offsetof(fn_Gpu, domain) == 0, "fn_Gpu.domain");
 _Static_assert(offsetof(fn_Gpu, bus) == 4, "fn_Gpu.bus");
 _Static_assert(offsetof(fn_Gpu, device) == 8, "fn_Gpu.device");
@@ -371,12 +374,12 @@ _Static_assert(offsetof(fn_Gpu, cluster_uuid) == 32, "fn_Gpu.cluster_uuid");
 _Static_assert(offsetof(fn_Gpu, cpu_affinity) == 48, "fn_Gpu.cpu_affinity");
 _Static_assert(offsetof(fn_Gpu, memory_affinity) == 176, "fn_Gpu.memory_affinity");
 _Static_assert(offsetof(fn_Gpu, scalars) == 184, "fn_Gpu.scalars");
-_Static_assert(offsetof(fn_Gpu, strings) == 2920, "fn_Gpu.strings");
-_Static_assert(offsetof(fn_Gpu, links) == 4120, "fn_Gpu.links");
-_Static_assert(offsetof(fn_Gpu, profiles) == 5416, "fn_Gpu.profiles");
-_Static_assert(offsetof(fn_Gpu, mig_uuids) == 8008, "fn_Gpu.mig_uuids");
-_Static_assert(offsetof(fn_Gpu, instances) == 9928, "fn_Gpu.instances");
-_Static_assert(offsetof(fn_Gpu, processes) == 13168, "fn_Gpu.processes");
+_Static_assert(offsetof(fn_Gpu, strings) == 2968, "fn_Gpu.strings");
+_Static_assert(offsetof(fn_Gpu, links) == 4168, "fn_Gpu.links");
+_Static_assert(offsetof(fn_Gpu, profiles) == 5464, "fn_Gpu.profiles");
+_Static_assert(offsetof(fn_Gpu, mig_uuids) == 8056, "fn_Gpu.mig_uuids");
+_Static_assert(offsetof(fn_Gpu, instances) == 9976, "fn_Gpu.instances");
+_Static_assert(offsetof(fn_Gpu, processes) == 13216, "fn_Gpu.processes");
 
 typedef struct {
     unsigned int active;
@@ -430,7 +433,7 @@ typedef struct {
     fn_Fault faults[32];
     fn_Gpu gpus[64];
 } fn_State;
-_Static_assert(sizeof(fn_State) == 880752, "fn_State");
+_Static_assert(sizeof(fn_State) == 883824, "fn_State");
 _Static_assert(offsetof(fn_State, gpu_count) == 0, "fn_State.gpu_count");
 _Static_assert(offsetof(fn_State, cuda_version) == 4, "fn_State.cuda_version");
 _Static_assert(offsetof(fn_State, alive) == 8, "fn_State.alive");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "getters.h"
+#include "mig.h"
 
 /* ---- PCI ---- */
 
@@ -141,6 +142,14 @@ API nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(handle_t device, nvmlBAR1Memory_t *
     if (rc != OK) return rc;
     out->bar1Total = SCALAR(&gpu, bar1_total);
     out->bar1Used = SCALAR(&gpu, bar1_used);
+    if (h.kind == KIND_MIG) { /* its slices' share less 1 MiB, as nvidia-smi prints it on H100 and A100 */
+        const fn_GpuInstance *gi;
+        rc = mig_resolve(&gpu, &h, &gi, NULL);
+        if (rc != OK) return rc;
+        uint64_t share = out->bar1Total / SLICES * (gi->size <= SLICES ? gi->size : SLICES);
+        out->bar1Total = share > 1 << 20 ? share - (1 << 20) : 0;
+        out->bar1Used = 0;
+    }
     out->bar1Free = out->bar1Total - out->bar1Used;
     return OK;
 }

@@ -1070,4 +1070,62 @@ _Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, ccFeature) == 8, "nv
 _Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, devToolsMode) == 12, "nvmlSystemConfComputeSettings_v1_t.devToolsMode");
 _Static_assert(offsetof(nvmlSystemConfComputeSettings_v1_t, multiGpuMode) == 16, "nvmlSystemConfComputeSettings_v1_t.multiGpuMode");
 
+typedef struct {
+    unsigned int mask[8];
+} nvmlMask255_t;
+_Static_assert(sizeof(nvmlMask255_t) == 32, "nvmlMask255_t");
+_Static_assert(offsetof(nvmlMask255_t, mask) == 0, "nvmlMask255_t.mask");
+
+typedef struct {
+    unsigned int version;
+    unsigned int profileId;
+    unsigned int priority;
+    nvmlMask255_t conflictingmask;
+} nvmlWorkloadPowerProfileInfo_v1_t;
+_Static_assert(sizeof(nvmlWorkloadPowerProfileInfo_v1_t) == 44, "nvmlWorkloadPowerProfileInfo_v1_t");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileInfo_v1_t, version) == 0, "nvmlWorkloadPowerProfileInfo_v1_t.version");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileInfo_v1_t, profileId) == 4, "nvmlWorkloadPowerProfileInfo_v1_t.profileId");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileInfo_v1_t, priority) == 8, "nvmlWorkloadPowerProfileInfo_v1_t.priority");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileInfo_v1_t, conflictingmask) == 12, "nvmlWorkloadPowerProfileInfo_v1_t.conflictingmask");
+
+typedef struct {
+    unsigned int version;
+    nvmlMask255_t perfProfilesMask;
+    nvmlWorkloadPowerProfileInfo_v1_t perfProfile[255];
+} nvmlWorkloadPowerProfileProfilesInfo_v1_t;
+_Static_assert(sizeof(nvmlWorkloadPowerProfileProfilesInfo_v1_t) == 11256, "nvmlWorkloadPowerProfileProfilesInfo_v1_t");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileProfilesInfo_v1_t, version) == 0, "nvmlWorkloadPowerProfileProfilesInfo_v1_t.version");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileProfilesInfo_v1_t, perfProfilesMask) == 4, "nvmlWorkloadPowerProfileProfilesInfo_v1_t.perfProfilesMask");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileProfilesInfo_v1_t, perfProfile) == 36, "nvmlWorkloadPowerProfileProfilesInfo_v1_t.perfProfile");
+
+typedef struct {
+    unsigned int version;
+    nvmlMask255_t perfProfilesMask;
+    nvmlMask255_t requestedProfilesMask;
+    nvmlMask255_t enforcedProfilesMask;
+} nvmlWorkloadPowerProfileCurrentProfiles_v1_t;
+_Static_assert(sizeof(nvmlWorkloadPowerProfileCurrentProfiles_v1_t) == 100, "nvmlWorkloadPowerProfileCurrentProfiles_v1_t");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, version) == 0, "nvmlWorkloadPowerProfileCurrentProfiles_v1_t.version");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, perfProfilesMask) == 4, "nvmlWorkloadPowerProfileCurrentProfiles_v1_t.perfProfilesMask");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, requestedProfilesMask) == 36, "nvmlWorkloadPowerProfileCurrentProfiles_v1_t.requestedProfilesMask");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileCurrentProfiles_v1_t, enforcedProfilesMask) == 68, "nvmlWorkloadPowerProfileCurrentProfiles_v1_t.enforcedProfilesMask");
+
+typedef struct {
+    unsigned int version;
+    nvmlMask255_t requestedProfilesMask;
+} nvmlWorkloadPowerProfileRequestedProfiles_v1_t;
+_Static_assert(sizeof(nvmlWorkloadPowerProfileRequestedProfiles_v1_t) == 36, "nvmlWorkloadPowerProfileRequestedProfiles_v1_t");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileRequestedProfiles_v1_t, version) == 0, "nvmlWorkloadPowerProfileRequestedProfiles_v1_t.version");
+_Static_assert(offsetof(nvmlWorkloadPowerProfileRequestedProfiles_v1_t, requestedProfilesMask) == 4, "nvmlWorkloadPowerProfileRequestedProfiles_v1_t.requestedProfilesMask");
+
+typedef struct {
+    unsigned int dataSize;
+    unsigned int status;
+    unsigned char data[496];
+} nvmlPRMTLV_v1_t;
+_Static_assert(sizeof(nvmlPRMTLV_v1_t) == 504, "nvmlPRMTLV_v1_t");
+_Static_assert(offsetof(nvmlPRMTLV_v1_t, dataSize) == 0, "nvmlPRMTLV_v1_t.dataSize");
+_Static_assert(offsetof(nvmlPRMTLV_v1_t, status) == 4, "nvmlPRMTLV_v1_t.status");
+_Static_assert(offsetof(nvmlPRMTLV_v1_t, data) == 8, "nvmlPRMTLV_v1_t.data");
+
 #endif

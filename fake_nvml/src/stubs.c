@@ -52,7 +52,6 @@ API nvmlReturn_t nvmlDevicePowerSmoothingActivatePresetProfile(void) { return fn
 API nvmlReturn_t nvmlDevicePowerSmoothingSetState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceReadWritePRM_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAdaptiveTgpMode_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetConfComputeUnprotectedMemSize(void) { return fn_stub(__func__, 0); }
@@ -74,10 +73,6 @@ API nvmlReturn_t nvmlDeviceSetVgpuSchedulerState(void) { return fn_stub(__func__
 API nvmlReturn_t nvmlDeviceSetVgpuSchedulerState_v2(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetVirtualizationMode(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceVgpuForceGspUnload(void) { return fn_stub(__func__, 1); }
-API nvmlReturn_t nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceWorkloadPowerProfileGetProfilesInfo(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceWorkloadPowerProfileSetRequestedProfiles(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceWorkloadPowerProfileUpdateProfiles_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlEventSetGetContextCount_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlEventSetGetContextData_v1(void) { return fn_stub(__func__, 1); }

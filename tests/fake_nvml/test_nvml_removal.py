@@ -28,7 +28,7 @@ def _layout(path: Path) -> None:
         (lambda path: os.truncate(path, 9000), r"it is damaged: 9000 bytes of \d+"),
         (lambda path: os.truncate(path, 0), "it is damaged: too short"),
         (lambda path: path.write_bytes(b"hello" * 2000), "it is damaged, or no node's state"),
-        (_layout, "its layout is version 77, this fake_nvml reads version 2"),
+        (_layout, "its layout is version 77, this fake_nvml reads version 3"),
     ],
     ids=["cut", "empty", "foreign", "version"],
 )
