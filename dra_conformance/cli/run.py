@@ -22,7 +22,7 @@ _SEAT_HELP = {
     "binder": "reference, exec:COMMAND, cluster or none.",
     "kubelet": "reference, kubelet (a real one, with containers) or cluster.",
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
-    "fabric": "reference, exec:COMMAND, cluster or none.",
+    "fabric": "reference, exec:COMMAND (a controller), cluster or none.",
     "taint-eviction": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
     "webhook": "reference, exec:COMMAND, cluster or none.",
 }

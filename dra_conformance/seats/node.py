@@ -280,8 +280,13 @@ class NodeSeat:
     def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
         """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
 
-        `flags` are in its own spelling. Raises reference_impl.runtime.PartError where it refuses to start.
+        `flags` are in its own spelling. Raises reference_impl.runtime.PartError where it refuses to start, and
+        Untestable where the fabric is not the reference: what a user put there has no driver on this node, and a
+        verdict on the reference's would be told as one on theirs.
         """
+        fabric = self.world.run.seats.spec("fabric")
+        if fabric.kind != "reference":
+            raise Untestable(f"the fabric is {fabric.kind}, and has no ComputeDomain driver on {self.alias}")
         from reference_impl.compute_domain import plugin_command
         from reference_impl.compute_domain.plugin import ComputeDomainPlugin
 

@@ -213,6 +213,11 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return "the seat fabric is empty (--fabric none)"
     if need == "compute-domain" and "computedomains" in target.missing_apis:
         return "the control plane does not serve ComputeDomains"
+    if need == "fabric-plugin" and target.seats["fabric"].kind != "reference":
+        kind = target.seats["fabric"].kind
+        return (
+            f"judges a node's ComputeDomain driver, which would be the reference's; the fabric is {kind}, a controller"
+        )
     if need == "fabric-flags" and target.seats["fabric"].kind != "reference":
         return f"starts the ComputeDomain controller with flags of its own; the fabric is {target.seats['fabric'].kind}"
     if need == "kai" and "bindrequests" in target.missing_apis:

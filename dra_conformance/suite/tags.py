@@ -42,6 +42,7 @@ NEEDS: dict[str, str] = {
     "gpu-driver": "the driver gpu.nvidia.com",
     "driver-flags": "a driver whose flags the scenario can choose (the word {flags} in its command)",
     "compute-domain": "the ComputeDomain API and its driver",
+    "fabric-plugin": "a node's ComputeDomain driver, which the harness has as the reference only",
     "fabric-flags": "a ComputeDomain controller whose flags the scenario can choose: the reference",
     "kai": "the BindRequest API and seats that speak it",
     "direct-binding": "a scheduler that binds pods itself",

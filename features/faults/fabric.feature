@@ -73,7 +73,7 @@ Feature: A fabric whose requests fail
       | updates of ComputeDomain           |
       | creations of ResourceClaimTemplate |
 
-  @NV-197 @needs:fake-nvml @needs:own-kubelet
+  @NV-197 @needs:fabric-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario Outline: A channel is given in the end although the API server <does> the node's label
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are stood in for

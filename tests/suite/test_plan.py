@@ -131,6 +131,20 @@ def test_a_scenario_that_fits_runs() -> None:
             Status.NOT_APPLICABLE,
             "does not reach the",
         ),
+        (
+            scenario(needs=("fabric-plugin",)),
+            {"fabric": "exec:x"},
+            {},
+            Status.NOT_APPLICABLE,
+            "would be the reference's",
+        ),
+        (
+            scenario(needs=("fabric-plugin",)),
+            {"fabric": "cluster"},
+            {},
+            Status.NOT_APPLICABLE,
+            "would be the reference's",
+        ),
         (scenario(needs=("compute-domain",)), {"fabric": "none"}, {}, Status.NOT_APPLICABLE, "fabric is empty"),
         (
             scenario(needs=("compute-domain",)),
