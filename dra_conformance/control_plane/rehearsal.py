@@ -77,6 +77,10 @@ class RehearsalControlPlane:
         self._only_api_server(program)
         self.embedded.restart()
 
+    def all_heard(self) -> bool:
+        """Whether every watch was read to its end: its client has dealt with all that was written, where in process."""
+        return all(watcher.drained for watcher in self.embedded.server.store.watchers())
+
     @staticmethod
     def _only_api_server(program: str) -> None:
         if program != API_SERVER:

@@ -56,6 +56,7 @@ def _(world: World, pod: str) -> None:
         return world.seen(PODS, pod) is None and not claims, claims or "the pod is there"
 
     world.require(f"pod {pod} and its claims are gone", look, within=max(world.run.patience, 20.0))
+    world.heard()
 
 
 def _owned(claim: Obj, uid: str) -> bool:

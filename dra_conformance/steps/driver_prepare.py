@@ -129,6 +129,7 @@ def _(world: World, claim: str) -> None:
     if finalizers:
         world.client.patch(RESOURCE_CLAIMS, claim, {"metadata": {"finalizers": None}}, world.namespace)
     world.require("the claim is gone", lambda: (world.seen(RESOURCE_CLAIMS, claim) is None, "still there"))
+    world.settle()  # a driver that reads claims from a cache has to have heard of it
 
 
 @then('claim "{claim}" is prepared')

@@ -33,6 +33,7 @@ def _(world: World, node: str) -> None:
         return not left, left
 
     world.require("the slices are deleted", look)
+    world.heard()
 
 
 @then('every pool of the driver on "{node}" comes to be complete')
@@ -100,9 +101,9 @@ def _(world: World, pool: str, node: str) -> None:
             },
         }
     )
-    name = name_of(created)
     world.memory[f"slice of {pool}"] = uid_of(created)
-    world.require("the slice is seen", lambda: (any(name_of(obj) == name for obj in seat.slices()), "not yet"))
+    world.catch_up()
+    world.heard()
 
 
 @then('no slice of the pool "{pool}" is left after {seconds:d} seconds')

@@ -119,6 +119,7 @@ def _(world: World, claim: str) -> None:
     world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
     world.require("the claim is gone", lambda: (uid_of(world.seen(RESOURCE_CLAIMS, claim) or {}) != before, before))
     world.create(claim_object(world, claim, claim_spec(driver_class(world))))
+    world.settle()  # a driver that reads claims from a cache has to have heard of both
 
 
 # -- files that cannot be written --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from dra_api.objects import NODES, RESOURCE_SLICES, Obj
+from dra_api.objects import NODES, Obj
 from dra_conformance.seats.node import DOMAIN_DRIVER, NodeSeat
 from dra_conformance.seats.pools import completeness
 from dra_conformance.suite.vocabulary import given, when
@@ -48,6 +48,7 @@ def wait_schedulable(world: World, alias: str) -> None:
 
     if (world.get(NODES, name).get("spec") or {}).get("taints"):
         world.require(f"node {alias} becomes ready for pods", look)
+        world.heard()
 
 
 def simulated_driver(world: World) -> str:
@@ -89,12 +90,10 @@ def plain_devices(count: int) -> list[Obj]:
 
 
 def publish(world: World, obj: Obj) -> Obj:
-    """Create a slice by hand and wait until the observer has it."""
+    """Create a slice by hand and let everybody hear of it."""
     created = world.create(obj)
-    name = created["metadata"]["name"]
-    world.require(
-        "the slice is stored", lambda: (world.observer.get(RESOURCE_SLICES, name) is not None, "no slice yet")
-    )
+    world.catch_up()
+    world.heard()
     return created
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
+from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import DRA_VERSIONS, ClaimRef
 from dra_conformance.errors import Untestable
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
@@ -258,7 +258,8 @@ def _slice(world: World, name: str, driver: str, where: Obj) -> None:
             },
         }
     )
-    world.require("the slice is stored", lambda: (world.seen(RESOURCE_SLICES, real) is not None, "not yet"))
+    world.catch_up()
+    world.heard()
 
 
 # -- what they are told and asked --------------------------------------------------------------------------------------

@@ -155,6 +155,13 @@ class Run:
         """Whether nobody who works by the run's clock has anything to do."""
         return self.clock.at_rest()
 
+    def all_heard(self) -> bool:
+        """Whether every watch has told what was written; only the embedded control plane knows, others pass."""
+        from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
+
+        plane = self.control_plane
+        return not isinstance(plane, RehearsalControlPlane) or plane.all_heard()
+
     @property
     def _all_in_process(self) -> bool:
         return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")

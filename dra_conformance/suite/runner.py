@@ -385,6 +385,8 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
     state.world.step_rules = rules
     state.world.step_text = f"{step.type.capitalize()} {step.name}"
     state.world.checks_made = 0
+    if step.type != "then":
+        state.world.heard()
     state.run.log.emit("step", kind=step.type, text=step.name, line=step.line_number)
 
 

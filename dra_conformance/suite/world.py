@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,6 +45,8 @@ T = TypeVar("T")
 Seen = tuple[bool, object]
 _ATTEMPTS = 20
 _BRIEF = 0.01
+_GLANCE = 0.0005
+_NEVER = threading.Event()  # nobody sets it: to wait for time alone
 
 
 class World:
@@ -286,6 +289,21 @@ class World:
 
             self.log.wait_for(ask, seconds)
         self.check(seen[0], message, expected=expected, observed=seen[1])
+
+    def heard(self) -> None:
+        """Wait until every watch of the embedded control plane has told what was written so far.
+
+        The runner does so before each Given and When: what one step wrote in a component's place, all know in the next.
+        What they make of it goes on meanwhile; `settle` waits for that too, and has a meaning on every control plane.
+        Nothing is waited for under `--watch-lag`, which is there to show who relies on it, nor where watches are broken
+        on purpose. Ends with the run's patience at the latest.
+        """
+        if self.run.options.watch_lag or "faults" in self.scenario.tags.needs:
+            return
+        real = self.log.clock
+        deadline = real.monotonic() + self.run.patience
+        while not self.run.all_heard() and real.monotonic() < deadline:
+            real.wait(_NEVER, _GLANCE)
 
     def settle(self) -> None:
         """Wait until everybody is at rest, as far as the run sees that, and nothing was written or changed meanwhile.
