@@ -11,7 +11,7 @@ from functools import cached_property
 
 from dra_api.objects import Obj
 from dra_conformance.oracle.decoding import decode
-from dra_conformance.oracle.places import Place, only_node
+from dra_conformance.oracle.places import Offer, Place, only_node, requirements
 from dra_conformance.oracle.pools import DeviceId, Listed, Pool, PoolId
 from dra_conformance.oracle.schema import (
     Claim,
@@ -19,6 +19,7 @@ from dra_conformance.oracle.schema import (
     DeviceClass,
     Fact,
     Node,
+    NodeSelector,
     Pod,
     Result,
     Slice,
@@ -167,14 +168,25 @@ class Cluster:
     def listed(self, claim: Claim, result: Result) -> Listed | None:
         """The device behind a result, in the current generation of its pool.
 
-        Slices of several nodes may use one name in one pool: the node that the allocation is pinned to decides.
+        Slices for several nodes may use one name in one pool: the node that the allocation is pinned to decides, and
+        where it is pinned to none, what its node selector says.
         """
         pool = self.pools.get((result.driver, result.pool))
         entries = pool.by_name.get(result.device, []) if pool else []
         if len(entries) > 1 and claim.status.allocation is not None:
-            place = self.place(only_node(claim.status.allocation.node_selector))
+            selector = claim.status.allocation.node_selector
+            node = only_node(selector)
+            place = self.place(node)
             entries = [entry for entry in entries if entry.offer.to(place) is not False] or entries
+            if not node:
+                entries = sorted(entries, key=lambda entry: _likeness(entry.offer, selector), reverse=True)
         return entries[0] if entries else None
+
+
+def _likeness(found: Offer, selector: NodeSelector | None) -> tuple[bool, int]:
+    """How much an allocation's node selector says that a device was taken from a slice with this offer."""
+    said, wanted = requirements([selector]), requirements([found.node_selector])
+    return wanted <= said, len(wanted)
 
 
 def read_claim(obj: Obj) -> Claim:

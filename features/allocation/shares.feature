@@ -22,6 +22,33 @@ Feature: Shares of a device
     When a pod "third" using claim "three" is created
     Then claim "three" stays unallocated
 
+  @DRA-201b
+  Scenario: What some have shares of is not given to one alone
+    Given node "n1"
+    And a ResourceSlice "before" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1, resourceSliceCount: 1}
+      devices: [{name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}}]
+      """
+    And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
+    And a DeviceClass "second" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 1'
+    And a ResourceClaim "share" for 1 of "first"
+    And a ResourceClaim "other" for 1 of "second"
+    And a ResourceClaim "alone" for 1 of "first"
+    And a pod "sharing" using claim "share"
+    Then claim "share" is allocated the devices "a"
+    When a ResourceSlice "after" is published with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 2, resourceSliceCount: 1}
+      devices: [{name: a, attributes: {dra.test/port: {int: 0}}}, {name: b, attributes: {dra.test/port: {int: 1}}}]
+      """
+    And a pod "later" using claim "other" is created
+    Then claim "other" is allocated the devices "b"
+    When a pod "late" using claim "alone" is created
+    Then claim "alone" stays unallocated
+
   @DRA-155b
   Scenario: All does not mean all that have room
     Given node "n1"
@@ -50,6 +77,26 @@ Feature: Shares of a device
     Then claim "less" is allocated the devices "a, b"
     When a pod "third" using claim "more" is created
     Then claim "more" stays unallocated
+
+  @DRA-237c
+  Scenario: Who watches a shared device needs no room in its capacity
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "all-of-it" for 1 of "nic" with capacity {bandwidth: 10}
+    And a ResourceClaim "watch" with:
+      """
+      requests: [{name: nic, exactly: {deviceClassName: $(class:nic), adminAccess: true}}]
+      """
+    And a pod "train" using claim "all-of-it"
+    Then pod "train" is bound to "n1"
+    When a pod "monitor" using claim "watch" is created
+    Then pod "monitor" is bound to "n1"
 
   @DRA-202 @DRA-203 @DRA-204 @DRA-206
   Scenario: What a share takes follows from request and policy

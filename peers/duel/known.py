@@ -128,6 +128,26 @@ def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
     return found.upstream.outcome == "unallocatable" and watched and any("consumesCounters" in d for d in devices(case))
 
 
+def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
+    """A device of which others have shares needs room in its capacity also for admin access."""
+    watched = any(wish.get("adminAccess") for wish in wishes(case))
+    shared = any(result.get("consumedCapacity") for result in case["taken"])
+    return found.upstream.outcome == "unallocatable" and watched and shared and variant(case) != "stable"
+
+
+def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
+    """A device has shares and does not allow several allocations."""
+    several = {
+        (piece["spec"]["driver"], piece["spec"]["pool"]["name"], device["name"])
+        for piece in case["slices"]
+        for device in piece["spec"].get("devices") or ()
+        if device.get("allowMultipleAllocations")
+    }
+    shared = {(result["driver"], result["pool"], result["device"]) for result in case["taken"] if result.get("shareID")}
+    given = found.upstream.outcome == "allocated" or cel_failed(found.upstream.message)
+    return given and bool(shared - several) and variant(case) != "stable"
+
+
 def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
     """With perDeviceNodeSelection, selectors see devices that are not for this node, and fail on them."""
     per_device = any(piece["spec"].get("perDeviceNodeSelection") for piece in case["slices"])
@@ -285,6 +305,8 @@ PREDICATES: dict[str, Predicate] = {
         newer_variants_ignore_the_distinct_gate,
         admin_pick_blocks_others,
         admin_access_consumes_counters,
+        admin_access_consumes_capacity,
+        shares_do_not_block,
         selector_asked_of_other_nodes_device,
         all_with_constraint,
         all_passes_over_full_devices,

@@ -10,6 +10,7 @@ import msgspec
 
 from dra_conformance.suite.mutation import Patch, mutant
 from reference_impl.scheduler.allocator.inventory import bits
+from reference_impl.scheduler.allocator.taken import Taken
 
 _SCHEDULER = "reference_impl.scheduler"
 _ALLOCATOR = f"{_SCHEDULER}.allocator"
@@ -174,6 +175,21 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """All shares have the same id."""
     patch.replace(f"{_ALLOCATOR}.allocate:new_share_id", lambda: "11111111-1111-4111-8111-111111111111")
+
+
+@mutant("shares-no-longer-count", rule="DRA-201b")
+def _(patch: Patch) -> None:
+    """A device that no longer allows several is free where nobody has it alone."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        def in_use(self: Any, taken: Any) -> int:
+            alone = Taken()
+            alone.exclusive, alone.versions = taken.exclusive, taken.versions
+            return original(self, alone)
+
+        return in_use
+
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
 
 
 @mutant("all-that-have-room", rule="DRA-155b")
@@ -364,6 +380,21 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Who only looks on needs room in the counters."""
     patch.replace(f"{_ALLOCATOR}.counters:charged", lambda request: True)
+
+
+@mutant("watching-needs-capacity", rule="DRA-237c")
+def _(patch: Patch) -> None:
+    """Who only looks on needs room in the capacity."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def within(self: Any, task: Any, position: int) -> bool:
+            ordinary = dataclasses.replace(task.request, admin_access=False)
+            return original(self, msgspec.structs.replace(task, request=ordinary), position)
+
+        return within
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._within_capacity", make)
 
 
 @mutant("watching-takes-counters", rule="DRA-237b")

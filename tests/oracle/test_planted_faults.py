@@ -424,6 +424,20 @@ def test_places(scene: Scene, broken: set[str]) -> None:
     assert rules_broken(scene) == broken
 
 
+@pytest.mark.parametrize(
+    ("said", "broken"),
+    [(None, set()), (ZONE, set()), (OTHER_ZONE, {"DRA-142"})],
+    ids=["no selector", "that of a slice", "another"],
+)
+def test_one_name_in_two_slices_of_a_pool_is_the_one_that_the_selector_speaks_of(
+    said: Obj | None, broken: set[str]
+) -> None:
+    scene = network({"nodeSelector": ZONE}, said)
+    scene.slices[0]["spec"]["pool"]["resourceSliceCount"] = 2
+    scene.slices.append(piece("t", [device("d")], pool="p", count=2, allNodes=True))
+    assert rules_broken(scene) == broken
+
+
 def test_two_network_slices_are_merged() -> None:
     scene = network({"nodeSelector": ZONE}, ZONE)
     scene.slices.append(piece("t", [device("e")], pool="q", nodeSelector=selector("rack", "r1")))

@@ -121,21 +121,24 @@ class NodeInventory:
         return next((pool for pool in self.pools if pool.state == state), None)
 
     def in_use(self, taken: Taken) -> int:
-        """The mask of devices in exclusive use; with consumable capacity off, every share is an exclusive use."""
+        """The mask of devices in exclusive use; a share of one that cannot be shared (any longer) is that too."""
         versions = tuple([taken.versions.get(pool.id, 0) for pool in self.pools])
         if self._busy is not None and self._busy[0] is taken and self._busy[1] == versions:
             return self._busy[2]
         mask = 0
         for number, pool in enumerate(self.pools):
-            names: Iterable[str] = taken.exclusive.get(pool.id, ())
-            if not self.features.consumable_capacity:
-                names = taken.names(pool.id)
-            for name in names:
-                position = self.index.get((number, name))
-                if position is not None:
-                    mask |= 1 << position
+            mask |= self._mask(number, taken.exclusive.get(pool.id, ()))
+            mask |= self._mask(number, taken.shared.get(pool.id, ())) & ~self.shareable
         self._busy = (taken, versions, mask)
         return mask
+
+    def _mask(self, pool: int, names: Iterable[str]) -> int:
+        found = 0
+        for name in names:
+            position = self.index.get((pool, name))
+            if position is not None:
+                found |= 1 << position
+        return found
 
     def matching(self, request: SubRequest, device_class: DeviceClass, claim: Claim) -> Matched:
         """Devices that pass the selectors of class and request, whether free or not."""

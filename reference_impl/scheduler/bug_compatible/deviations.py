@@ -84,6 +84,21 @@ DEVIATIONS: tuple[Deviation, ...] = (
         rule="DRA-237",
     ),
     Deviation(
+        "admin-access-consumes-capacity",
+        "kubernetes/kubernetes#132522 (came with it; no issue)",
+        "walk",
+        "Admin access to a shared device needs room in its capacity.",
+        rule="DRA-237c",
+        place="structured/internal/incubating/allocator_incubating.go allocateOne (CmpRequestOverCapacity)",
+    ),
+    Deviation(
+        "shares-do-not-block",
+        "kubernetes/kubernetes#140798",
+        "walk",
+        "A device that no longer allows several allocations is given to a claim alone beside those who share it.",
+        rule="DRA-201b",
+    ),
+    Deviation(
         "stable-ignores-newer-fields",
         "kubernetes/kubernetes#132522 (came with it; no issue)",
         "variants",

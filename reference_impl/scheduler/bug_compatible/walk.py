@@ -1,10 +1,11 @@
 """The plain walk: claims, requests, alternatives and devices in their order, every combination, the first that works.
 
 A `Walk` is made for one attempt on one node and thrown away. Deviations: exhaustive-search (nothing is counted ahead),
-alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters (of a pick
-it is never asked whether it only looks on); in 1.36.2 and before the half of rejected-keeps-counters that is not the
-ledger's; until 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt,
-every-taint-keeps-off, every-share-takes-counters and capacity-of-another-device.
+alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters and
+admin-access-consumes-capacity (of a pick it is never asked whether it only looks on), shares-do-not-block (only who has
+a device alone is looked for); in 1.36.2 and before the half of rejected-keeps-counters that is not the ledger's; until
+1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt, every-taint-keeps-off,
+every-share-takes-counters and capacity-of-another-device.
 
 Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
 """
