@@ -19,6 +19,9 @@ from dra_api.clock import SOON, Clock
 
 K = TypeVar("K", bound=Hashable)
 
+# Of so many keys that are handled, one may be what has waited as long as it may: it gets on, and holds up little.
+_IDLE_TURN = 4
+
 
 class WorkQueue(Generic[K]):
     """Keys to reconcile.
@@ -38,6 +41,7 @@ class WorkQueue(Generic[K]):
         self._later: list[tuple[float, int, K]] = []
         self._due: dict[K, float] = {}
         self._idle: OrderedDict[K, float] = OrderedDict()
+        self._since_idle = 0
         self._sequence = itertools.count()
         self._closed = False
         clock.enlist(self)
@@ -61,8 +65,9 @@ class WorkQueue(Generic[K]):
             self._condition.notify()
 
     def add_idle(self, key: K, *, within: float) -> None:
-        """Ask for `key` to be handled once no other key is ready, or after `within` seconds before the others.
+        """Ask for `key` to be handled once no other key is ready, or after `within` seconds in turns with the others.
 
+        One key in four is then one that has waited so long: those get on, and what is ready is little slower for it.
         A key that is asked for otherwise meanwhile is handled then, and not a second time for this wish.
         """
         with self._condition:
@@ -157,13 +162,18 @@ class WorkQueue(Generic[K]):
     def _ready(self) -> Iterator[K]:
         """Take the key that is to be handled next, if there is one."""
         idle = next((key for key in self._idle if key not in self._processing), None)
-        if idle is not None and (not self._queue or self._idle[idle] <= self._clock.monotonic()):
+        if idle is not None and (not self._queue or self._is_its_turn(idle)):
             del self._idle[idle]
+            self._since_idle = 0
             yield idle
         elif self._queue:
             key = self._queue.popleft()
             self._dirty.discard(key)
+            self._since_idle += 1
             yield key
+
+    def _is_its_turn(self, idle: K) -> bool:
+        return self._since_idle >= _IDLE_TURN - 1 and self._idle[idle] <= self._clock.monotonic()
 
     def _release_due(self) -> None:
         now = self._clock.monotonic()

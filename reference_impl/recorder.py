@@ -13,6 +13,7 @@ import logging
 import threading
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from dra_api.client import ApiError, KubeClient, NotFound
@@ -55,7 +56,7 @@ class EventRecorder:
     `component` is the events' source; `capacity` is how many events may wait before new ones are dropped.
     """
 
-    def __init__(self, client: KubeClient, *, component: str, clock: Clock, capacity: int = 1000) -> None:
+    def __init__(self, client: KubeClient, *, component: str, clock: Clock, capacity: int = 10_000) -> None:
         self.component = component
         self._client = client
         self._clock = clock
@@ -88,8 +89,11 @@ class EventRecorder:
         if self._thread is not None:
             self._thread.join(timeout=10)
 
-    def event(self, obj: Obj, type_: EventType, reason: str, message: str) -> None:
-        """Tell of something that happened to `obj` (it needs apiVersion, kind and metadata). Never blocks or raises."""
+    def event(self, obj: Obj, type_: EventType, reason: str, message: str, *, at: datetime | None = None) -> None:
+        """Tell of something that happened to `obj` (it needs apiVersion, kind and metadata). Never blocks or raises.
+
+        `at` is when it happened, where that is not now.
+        """
         regarding: Obj = {
             "apiVersion": obj.get("apiVersion", "v1"),
             "kind": obj.get("kind", ""),
@@ -99,12 +103,12 @@ class EventRecorder:
             "resourceVersion": obj.get("metadata", {}).get("resourceVersion", ""),
         }
         regarding = {key: value for key, value in regarding.items() if value}
-        at = timestamp(self._clock.now())
+        stamp = timestamp(at or self._clock.now())
         with self._condition:
             if len(self._queue) >= self._capacity:
                 log.warning("%s: too many events are waiting; dropped %s: %s", self.component, reason, message)
                 return
-            self._queue.append(_Event(regarding, type_, reason, message[:_MESSAGE_LIMIT], at))
+            self._queue.append(_Event(regarding, type_, reason, message[:_MESSAGE_LIMIT], stamp))
             self._condition.notify_all()
 
     # -- inside ----------------------------------------------------------------------------------------------------

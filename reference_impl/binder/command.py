@@ -13,7 +13,13 @@ from reference_impl.binder.reconcile import Binder
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the binder's options."""
-    parser.add_argument("--workers", type=int, default=4, metavar="N", help="pods bound at a time (default: 4)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=BinderOptions().workers,
+        metavar="N",
+        help="pods bound at a time (default: %(default)s)",
+    )
     parser.add_argument(
         "--bind-timeout", type=float, default=120.0, metavar="SECONDS", help="for the claim writes of one attempt"
     )

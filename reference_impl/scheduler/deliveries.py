@@ -1,8 +1,9 @@
 """Decisions on their way to the API server: written by a few threads, and kept until the pod is bound or given up.
 
 A decision comes from the scheduler's one deciding thread (`hand_over`), and so does what a pod that waits is told
-(`tell`). Where devices must be made ready first, a decision stays here, without a thread, until they are. The scheduler
-makes, starts and stops its `Deliveries`.
+(`tell`). Where devices must be made ready first, a decision stays here, without a thread, until they are. That a pod
+is scheduled is told when no decision waits to be written, or `SchedulerOptions.tell_within` is over: the next pod's
+start comes before the news of the last one's. The scheduler makes, starts and stops its `Deliveries`.
 
 Source: kube-scheduler binding cycle (v1.36); rules DRA-250 to DRA-253, KAI-026, KAI-027.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from dra_api.client import ApiError, KubeClient, NotFound
@@ -37,6 +39,15 @@ class _Condition:
     pod: Obj
     reason: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Scheduled:
+    """That a pod was scheduled, still to be told."""
+
+    pod: Obj
+    node: str
+    at: datetime
 
 
 class _Unstarted:
@@ -102,6 +113,7 @@ class Deliveries:
         # Decisions whose claims are reserved and whose devices are being made ready.
         self._getting_ready: dict[PodKey, Decision] = {}
         self._told: dict[str, tuple[str, str]] = {}
+        self._news: dict[PodKey, _Scheduled] = {}
 
     def start(self, publisher: Publisher) -> None:
         """Begin to write, through `publisher`."""
@@ -109,8 +121,10 @@ class Deliveries:
         self._writers.start()
 
     def stop(self) -> None:
-        """End the threads; what is being written is finished first. Idempotent."""
+        """End the threads; what is being written is finished first, and what is to be told is told. Idempotent."""
         self._writers.stop()
+        for key in [*self._news]:
+            self._tell_news(key)
 
     # -- what the scheduler says ------------------------------------------------------------------------------------
 
@@ -151,6 +165,7 @@ class Deliveries:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _write(self, key: PodKey) -> None:
+        self._tell_news(key)
         with self._lock:
             work = self._decisions.pop(key, None)
         if isinstance(work, Decision):
@@ -235,15 +250,26 @@ class Deliveries:
 
     def _bound(self, key: PodKey, decision: Decision) -> None:
         """The decision is written."""
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        self._told.pop(uid_of(pod), None)
+        self._told.pop(uid_of(decision.pod), None)
         if self._options.publish == "bind-request":
             # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
             # until the pod is seen bound.
             self._view.settle(key)
             # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
             self._pods.look_again(key)
-        self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {key[0]}/{key[1]} to {decision.node}")
+        with self._lock:
+            self._news[key] = _Scheduled(decision.pod, decision.node, self._clock.now())
+        self._writers.queue.add_idle(key, within=self._options.tell_within)
+
+    def _tell_news(self, key: PodKey) -> None:
+        """Tell that a pod was scheduled, if that is still to be told."""
+        with self._lock:
+            news = self._news.pop(key, None)
+        if news is None:
+            return
+        pod = {**news.pod, "apiVersion": "v1", "kind": "Pod"}
+        message = f"Successfully assigned {key[0]}/{key[1]} to {news.node}"
+        self._recorder.event(pod, "Normal", "Scheduled", message, at=news.at)
 
     def _publish_again(self, key: PodKey, decision: Decision) -> bool:
         """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.

@@ -22,7 +22,8 @@ class SchedulerOptions:
     `dynamic_resource_allocation`: the feature gate; None leaves it to the revision.
     `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
     `seed`: order of equally loaded nodes; None orders them by name.
-    `writers`: how many threads write decisions. `max_steps`: attempts to place a device before a node is given up.
+    `writers`: how many threads write decisions; `tell_within`: seconds that the event Scheduled may wait for decisions
+    that are to be written. `max_steps`: attempts to place a device before a node is given up.
     `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
     `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct).
     `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
@@ -33,7 +34,8 @@ class SchedulerOptions:
     dynamic_resource_allocation: bool | None = None
     scheduler_names: frozenset[str] = frozenset({"default-scheduler", "kai-scheduler"})
     seed: int | None = None
-    writers: int = 4
+    writers: int = 10
+    tell_within: float = 5.0
     max_steps: int = 20_000
     initial_backoff: float = 0.02
     max_backoff: float = 2.0

@@ -56,12 +56,27 @@ def test_what_can_wait_comes_after_all_that_is_ready_and_once() -> None:
     assert work.at_rest()
 
 
-def test_what_can_wait_does_not_wait_longer_than_was_said() -> None:
+def test_what_has_waited_as_long_as_was_said_gets_one_turn_in_four() -> None:
     work, clock = queue()
-    work.add_idle("late", within=5)
-    clock.advance(5)
-    work.add("a")
-    assert drain(work) == ["late", "a"]
+    for key in ("1", "2", "3"):
+        work.add_idle(key, within=5)
+    for key in "abcdefgh":
+        work.add(key)
+    clock.advance(4.9)
+    assert [work.get(timeout=0) for _ in range(4)] == ["a", "b", "c", "d"], "there is time yet"
+    clock.advance(0.1)
+    work.add_idle("4", within=5)
+    assert drain(work) == ["1", "e", "f", "g", "2", "h", "3", "4"]
+
+
+def test_what_can_wait_does_not_take_turns_before_its_time() -> None:
+    work, clock = queue()
+    work.add_idle("first", within=5)
+    work.add_idle("second", within=60)
+    clock.advance(6)
+    for key in "abcdefgh":
+        work.add(key)
+    assert drain(work) == ["a", "b", "c", "first", *"defgh", "second"]
 
 
 def test_what_can_wait_is_not_handled_while_its_key_is() -> None:

@@ -105,9 +105,9 @@ def _(patch: Patch) -> None:
     """Nobody is told that a pod waits for its devices."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
-        def event(self: Any, regarding: Obj, kind: str, reason: str, message: str) -> None:
+        def event(self: Any, regarding: Obj, kind: str, reason: str, message: str, **more: Any) -> None:
             if reason != "BindingConditionsPending":
-                original(self, regarding, kind, reason, message)
+                original(self, regarding, kind, reason, message, **more)
 
         return event
 

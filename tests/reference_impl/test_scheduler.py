@@ -23,6 +23,7 @@ from dra_api.objects import (
     RESOURCE_SLICES,
     name_of,
 )
+from dra_api.workqueue import WorkQueue
 from reference_impl.runtime import PartError
 from reference_impl.scheduler.cycle import Decision
 from reference_impl.scheduler.pod_claims import PodClaim
@@ -79,6 +80,15 @@ def test_a_bind_request_of_0_17(cluster):
     assert "status" not in cluster.client.get(RESOURCE_CLAIMS, "c", NAMESPACE) or not cluster.client.get(
         RESOURCE_CLAIMS, "c", NAMESPACE
     )["status"].get("allocation")
+
+
+def test_what_no_lull_let_it_tell_a_scheduler_tells_when_it_stops(cluster, monkeypatch):
+    monkeypatch.setattr(WorkQueue, "add_idle", lambda self, key, *, within: None)  # other pods without end
+    ready(cluster, "c")
+    cluster.pod("p", "c")
+    with running(cluster):
+        cluster.bind_request_of("p")
+    assert cluster.event("p", "Scheduled") == "Successfully assigned ns/p to node-a"
 
 
 def test_a_bind_request_as_documented(cluster):
