@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,9 @@ def build_library(
         target = out / name
         fresh = out / f".{name}.{os.getpid()}"
         arguments = [*command, *_FLAGS, *extra, "-o", str(fresh), *map(str, files), *more]
-        result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        with tempfile.TemporaryDirectory(prefix="fake-nvml-build-") as cache:  # ziglang's; else it stays in the home
+            environment = {"ZIG_GLOBAL_CACHE_DIR": cache, **os.environ}
+            result = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
         if result.returncode != 0:
             fresh.unlink(missing_ok=True)
             raise SystemExit(f"building {name} failed: {shlex.join(arguments)}\n{result.stderr}")
