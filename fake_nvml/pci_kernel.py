@@ -16,6 +16,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from fake_nvml.state import StateFile, set_field
+
 NATIVE: Final = "nvidia"
 VFIO: Final = "vfio-pci"
 SIMULATED: Final = "bus/pci/simulated"
@@ -87,6 +89,8 @@ def _bind(driver: Path, device: Path, address: str) -> None:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(driver / "bind"))
     (driver / address).symlink_to(os.path.relpath(device, driver))
     (device / "driver").symlink_to(os.path.relpath(driver, device))
+    if driver.name == NATIVE:
+        _begin_anew(_root(driver).parent / "state", address)
     if driver.name == VFIO:
         dev, number = _dev(driver), (device / "iommu_group").resolve().name
         (dev / "vfio" / number).touch()
@@ -107,6 +111,23 @@ def _unbind(driver: Path, device: Path, address: str) -> None:
             folder.rmdir()
 
 
+def _begin_anew(state: Path, address: str) -> None:
+    """What the driver nvidia knew of a GPU is gone once it has let go of it: persistence mode is off, as by default."""
+    file = StateFile(state)
+    try:
+        with file.change() as txn:
+            for gpu in txn.state.gpus[: txn.state.gpu_count]:
+                if f"{gpu.domain:04x}:{gpu.bus:02x}:{gpu.device:02x}.0" == address:
+                    set_field(gpu, "persistence_mode", 0)
+    finally:
+        file.close()
+
+
+def _root(driver: Path) -> Path:
+    """The driver root, from the folder of a driver in its /sys."""
+    return driver.parents[4]
+
+
 def _dev(driver: Path) -> Path:
     """/dev beside the /sys that holds a driver's folder."""
-    return driver.parents[4] / "dev"
+    return _root(driver) / "dev"

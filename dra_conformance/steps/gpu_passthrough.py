@@ -185,6 +185,13 @@ def _(world: World, gpu: int, node: str, driver: str) -> None:
     world.check(ok, f"GPU {gpu}", expected=driver, observed=seen)
 
 
+@then('GPU {gpu:d} of "{node}" is in persistence mode')
+def _(world: World, gpu: int, node: str) -> None:
+    """NVML says so; a GPU that got its driver anew is not until somebody switches it on."""
+    mode = world.node(node).gpus.get(gpu, "persistence_mode")
+    world.check(mode == 1, f"persistence mode of GPU {gpu}", expected=1, observed=mode)
+
+
 @then('a container with claim "{claim}" on "{node}" would have the device files "{paths}" and no other')
 def _(world: World, claim: str, node: str, paths: str) -> None:
     """The device nodes that the claim's CDI devices bring are these; `none` stands for none."""

@@ -34,6 +34,17 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And GPU 1 of "n1" is bound to nvidia [NV-177]
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "none" [NV-178]
 
+  @NV-177b
+  Scenario: A GPU that comes back is in persistence mode again
+    Given node "n1" has an IOMMU
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
+    When claim "vm" is prepared on "n1"
+    Then GPU 1 of "n1" is bound to vfio-pci
+    When claim "vm" is unprepared on "n1"
+    Then GPU 1 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is in persistence mode
+
   @NV-178b @NV-179
   Scenario: A GPU and its device for pass-through are not had at once
     Given node "n1" has an IOMMU

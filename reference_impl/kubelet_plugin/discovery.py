@@ -186,6 +186,10 @@ class Nvml:
         except self.module.NVMLError:
             return []
 
+    def at(self, address: str) -> Any:
+        """The handle of the GPU at a PCI address. Raises NVMLError where NVML shows none."""
+        return self.module.nvmlDeviceGetHandleByPciBusId(address.encode())
+
     # -- one GPU ---------------------------------------------------------------------------------------------------
 
     def _gpu(self, handle: Any, index: int, driver_version: str, cuda_driver_version: str, sysfs: Path) -> Gpu:

@@ -5,7 +5,8 @@ remembered in the checkpoint. Off unless the gate `PassthroughSupport` is on. On
 plain files, `fake_nvml.pci_kernel` plays the kernel: a simulation.
 
 Unlike upstream, which waits up to 60 s for the processes of a GPU to end, a GPU in use is refused at once and the
-kubelet asks again; and persistence mode is left as it is.
+kubelet asks again. Persistence mode, which the driver nvidia forgets with the GPU, is afterwards what it was before;
+upstream switches it on.
 
 Source: cmd/gpu-kubelet-plugin vfio-device.go, vfio-cdi.go and nvlib.go at 95932046; Linux,
 Documentation/ABI/testing/sysfs-bus-pci; rules NV-175 to NV-184.
@@ -17,6 +18,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from dra_api.objects import Obj
 from fake_nvml import pci_kernel
@@ -40,16 +42,35 @@ class PassthroughError(Exception):
     """A GPU cannot be passed through, or not be taken back, now; the text names it and the cause."""
 
 
+class Persistence(Protocol):
+    """The persistence mode of GPUs, by their PCI addresses; `reference_impl.kubelet_plugin.discovery.Nvml` has it."""
+
+    def is_on(self, address: str) -> bool:
+        """Whether a GPU stays initialised without users; no where nobody tells."""
+
+    def switch_on(self, address: str) -> None:
+        """Let it stay so. What fails is logged: the GPU serves without, only slower."""
+
+
 class Passthrough:
     """Passes the GPUs of one node through.
 
-    `processes` tells which processes use a GPU; a GPU in use is not taken away from them.
+    `processes` tells which processes use a GPU; a GPU in use is not taken away from them. `persistence` reads and
+    switches on the persistence mode of the GPU at a PCI address.
     """
 
-    def __init__(self, root: DriverRoot, *, processes: Callable[[Gpu], list[int]], found: Callable[[], Found]) -> None:
+    def __init__(
+        self,
+        root: DriverRoot,
+        *,
+        processes: Callable[[Gpu], list[int]],
+        found: Callable[[], Found],
+        persistence: Persistence,
+    ) -> None:
         self._root = root
         self._processes = processes
         self._found = found
+        self.persistence = persistence
 
     def check(self) -> None:
         """Raise PartError where the kernel isolates no devices (rule NV-183)."""
@@ -117,6 +138,7 @@ class Passthrough:
         return {
             "passthrough": {
                 "formerDrivers": {device.address: self.driver_of(device.address) for device, _ in mine},
+                "persistent": [device.address for device, _ in mine if self.persistence.is_on(device.address)],
                 "apiDevice": ("iommu" if prefer else "vfio/vfio") if config.enable_api_device else "",
                 "iommuFD": prefer,
             }
@@ -128,10 +150,14 @@ class Passthrough:
             self.rebind(address, VFIO)
 
     def undo(self, entry: ClaimEntry) -> None:
-        """Give the claim's GPUs back to the drivers that they had (rule NV-177)."""
+        """Give the claim's GPUs back to the drivers and the mode that they had (rules NV-177, NV-177b)."""
         planned = entry.config_state.get("passthrough")
-        for address, driver in (planned["formerDrivers"] if isinstance(planned, dict) else {}).items():
+        if not isinstance(planned, dict):
+            return
+        for address, driver in planned["formerDrivers"].items():
             self.rebind(address, driver)
+        for address in planned.get("persistent", ()):
+            self.persistence.switch_on(address)
 
     def edits(self, planned: Obj) -> Obj:
         """The device file of the IOMMU's interface, where the config asks for it (rule NV-180)."""

@@ -32,6 +32,7 @@ from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.passthrough import Passthrough
+from reference_impl.kubelet_plugin.persistence import PersistenceMode
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
 from reference_impl.kubelet_plugin.shares import ShareMode
@@ -73,7 +74,12 @@ class KubeletPlugin:
         gates, smi = options.gates, NvidiaSmi(self._root.nvidia_smi)
         mps = Mps(options.data_dir / "mps", binary=self._root.mps_control, smi=smi)
         self._passthrough = (
-            Passthrough(self._root, processes=self._nvml.processes, found=lambda: self._found)
+            Passthrough(
+                self._root,
+                processes=self._nvml.processes,
+                found=lambda: self._found,
+                persistence=PersistenceMode(self._nvml),
+            )
             if gates.PassthroughSupport
             else None
         )

@@ -76,6 +76,28 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.rebind", make)
 
 
+@mutant("persistence-forgotten", rule="NV-177b")
+def _(patch: Patch) -> None:
+    """Nobody looks at the mode before the GPU goes."""
+    patch.replace("reference_impl.kubelet_plugin.persistence:PersistenceMode.is_on", lambda self, address: False)
+
+
+@mutant("persistence-before-the-driver", rule="NV-177b")
+def _(patch: Patch) -> None:
+    """The mode is switched on first, and the GPU gets its driver then."""
+
+    def make(original: Original) -> Original:
+        def undo(self: Any, entry: Any) -> None:
+            for address in (entry.config_state.get("passthrough") or {}).get("persistent", ()):
+                self.persistence.switch_on(address)
+            state = {name: {**held, "persistent": []} for name, held in entry.config_state.items()}
+            original(self, replace(entry, config_state=state))
+
+        return undo
+
+    patch.wrap(f"{THROUGH}.undo", make)
+
+
 @mutant("twins-stay-published", rule="NV-178")
 def _(patch: Patch) -> None:
     """Both names of a GPU are published for ever."""

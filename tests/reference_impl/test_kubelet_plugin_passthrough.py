@@ -18,23 +18,50 @@ from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result
 from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing, VfioDeviceConfig
 from reference_impl.kubelet_plugin.devices import Vfio
-from reference_impl.kubelet_plugin.discovery import Found
+from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.nodelock import NodeLock
-from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, twins
+from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
+from reference_impl.kubelet_plugin.persistence import PersistenceMode
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
 from reference_impl.runtime import PartError
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[DriverRoot]:
+def node(tmp_path: Path) -> Iterator[fake_nvml.Node]:
     with fake_nvml.Node.create("dgx-h100", tmp_path / "node") as node:
         pci_kernel.add_iommu(node.driver_root)
-        yield DriverRoot(node.driver_root)
+        yield node
 
 
-def through(root: DriverRoot) -> Passthrough:
-    return Passthrough(root, processes=lambda gpu: [], found=lambda: Found((), ()))
+@pytest.fixture
+def root(node: fake_nvml.Node) -> DriverRoot:
+    return DriverRoot(node.driver_root)
+
+
+class NoModes:
+    """GPUs without persistence mode."""
+
+    def is_on(self, address: str) -> bool:
+        return False
+
+    def switch_on(self, address: str) -> None:
+        raise AssertionError(address)
+
+
+def through(root: DriverRoot, persistence: Persistence | None = None) -> Passthrough:
+    return Passthrough(
+        root, processes=lambda gpu: [], found=lambda: Found((), ()), persistence=persistence or NoModes()
+    )
+
+
+@pytest.fixture
+def modes(node: fake_nvml.Node) -> Iterator[PersistenceMode]:
+    """The modes of the node's GPUs, as NVML tells them."""
+    nvml = Nvml(fake_nvml.load_pynvml(node))
+    nvml.open()
+    yield PersistenceMode(nvml)
+    nvml.close()
 
 
 DEFAULT = VfioDeviceConfig()
@@ -72,6 +99,28 @@ def test_there_and_back(root: DriverRoot) -> None:
     passing.undo(entry(planned))
     passing.undo(entry(planned))
     assert drivers(root, devices) == ["nvidia", "nvidia"]
+
+
+def test_persistence_mode_is_what_it_was(
+    node: fake_nvml.Node, root: DriverRoot, modes: PersistenceMode, caplog: pytest.LogCaptureFixture
+) -> None:
+    passing = through(root, modes)
+    devices = passing.discover(Found((), ()))[:3]
+    node.set(1, "persistence_mode", 0)
+    node.set(2, "persistence_mode", "N/A")
+    planned = passing.plan("u1", [chosen(device) for device in devices])
+    passing.apply(planned)
+    passing.undo(entry(planned))
+    assert [modes.is_on(device.address) for device in devices] == [True, False, False]
+    passing.apply(planned)
+    node.inject_fault("nvmlDeviceSetPersistenceMode", error="NO_PERMISSION")
+    passing.undo(entry(planned))
+    assert [modes.is_on(device.address) for device in devices] == [False, False, False]
+    assert f"GPU {devices[0].address}: persistence mode cannot be switched on again" in caplog.text
+    older = {"passthrough": {key: value for key, value in planned["passthrough"].items() if key != "persistent"}}
+    passing.apply(older)
+    passing.undo(entry(older))
+    assert drivers(root, devices) == ["nvidia", "nvidia", "nvidia"]
 
 
 @pytest.mark.parametrize("words", range(1, 4))
@@ -138,8 +187,9 @@ class Killed(BaseException):
 class Lives:
     """Lives of one plugin over the same folders; the one that is told to dies after so many effects."""
 
-    def __init__(self, folder: Path, root: DriverRoot) -> None:
+    def __init__(self, folder: Path, root: DriverRoot, modes: PersistenceMode) -> None:
         (folder / "data").mkdir()
+        self.modes = modes
         self.folder = folder
         self.root = root
         self.effects = 0
@@ -159,7 +209,9 @@ class Lives:
             return wrapped
 
         found = Found((), ())
-        passing = Passthrough(self.root, processes=lambda gpu: [], found=lambda: found)
+        passing = Passthrough(
+            self.root, processes=lambda gpu: [], found=lambda: found, persistence=PersistenceMode(self.modes.nvml)
+        )
         found = Found((), (), passing.discover(found))
         checkpoint = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot")
         cdi = CdiFolder(self.folder / "cdi", vendor="k8s.gpu.nvidia.com")
@@ -177,17 +229,18 @@ class Lives:
             passthrough=passing,
         )
         preparer.repair()
-        for owner, name in ((passing, "tell"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")):
+        deeds: list[tuple[Any, str]] = [(passing, "tell"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")]
+        for owner, name in (*deeds, (passing.persistence, "switch_on")):
             setattr(owner, name, after(getattr(owner, name)))
         return preparer
 
     def state(self) -> object:
-        """All that anybody can see: drivers of GPUs, claims and their states, CDI files."""
+        """All that anybody can see: drivers and modes of GPUs, claims and their states, CDI files."""
         passing = through(self.root)
         held = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot").claims()
         files = self.folder / "cdi"
         return (
-            [passing.driver_of(address) for address in passing.addresses()],
+            [(passing.driver_of(address), self.modes.is_on(address)) for address in passing.addresses()],
             {uid: entry.state for uid, entry in held.items()},
             sorted(path.name for path in files.iterdir()) if files.is_dir() else [],
         )
@@ -200,8 +253,10 @@ def vm(uid: str = "u1") -> AllocatedClaim:
     return AllocatedClaim(uid=uid, name=uid, namespace="ns", status={"allocation": {"devices": {"results": results}}})
 
 
-def test_a_driver_that_dies_after_any_effect_is_made_good(root: DriverRoot, tmp_path: Path) -> None:
-    lives = Lives(tmp_path, root)
+def test_a_driver_that_dies_after_any_effect_is_made_good(
+    root: DriverRoot, modes: PersistenceMode, tmp_path: Path
+) -> None:
+    lives = Lives(tmp_path, root, modes)
     before = lives.start() and lives.state()
     plugin = lives.start()
     plugin.prepare(vm())

@@ -1,0 +1,35 @@
+"""Persistence mode: whether a GPU stays initialised while nobody uses it. The driver nvidia keeps it, with the GPU.
+
+Asked of NVML each time; nothing is kept here.
+
+Source: nvmlDeviceGetPersistenceMode and nvmlDeviceSetPersistenceMode; rule NV-177b.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from reference_impl.kubelet_plugin.discovery import Nvml
+
+log = logging.getLogger(__name__)
+
+
+class PersistenceMode:
+    """The mode of each GPU of a node, by PCI address."""
+
+    def __init__(self, nvml: Nvml) -> None:
+        self.nvml = nvml
+
+    def is_on(self, address: str) -> bool:
+        """Whether a GPU stays initialised without users; no where NVML does not tell."""
+        try:
+            return bool(self.nvml.module.nvmlDeviceGetPersistenceMode(self.nvml.at(address)))
+        except self.nvml.module.NVMLError:
+            return False
+
+    def switch_on(self, address: str) -> None:
+        """Let it stay so. What fails is logged: the GPU serves without, only slower to begin."""
+        try:
+            self.nvml.module.nvmlDeviceSetPersistenceMode(self.nvml.at(address), 1)
+        except self.nvml.module.NVMLError as error:
+            log.warning("GPU %s: persistence mode cannot be switched on again: %s", address, error)
