@@ -17,6 +17,7 @@ from typing import Any
 import fake_nvml
 from benchmarks.cluster import embedded, pod
 from benchmarks.figures import Figure, percentile
+from benchmarks.prepare import PEER
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Change, Informer
@@ -31,6 +32,7 @@ from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from reference_impl.scheduler import Scheduler
 
 GPU = "gpu.nvidia.com"
+EXAMPLE = "gpu.example.com"
 AT_ONCE = 8
 ROUNDS = 25
 PODS_IN_ALL = 64
@@ -101,10 +103,10 @@ def request() -> Obj:
     return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
 
 
-def allocated(client: KubeClient, name: str, node: str, device: str) -> ClaimRef:
+def allocated(client: KubeClient, name: str, node: str, device: str, *, driver_name: str = GPU) -> ClaimRef:
     """A claim that was given one device by hand."""
     made = client.create(RESOURCE_CLAIMS, {"metadata": {"name": name, "namespace": "default"}, "spec": request()})
-    result = {"request": "gpu", "driver": GPU, "pool": node, "device": device}
+    result = {"request": "gpu", "driver": driver_name, "pool": node, "device": device}
     made["status"] = {"allocation": {"devices": {"results": [result]}}}
     client.update_status(RESOURCE_CLAIMS, made)
     return ClaimRef("default", made["metadata"]["uid"], name)
@@ -125,14 +127,35 @@ def unprepared(plugin: PluginHandle, ref: ClaimRef) -> None:
         raise RuntimeError(problem)
 
 
-def at_once() -> list[float]:
+@contextlib.contextmanager
+def example_driver(plane: EmbeddedControlPlane, root: Path) -> Iterator[PluginHandle]:
+    """The same with the official example driver, whose client limits are raised: they are not what is measured."""
+    root.mkdir()
+    with Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet:
+        (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)
+        command = [
+            *(str(PEER), "--kubeconfig", str(plane.kubeconfig), "--node-name", "n1", "--num-devices", str(AT_ONCE)),
+            *("--cdi-root", str(kubelet.cdi_roots[0]), "--kube-api-qps", "1000", "--kube-api-burst", "2000"),
+            *("--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
+            *("--kubelet-registrar-directory-path", str(kubelet.registration_dir)),
+        ]
+        program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield kubelet.wait_registered(EXAMPLE, 30.0)
+        finally:
+            program.kill()
+            program.wait()
+
+
+def at_once(driver_name: str = GPU) -> list[float]:
     """Milliseconds of each of eight calls at once, for eight GPUs."""
     times: list[float] = []
+    start = example_driver if driver_name == EXAMPLE else own_process
     with embedded(https=True) as plane, tempfile.TemporaryDirectory(prefix="dra-b-") as folder:
         client = KubeClient(plane.transport())
         make_class(client)
-        with own_process(plane, Path(folder) / "n") as plugin, ThreadPoolExecutor(AT_ONCE) as pool:
-            refs = [allocated(client, f"c{gpu}", "n1", f"gpu-{gpu}") for gpu in range(AT_ONCE)]
+        with start(plane, Path(folder) / "n") as plugin, ThreadPoolExecutor(AT_ONCE) as pool:
+            refs = [allocated(client, f"c{gpu}", "n1", f"gpu-{gpu}", driver_name=driver_name) for gpu in range(AT_ONCE)]
             for number in range(ROUNDS + 2):
                 found = list(pool.map(lambda ref: prepared(plugin, ref), refs))
                 times += found if number >= 2 else []
@@ -235,6 +258,12 @@ def figures() -> list[Figure]:
     found = [
         Figure(
             f"Prepare, {AT_ONCE} at once, own process", "ms p50", eight, "≤ 8", f"p99 {percentile(eight, 0.99):.3g} ms"
+        ),
+        *(
+            Figure(
+                f"Prepare, {AT_ONCE} at once, {EXAMPLE}", "ms p50", times, note=f"p99 {percentile(times, 0.99):.3g} ms"
+            )
+            for times in ([at_once(EXAMPLE)] if PEER.exists() else ())
         ),
         Figure("56 MIG devices made, a claim each", "s", made, "< 2 with the next"),
         Figure("56 MIG devices unmade", "s", unmade),

@@ -92,6 +92,7 @@ class Checkpoint:
         self.marker = path.with_suffix(".boot")
         self.boot_id = boot_id
         self._known: tuple[tuple[int, ...], dict[str, ClaimEntry], str] | None = None
+        self._written = Written()
 
     def open(self) -> None:
         """Make the file fit for use: create it, or check it; forget it after a reboot.
@@ -138,17 +139,17 @@ class Checkpoint:
 
     def write(self, claims: Mapping[str, ClaimEntry]) -> None:
         """Replace the whole file."""
-        data = encode(claims, boot_id=self.boot_id)
+        data = encode(claims, boot_id=self.boot_id, written=self._written)
         write_atomically(self.path, data, mode=_MODE, durable=not self.boot_id)
         # What was just written need not be read back: the plugin's lock keeps other processes away meanwhile.
         self._known = (_version(os.stat(self.path)), dict(claims), self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
         try:
+            if self._known is not None and self._known[0] == _version(os.stat(self.path)):
+                return dict(self._known[1]), self._known[2]
             with self.path.open("rb") as file:
                 version = _version(os.fstat(file.fileno()))
-                if self._known is not None and self._known[0] == version:
-                    return dict(self._known[1]), self._known[2]
                 data = file.read()
         except FileNotFoundError:
             return {}, self.boot_id
@@ -172,22 +173,47 @@ class _WrongError(Exception):
     """Why bytes are no checkpoint."""
 
 
-def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str) -> bytes:
-    """The file's bytes."""
-    v1: Obj = {
-        "preparedClaims": {
-            uid: {"status": entry.status, "preparedDevices": _groups(entry)}
-            for uid, entry in claims.items()
-            if entry.state is ClaimState.COMPLETED
-        }
-    }
-    v2: Obj = {
-        "checksum": 0,
-        "preparedClaims": {uid: _encode_entry(entry) for uid, entry in claims.items()},
-        "nodeBootID": boot_id,
-    }
+class Written:
+    """The JSON of entries as it was written last: a change of one claim does not encode the others again.
+
+    An entry is known by its identity, so it must not be changed in place; nobody does.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[ClaimEntry, orjson.Fragment, orjson.Fragment]] = {}
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def texts(self, uid: str, entry: ClaimEntry) -> tuple[orjson.Fragment, orjson.Fragment]:
+        """An entry in the layout of `v1` and in that of `v2`."""
+        known = self._texts.get(uid)
+        if known is None or known[0] is not entry:
+            groups = _groups(entry)
+            old = _canonical({"status": entry.status, "preparedDevices": groups})
+            known = entry, orjson.Fragment(old), orjson.Fragment(_canonical(_encode_entry(entry, groups)))
+            self._texts[uid] = known
+        return known[1], known[2]
+
+    def forget_but(self, claims: Mapping[str, ClaimEntry]) -> None:
+        """Let go of what is gone from the checkpoint."""
+        for uid in self._texts.keys() - claims.keys():
+            del self._texts[uid]
+
+
+def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written | None = None) -> bytes:
+    """The file's bytes; `written` remembers those of the entries."""
+    known = Written() if written is None else written
+    known.forget_but(claims)
+    texts = {uid: known.texts(uid, entry) for uid, entry in claims.items()}
+    done = {uid: texts[uid][0] for uid, entry in claims.items() if entry.state is ClaimState.COMPLETED}
+    v1, every = (
+        _canonical({"preparedClaims": done}),
+        orjson.Fragment(_canonical({u: new for u, (_, new) in texts.items()})),
+    )
+    v2: Obj = {"checksum": 0, "preparedClaims": every, "nodeBootID": boot_id}
     v2["checksum"] = checksum(v2)
-    return orjson.dumps({"checksum": checksum(v1), "v1": v1, "v2": v2}, option=orjson.OPT_SORT_KEYS) + b"\n"
+    return _canonical({"checksum": zlib.crc32(v1), "v1": orjson.Fragment(v1), "v2": v2}) + b"\n"
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
@@ -218,13 +244,17 @@ def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
 
 def checksum(part: Obj) -> int:
     """CRC-32 of the part's canonical JSON."""
-    return zlib.crc32(orjson.dumps(part, option=orjson.OPT_SORT_KEYS))
+    return zlib.crc32(_canonical(part))
 
 
-def _encode_entry(entry: ClaimEntry) -> Obj:
+def _canonical(part: Obj) -> bytes:
+    return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
+
+
+def _encode_entry(entry: ClaimEntry, groups: list[Obj]) -> Obj:
     encoded: Obj = {"checkpointState": entry.state.value, "status": entry.status}
     if entry.devices or entry.config_state:
-        encoded["preparedDevices"] = _groups(entry)
+        encoded["preparedDevices"] = groups
     for key, value in (("name", entry.name), ("namespace", entry.namespace), ("abortedAt", entry.aborted_at)):
         if value:
             encoded[key] = value

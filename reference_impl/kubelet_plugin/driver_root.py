@@ -81,7 +81,8 @@ class DriverRoot:
 
     def control_nodes(self) -> list[Obj]:
         """The nodes that every container with a GPU needs, those that exist (rule NV-095)."""
-        nodes = (self._existing_node(name, major, minor) for name, major, minor in _CONTROL_NODES)
+        dev = os.fspath(self.dev)
+        nodes = (self._existing_node(dev, name, major, minor) for name, major, minor in _CONTROL_NODES)
         return [node for node in nodes if node is not None]
 
     def mig_capability_node(self, gpu_minor: int, access: str) -> Obj:
@@ -129,35 +130,18 @@ class DriverRoot:
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
         """One CDI device node, there or not. A real node's own numbers win over `major` and `minor`."""
-        node = self._node(name, self._stat(name), (major, minor))
+        dev = os.fspath(self.dev)
+        node = _node(dev, name, _stat(dev, name), (major, minor))
         return node if file_mode is None else {**node, "fileMode": file_mode}
 
-    def _existing_node(self, name: str, major: int | None, minor: int) -> Obj | None:
+    def _existing_node(self, dev: str, name: str, major: int | None, minor: int) -> Obj | None:
         """A control node, if it is there; without a fixed major number it is the driver's of that name."""
-        found = self._stat(name)
+        found = _stat(dev, name)
         if found is None:
             return None
         if major is None and not stat.S_ISCHR(found.st_mode):
             major = self.major(name.removesuffix("-tools"))
-        return self._node(name, found, (major, minor))
-
-    def _stat(self, name: str) -> os.stat_result | None:
-        try:
-            return os.stat(os.path.join(self.dev, name))
-        except FileNotFoundError:
-            return None
-
-    def _node(self, name: str, found: os.stat_result | None, numbers: tuple[int | None, int]) -> Obj:
-        node: Obj = {"path": f"/dev/{name}", "type": "c"}
-        dev = os.fspath(self.dev)
-        if found is not None and dev != "/dev":
-            node["hostPath"] = os.path.join(dev, name)
-        if found is not None and stat.S_ISCHR(found.st_mode):
-            numbers = os.major(found.st_rdev), os.minor(found.st_rdev)
-        major, minor = numbers
-        if major is not None:
-            node |= {"major": major, "minor": minor}
-        return node
+        return _node(dev, name, found, (major, minor))
 
     def major(self, name: str) -> int | None:
         """The major number of a character driver, from /proc/devices (or the root's `proc-devices`)."""
@@ -211,3 +195,23 @@ class DriverRoot:
         # By text: making and taking apart path objects took longer than asking the kernel.
         tried = (os.path.join(self.root, folder, name) for folder in folders)
         return next((Path(path) for path in tried if os.path.isfile(path)), None)
+
+
+def _stat(dev: str, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(os.path.join(dev, name))
+    except FileNotFoundError:
+        return None
+
+
+def _node(dev: str, name: str, found: os.stat_result | None, numbers: tuple[int | None, int]) -> Obj:
+    """The CDI node of a device file that is, or may come to be, in the folder `dev`."""
+    node: Obj = {"path": f"/dev/{name}", "type": "c"}
+    if found is not None and dev != "/dev":
+        node["hostPath"] = os.path.join(dev, name)
+    if found is not None and stat.S_ISCHR(found.st_mode):
+        numbers = os.major(found.st_rdev), os.minor(found.st_rdev)
+    major, minor = numbers
+    if major is not None:
+        node |= {"major": major, "minor": minor}
+    return node

@@ -304,8 +304,8 @@ def _(patch: Patch) -> None:
     """A checkpoint without boot id stays without."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def encode(claims: Any, *, boot_id: str) -> bytes:
-            return bytes(original(claims, boot_id=""))
+        def encode(claims: Any, *, boot_id: str, **more: Any) -> bytes:
+            return bytes(original(claims, boot_id="", **more))
 
         return encode
 
