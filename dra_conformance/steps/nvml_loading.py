@@ -95,10 +95,10 @@ os._exit(0)
 
 _WORDS_OF_BOTH = """
 __cxa_finalize __ctype_b_loc __errno_location __fxstat __gmon_start__ __stack_chk_fail __stack_chk_guard __xmknodat
-_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable access clock_gettime close dladdr faccessat fclose fcntl fopen
-fread fstat getpid madvise memcmp memcpy memmove memset mkdirat mknodat mmap munmap nanosleep open openat read realpath
-sched_setaffinity secure_getenv snprintf sprintf strcmp strcpy strlen strncmp strnlen strrchr strtoul syscall unlinkat
-write
+_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable access bcmp clock_gettime close dladdr faccessat fclose fcntl
+fopen fread fstat getpid madvise memcmp memcpy memmove memset mkdirat mknodat mmap munmap nanosleep open openat read
+realpath sched_setaffinity secure_getenv snprintf sprintf strcmp strcpy strlen strncmp strnlen strrchr strtoul syscall
+unlinkat write
 """
 _OF_BOTH = frozenset(_WORDS_OF_BOTH.split())
 """Functions that glibc 2.17 and musl 1.2 both have; a new one is looked up in both before it is added here."""
