@@ -207,13 +207,11 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written |
     known.forget_but(claims)
     texts = {uid: known.texts(uid, entry) for uid, entry in claims.items()}
     done = {uid: texts[uid][0] for uid, entry in claims.items() if entry.state is ClaimState.COMPLETED}
-    v1, every = (
-        _canonical({"preparedClaims": done}),
-        orjson.Fragment(_canonical({u: new for u, (_, new) in texts.items()})),
-    )
+    v1: Obj = {"preparedClaims": done}
+    every = orjson.Fragment(_canonical({uid: new for uid, (_, new) in texts.items()}))
     v2: Obj = {"checksum": 0, "preparedClaims": every, "nodeBootID": boot_id}
     v2["checksum"] = checksum(v2)
-    return _canonical({"checksum": zlib.crc32(v1), "v1": orjson.Fragment(v1), "v2": v2}) + b"\n"
+    return _canonical({"checksum": checksum(v1), "v1": v1, "v2": v2}) + b"\n"
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
