@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
+import orjson
 import pytest
 import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -105,6 +106,37 @@ def test_reference_and_upstream_agree(tmp_path: Path) -> None:
         duel.run(300, "test")
         duel.run_expressions(300, "test")
     assert not duel.unexplained, duel.written
+
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FOUND, ids=[path.stem for path in FOUND])
+def test_what_a_duel_found_and_was_mended_stays_so(path: Path, tmp_path: Path) -> None:
+    """Cases on which reference or judge were wrong; in all of them there are devices for the claim."""
+    case: Obj = orjson.loads(path.read_bytes())
+    assert [fact.outcome for fact in reference.ask(case)] == ["allocated"]
+    if not PROGRAM.exists() and not required():
+        pytest.skip("dra-allocator is not built (make peers), so the judge was not asked")
+    with Upstream() as upstream:
+        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
+        duel.play(case)
+    assert not duel.unexplained, duel.written
+
+
+@needs_upstream
+def test_an_empty_list_takes_the_type_of_the_first_overload(tmp_path: Path) -> None:
+    """cel-go reads `[]` as a list of bool behind a comparison, wherever that stands in the operands."""
+    question: Obj = {
+        "expression": 'size("1") in [].filter(x, x > device.attributes["d"].n)',
+        "driver": "d",
+        "device": {"name": "d", "attributes": {"n": {"string": "2"}}},
+        "lists": False,
+    }
+    with Upstream() as upstream:
+        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
+        duel.play_expression(question)
+    assert duel.explained == {"cel-empty-list-type": 1}
 
 
 @needs_upstream

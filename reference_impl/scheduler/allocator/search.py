@@ -232,7 +232,8 @@ class Search:
                     return number
                 states = self._constrained(task, position)
                 if states is None:
-                    if Search(self._problem, self._tasks[:number]).run() is None:
+                    unconstrained = msgspec.structs.replace(task, constraints=())
+                    if Search(self._problem, [*self._tasks[:number], unconstrained]).run() is None:
                         return number
                     raise ConstraintBreach(task, position)
                 self._take(number, position, states)
