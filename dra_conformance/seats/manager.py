@@ -65,11 +65,13 @@ class Seats:
         settings: Mapping[str, str] | None = None,
         gates: Mapping[str, bool] | None = None,
         flags: Sequence[str] = (),
+        arguments: Mapping[str, str] | None = None,
     ) -> None:
         """Fill one seat with what the run says.
 
         `settings` add to those of the option, for reference parts; `gates` add to the run's feature gates, for
-        reference parts and Kubernetes' own programs; `flags` are a reference part's own (see `reference.build`).
+        reference parts and Kubernetes' own programs; `flags` are a reference part's own (see `reference.build`);
+        `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
         """
         spec = self._specs[seat]
         self._run.log.emit("seat", seat=seat, holds=spec.kind, action="start")
@@ -82,11 +84,12 @@ class Seats:
                 settings={**spec.settings, **(settings or {})},
                 gates={**self._run.options.gates(), **(gates or {})},
                 flags=flags,
+                arguments=arguments,
             )
             part.start()
             self._parts[seat] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
-            self._start_process(seat, spec, gates or {})
+            self._start_process(seat, spec, gates or {}, arguments or {})
 
     def empty(self, seat: str) -> None:
         """Stop the reference part in a seat, if there is one; programs stay."""
@@ -102,10 +105,11 @@ class Seats:
         settings: Mapping[str, str] | None = None,
         gates: Mapping[str, bool] | None = None,
         flags: Sequence[str] = (),
+        arguments: Mapping[str, str] | None = None,
     ) -> None:
         """Stop or kill what is in a seat and start it again."""
         self.kill(seat)
-        self.start(seat, settings=settings, gates=gates, flags=flags)
+        self.start(seat, settings=settings, gates=gates, flags=flags, arguments=arguments)
 
     def kill(self, seat: str) -> None:
         """End what is in a seat at once; a reference part in process can only be stopped."""
@@ -120,6 +124,11 @@ class Seats:
         process = self._processes.get(seat)
         return seat in self._parts or (process is not None and process.running)
 
+    def ended(self, seat: str) -> str | None:
+        """What the program in a seat said last, where it has ended by itself; None while it runs or is a part."""
+        process = self._processes.get(seat)
+        return process.last_lines() if process is not None and process.exit_code else None
+
     def stop(self) -> None:
         """Stop everything that was started."""
         for seat in list(self._parts):
@@ -129,7 +138,9 @@ class Seats:
         self._processes.clear()
         self.webhook.stop()
 
-    def _start_process(self, seat: str, spec: SeatSpec, gates: Mapping[str, bool]) -> None:
+    def _start_process(
+        self, seat: str, spec: SeatSpec, gates: Mapping[str, bool], arguments: Mapping[str, str]
+    ) -> None:
         held = self._processes.get(seat)
         if held is not None:
             if held.running:
@@ -142,7 +153,7 @@ class Seats:
             self._run.log.emit("seat", seat=seat, holds=spec.kind, action="restart", exitCode=held.exit_code)
         kubeconfig = self._run.kubeconfig
         if spec.is_kubernetes:
-            command = self._run.seat_command(spec.kind, seat, gates)
+            command = self._run.seat_command(spec.kind, seat, gates, arguments)
         else:
             kubeconfig = self._run.seat_kubeconfig(seat)
             command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]

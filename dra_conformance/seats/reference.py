@@ -43,6 +43,16 @@ def own_flags(flags: Sequence[str]) -> list[str]:
     return [re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags]
 
 
+def _seconds(text: str | None) -> float | None:
+    """A duration as Kubernetes writes it (`50ms`, `-1s`) or a plain number of seconds."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)(ms|s)?", text)
+    if found is None:
+        raise UsageError(f"{text!r} is no duration such as 50ms or 10s")
+    return float(found[1]) / (1000 if found[2] == "ms" else 1)
+
+
 def build(
     seat: str,
     client: KubeClient,
@@ -52,13 +62,15 @@ def build(
     settings: Mapping[str, str],
     gates: Mapping[str, bool] | None = None,
     flags: Sequence[str] = (),
+    arguments: Mapping[str, str] | None = None,
 ) -> Part:
     """One reference part, not yet started.
 
     `settings` are the `key=value` pairs of the seat's option; `gates` are feature gates that were chosen; `flags` are
-    flags of NVIDIA's driver (the fabric has such). Raises reference_impl.runtime.PartError for flags that
-    cannot work.
+    flags of NVIDIA's driver (the fabric has such); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
+    Raises reference_impl.runtime.PartError for flags and arguments that cannot work.
     """
+    arguments = arguments or {}
     check_settings(seat, settings)
     gate = settings.get("dynamic-resource-allocation")
     enabled = None if gate is None else gate == "true"
@@ -81,7 +93,8 @@ def build(
                     revision="documented" if revision == "documented" else "kai-0.17",
                     # The documented revision has the gate off by default; its instructions turn it on.
                     dynamic_resource_allocation=True if gate is None and revision == "documented" else enabled,
-                    binding_timeout=float(settings.get("binding-timeout", 600.0)),
+                    binding_timeout=_seconds(settings.get("binding-timeout") or arguments.get("bindingTimeout")),
+                    filter_timeout=10.0 if (limit := _seconds(arguments.get("filterTimeout"))) is None else limit,
                     features=features_of(gates or {}),
                     bug_compatible=release(settings["bug-compatible"]) if "bug-compatible" in settings else None,
                 ),

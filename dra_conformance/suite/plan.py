@@ -234,6 +234,8 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
     direct = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if need == "scheduler-gates" and scheduler.kind not in ("reference", "kube-scheduler"):
         return f"the run cannot choose the feature gates of the scheduler ({scheduler})"
+    if need == "scheduler-arguments" and scheduler.kind not in ("reference", "kube-scheduler"):
+        return f"the run cannot choose the arguments of the scheduler's plugin DynamicResources ({scheduler})"
     if need == "direct-binding" and scheduler.kind == "exec" and target.seats["binder"].kind != "none":
         return "needs a scheduler that binds pods itself; --binder none says so of the one under test"
     if need == "direct-binding" and scheduler.kind == "cluster" and "bindrequests" not in target.missing_apis:

@@ -166,17 +166,19 @@ class Run:
     def _all_in_process(self) -> bool:
         return all(spec.in_process for name, spec in self.options.seats().items() if name != "control-plane")
 
-    def seat_command(self, program: str, seat: str, gates: Mapping[str, bool]) -> list[str]:
+    def seat_command(
+        self, program: str, seat: str, gates: Mapping[str, bool], arguments: Mapping[str, str] | None = None
+    ) -> list[str]:
         """The command line of Kubernetes' own program for a seat, with feature gates beside those of the run.
 
-        Raises UsageError where it cannot sit.
+        `arguments` are fields of kube-scheduler's DynamicResourcesArgs. Raises UsageError where it cannot sit.
         """
         from dra_conformance.control_plane.binaries import BinariesControlPlane
 
         if not isinstance(self.control_plane, BinariesControlPlane):
             raise UsageError(f"--{seat} {program} needs --control-plane binaries")
         way = self.seat_kubeconfig(seat, self.control_plane.seat_kubeconfig(program))
-        return self.control_plane.seat_command(program, seat, gates, kubeconfig=way)
+        return self.control_plane.seat_command(program, seat, gates, kubeconfig=way, arguments=arguments)
 
     def seat_kubeconfig(self, seat: str, own: Path | None = None) -> Path:
         """The kubeconfig for a program in a seat: `own` or the run's identity, through the faults of the run."""

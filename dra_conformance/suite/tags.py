@@ -47,6 +47,7 @@ NEEDS: dict[str, str] = {
     "kai": "the BindRequest API and seats that speak it",
     "direct-binding": "a scheduler that binds pods itself",
     "scheduler-gates": "a scheduler whose feature gates the run can choose",
+    "scheduler-arguments": "a scheduler whose DynamicResourcesArgs the run can choose",
     "own-control-plane": "a control plane that belongs to the run",
     "own-etcd": "a control plane of the run with an etcd that can be killed",
     "faults": "seats whose requests pass through the harness",

@@ -8,7 +8,7 @@ from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.part import Part
 from reference_impl.scheduler.bug_compatible import RELEASES, release
-from reference_impl.scheduler.options import SchedulerOptions, features_of
+from reference_impl.scheduler.options import STEPS_A_SECOND, SchedulerOptions, features_of
 from reference_impl.scheduler.scheduler import Scheduler
 
 
@@ -38,10 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--binding-timeout",
         type=float,
-        default=defaults.binding_timeout,
         metavar="SECONDS",
         help="with --publish=direct: give up an allocation whose binding conditions are not met by then "
-        "(default: %(default)g)",
+        f"(default: {defaults.ready_within:g}; at least 1)",
+    )
+    parser.add_argument(
+        "--filter-timeout",
+        type=float,
+        default=defaults.filter_timeout,
+        metavar="SECONDS",
+        help=f"give up the search for devices on a node after so long, counted in steps, {STEPS_A_SECOND} a second; "
+        "0: never (default: %(default)g)",
     )
     parser.add_argument(
         "--bug-compatible",
@@ -61,6 +68,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
         scheduler_names=names,
         seed=args.seed,
         binding_timeout=args.binding_timeout,
+        filter_timeout=args.filter_timeout,
         features=features_of(args.feature_gates),
         bug_compatible=release(args.bug_compatible) if args.bug_compatible else None,
     )

@@ -194,6 +194,7 @@ class Cycle:
             allocator,
             hopeless=self._hopeless(claims),
             extended=extended,
+            steps=max(_STEPS_PER_POD, self._max_steps),
             by_resources={frozenset(): (None, allocator)},
         )
 

@@ -229,7 +229,7 @@ class Deliveries:
         used = publisher.claims_of(decision)
         with self._view.lock:
             claims = [self._view.claims.get(key_of(claim), claim) for claim in used]
-        progress = binding_conditions.progress(claims, self._clock.now(), self._options.binding_timeout)
+        progress = binding_conditions.progress(claims, self._clock.now(), self._options.ready_within)
         if progress.waits:
             self._writers.queue.add_after(key, progress.seconds)
             return

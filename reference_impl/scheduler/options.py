@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reference_impl.runtime import PartError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.bug_compatible import Release
 
+STEPS_A_SECOND = 2_000
+BINDING_TIMEOUT = 600.0
 Publish = Literal["bind-request", "direct"]
 Revision = Literal["kai-0.17", "documented"]
 
@@ -23,9 +27,12 @@ class SchedulerOptions:
     `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
     `seed`: order of equally loaded nodes; None orders them by name.
     `writers`: how many threads write decisions; `tell_within`: seconds that the event Scheduled may wait for decisions
-    that are to be written. `max_steps`: attempts to place a device before a node is given up.
+    that are to be written.
+    `filter_timeout`: seconds after which the search on a node is given up; 0: never (DRA-136, DRA-137). It counts steps
+    instead of reading a clock, 2,000 for a second, so that a decision does not depend on the machine.
     `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
-    `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct).
+    `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct);
+    None: 600.
     `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
     """
 
@@ -36,13 +43,37 @@ class SchedulerOptions:
     seed: int | None = None
     writers: int = 10
     tell_within: float = 5.0
-    max_steps: int = 20_000
+    filter_timeout: float = 10.0
     initial_backoff: float = 0.02
     max_backoff: float = 2.0
-    binding_timeout: float = 600.0
+    binding_timeout: float | None = None
     sync_timeout: float = 30.0
     features: Features = field(default_factory=Features)
     bug_compatible: Release | None = None
+
+    @property
+    def max_steps(self) -> int:
+        """Attempts to place a device before a node is given up."""
+        return max(round(self.filter_timeout * STEPS_A_SECOND), 1) if self.filter_timeout else sys.maxsize
+
+    @property
+    def ready_within(self) -> float:
+        """Seconds that a claim may be allocated before its binding conditions are met."""
+        return BINDING_TIMEOUT if self.binding_timeout is None else self.binding_timeout
+
+    def check(self) -> None:
+        """Raise PartError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same reasons.
+
+        Source: pkg/scheduler/apis/config/validation, Kubernetes 1.36; DRA-138.
+        """
+        if self.filter_timeout < 0:
+            raise PartError(f"filterTimeout {self.filter_timeout:g}s: must be 0 (no limit) or more")
+        if self.binding_timeout is None:
+            return
+        if not self.features.binding_conditions:
+            raise PartError("bindingTimeout: may not be set while the feature gate DRADeviceBindingConditions is off")
+        if self.binding_timeout < 1:
+            raise PartError(f"bindingTimeout {self.binding_timeout:g}s: must be 1 second or more")
 
 
 # Kubernetes' names of the gates behind `Features`; what another gate is needed for is off with either.

@@ -50,8 +50,9 @@ class Scheduler:
     name = "scheduler"
 
     def __init__(self, client: KubeClient, *, clock: Clock, options: SchedulerOptions | None = None) -> None:
-        """Prepare; nothing is read before `start`."""
+        """Prepare; nothing is read before `start`. Raises PartError for options that cannot be."""
         self.options = options or SchedulerOptions()
+        self.options.check()
         self.dra_enabled = False
         self._client = client
         self._clock = clock
@@ -65,7 +66,7 @@ class Scheduler:
             features=self.options.features,
             max_steps=self.options.max_steps,
             now=clock.now if self.options.publish == "direct" else None,
-            binding_timeout=self.options.binding_timeout,
+            binding_timeout=self.options.ready_within,
             engine=engine,
         )
         self._informers: list[Informer] = []

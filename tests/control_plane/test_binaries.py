@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -191,6 +192,17 @@ def test_the_scheduler_and_controllers_in_seats_have_their_own_identity(real: Bi
     with pytest.raises(ApiError):
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "not-mine"}})
     assert "--controllers=resourceclaim-controller" in real.seat_command("kube-controller-manager", "claim-controller")
+
+
+def test_arguments_of_a_plugin_go_into_a_file_that_only_we_can_read(real: BinariesControlPlane) -> None:
+    words = real.seat_command("kube-scheduler", "scheduler", {}, arguments={"filterTimeout": "50ms"})
+    assert not [word for word in words if word.startswith(("--kubeconfig", "--kube-api"))], "the file says it"
+    file = Path(next(word.partition("=")[2] for word in words if word.startswith("--config=")))
+    assert file.stat().st_mode & 0o777 == 0o600
+    told = json.loads(file.read_text())
+    assert Path(told["clientConnection"]["kubeconfig"]).is_file()
+    (plugin,) = told["profiles"][0]["pluginConfig"]
+    assert (plugin["name"], plugin["args"]["filterTimeout"]) == ("DynamicResources", "50ms")
 
 
 def test_a_server_without_v1_is_asked_for_nothing_that_waits_for_it(tmp_path: Path) -> None:

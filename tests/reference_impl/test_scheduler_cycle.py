@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 import pytest
@@ -21,9 +22,11 @@ from scheduling_builders import (
 
 from dra_api.informer import Change
 from dra_api.objects import Obj
+from reference_impl.runtime import PartError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.cluster_view import ClusterView
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
+from reference_impl.scheduler.options import SchedulerOptions
 
 _uids = count()
 
@@ -533,6 +536,33 @@ def test_a_search_that_does_not_end_is_given_up_and_others_go_on():
     assert outcome.reason == "SchedulerError"
     assert "node n: timed out trying to allocate devices" in outcome.message
     assert devices_of(cluster.decide(pod("easy", "c"))) == ["pool/d0-0"]
+
+
+def test_the_time_of_a_search_is_counted_in_steps():
+    """DRA-136, DRA-137."""
+    assert SchedulerOptions().max_steps == 20_000
+    assert SchedulerOptions(filter_timeout=0.05).max_steps == 100
+    assert SchedulerOptions(filter_timeout=0.000001).max_steps == 1
+    assert SchedulerOptions(filter_timeout=0).max_steps > 10**12
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"filter_timeout": -0.001}, "filterTimeout -0.001s: must be 0"),
+        ({"binding_timeout": 0.999}, "bindingTimeout 0.999s: must be 1 second or more"),
+        ({"binding_timeout": 10.0, "features": Features(binding_conditions=False)}, "gate DRADeviceBindingConditions"),
+    ],
+)
+def test_times_that_kube_scheduler_refuses_are_refused(options, text):
+    """DRA-138."""
+    with pytest.raises(PartError, match=re.escape(text)):
+        SchedulerOptions(**options).check()
+
+
+@pytest.mark.parametrize("options", [{"filter_timeout": 0}, {"binding_timeout": 1.0}, {"binding_timeout": None}])
+def test_times_that_kube_scheduler_takes_are_taken(options):
+    SchedulerOptions(**options).check()
 
 
 def test_a_selector_that_fails_is_met_before_a_later_claim_that_cannot_be_satisfied():

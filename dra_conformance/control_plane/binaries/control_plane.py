@@ -217,17 +217,28 @@ class BinariesControlPlane:
         return self.kubeconfig_for(_SYSTEM[program])
 
     def seat_command(
-        self, program: str, seat: str, gates: Mapping[str, bool] | None = None, *, kubeconfig: Path | None = None
+        self,
+        program: str,
+        seat: str,
+        gates: Mapping[str, bool] | None = None,
+        *,
+        kubeconfig: Path | None = None,
+        arguments: Mapping[str, str] | None = None,
     ) -> list[str]:
         """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager.
 
         `gates` go beside those of the control plane, to this program alone. `kubeconfig` is the way to the API server;
-        None: straight, as itself.
+        None: straight, as itself. `arguments` are fields of kube-scheduler's DynamicResourcesArgs, which no flag sets:
+        they go into a file beside the keys.
         """
         chosen = {**self._overrides, **(gates or {})}
         kubeconfig = kubeconfig or self.seat_kubeconfig(program)
         if program == SCHEDULER:
             words = flags.scheduler(kubeconfig, chosen)
+            if arguments:
+                file = self._laid_out().folder / "kube-scheduler.yaml"
+                write_private(file, flags.scheduler_configuration(kubeconfig, arguments))
+                words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]
         else:
             words = flags.controllers(kubeconfig, chosen, run=[flags.SEAT_CONTROLLERS[seat]])
         return [str(self.programs[program]), *words]

@@ -6,6 +6,7 @@ without fsync) is fine here: the data goes with the run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +169,25 @@ def controllers(
         *own,
         *gates(feature_gates),
     ]
+
+
+def scheduler_configuration(kubeconfig: Path, arguments: Mapping[str, str]) -> bytes:
+    """A KubeSchedulerConfiguration (JSON, which is YAML) of the default profile with arguments of DynamicResources.
+
+    What a file is given in place of, flags no longer say: kubeconfig and client limits.
+    """
+    version = "kubescheduler.config.k8s.io/v1"
+    own = {"apiVersion": version, "kind": "DynamicResourcesArgs", **arguments}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "DynamicResources", "args": own}]}
+    return json.dumps(
+        {
+            "apiVersion": version,
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+            "leaderElection": {"leaderElect": False},
+            "profiles": [profile],
+        }
+    ).encode()
 
 
 def scheduler(kubeconfig: Path, feature_gates: Mapping[str, bool]) -> list[str]:

@@ -1,0 +1,45 @@
+@profile:scheduler-core @seat:scheduler @seat:binder @needs:scheduler-arguments
+Feature: Searches that take long
+  To find devices is a puzzle, and some claims make it a hard one: a device of each row of a square, no two of them in
+  one column or with one symbol. A scheduler gives up after filterTimeout, says so, and serves others; with a
+  filterTimeout of 0 it looks until it has been through everything.
+
+  @DRA-136 @DRA-136b @gate:DRAConsumableCapacity
+  Scenario: A search that takes too long is given up, and tried again when devices come
+    Given node "n1" with a Latin square of 8 rows
+    And a DeviceClass "gpu" for those devices
+    And the scheduler has "filterTimeout" 50ms
+    And a ResourceClaim "hard" for 8 of "gpu" apart in row, column and symbol
+    And a ResourceClaim "easy" for 1 of "gpu"
+    When a pod "puzzled" using claim "hard" is created
+    Then the condition PodScheduled of pod "puzzled" says "timed out trying to allocate devices" [DRA-136]
+    When a pod "modest" using claim "easy" is created
+    Then pod "modest" is bound to "n1" [DRA-136b]
+    When a pool "a-solution" with 8 devices that solve it is published for "n1"
+    Then pod "puzzled" is bound to "n1" [DRA-136b]
+    And the allocation of claim "hard" is valid [DRA-136b]
+
+  @DRA-137 @gate:DRAConsumableCapacity
+  Scenario: With a filterTimeout of 0 a search comes to its end
+    Given node "n1" with a Latin square of 6 rows and a device that solves it
+    And a DeviceClass "gpu" for those devices
+    And the scheduler has "filterTimeout" 0s
+    And a ResourceClaim "hard" for 6 of "gpu" apart in row, column and symbol
+    When a pod "patient" using claim "hard" is created
+    Then pod "patient" is bound to "n1"
+    And the allocation of claim "hard" is valid
+
+  @DRA-138
+  Scenario Outline: A scheduler refuses a <argument> of <value>
+    When the scheduler is started with "<argument>" <value>
+    Then the scheduler does not start, because of "<argument>"
+
+    Examples:
+      | argument       | value |
+      | filterTimeout  | -1s   |
+      | bindingTimeout | 999ms |
+
+  @DRA-138b @gate:DRADeviceBindingConditions
+  Scenario: A scheduler refuses a bindingTimeout that nothing waits for
+    When the scheduler is started with "bindingTimeout" 10s and the feature gate "DRADeviceBindingConditions" off
+    Then the scheduler does not start, because of "bindingTimeout"
