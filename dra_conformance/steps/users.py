@@ -9,11 +9,19 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from dra_api.client import KubeClient
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Resource
+from dra_api.objects import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RESOURCE_SLICES,
+    Obj,
+    Resource,
+    name_of,
+    namespace_of,
+)
 from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claim_status import with_field
-from dra_conformance.steps.objects import attempt
+from dra_conformance.steps.objects import attempt, draft
 from dra_conformance.suite import manifests
 from dra_conformance.suite.vocabulary import given, when, words
 from dra_conformance.suite.world import World
@@ -76,6 +84,8 @@ def client_of(world: World, user: str) -> KubeClient:
     headers = {"Impersonate-User": user_name(world, user)}
     if node := world.memory.get(f"node of {user}"):
         headers[f"Impersonate-Extra-{NODE_NAME.replace('/', '%2f')}"] = str(node)
+    if group := world.memory.get(f"group of {user}"):
+        headers["Impersonate-Group"] = str(group)
     return KubeClient(Impersonating(world.run.part_transport("user"), headers), user_agent="dra-conformance-user")
 
 
@@ -84,6 +94,13 @@ def _(world: World, user: str, node: str) -> None:
     """Let a user be a service account of the scenario's namespace whose token is bound to a pod on a node."""
     world.memory[f"name of {user}"] = f"system:serviceaccount:{world.namespace}:{user}"
     world.memory[f"node of {user}"] = world.name(node)
+
+
+@given('user "{user}" is node "{node}"')
+def _(world: World, user: str, node: str) -> None:
+    """Let a user be the identity of a node's kubelet."""
+    world.memory[f"name of {user}"] = f"system:node:{world.name(node)}"
+    world.memory[f"group of {user}"] = "system:nodes"
 
 
 @given('user "{user}" may "{verbs}" {resource:word}')
@@ -148,3 +165,39 @@ def _(world: World, user: str, path: str, value: str) -> None:
     changed = with_field(world, path, manifests.parse_value(world.text(value)))
     resource = manifests.resource_of(changed)
     attempt(world, lambda: client_of(world, user).update(resource, changed, subresource="status"))
+
+
+@when('user "{user}" creates it')
+def _(world: World, user: str) -> None:
+    """Send the manifest to the API server as another user."""
+    obj = draft(world)
+    resource = manifests.resource_of(obj)
+    world.track(resource, name_of(obj), namespace_of(obj))
+    attempt(world, lambda: client_of(world, user).create(resource, obj))
+
+
+@when('user "{user}" deletes it')
+def _(world: World, user: str) -> None:
+    """Delete the created object as another user."""
+    obj = draft(world)
+    resource = manifests.resource_of(obj)
+    attempt(world, lambda: client_of(world, user).delete(resource, name_of(obj), namespace_of(obj) or None))
+
+
+@when('user "{user}" lists ResourceSlices of "{fields}"')
+def _(world: World, user: str, fields: str) -> None:
+    """List slices with a field selector, which may be empty."""
+    selector = world.text(fields)
+    attempt(world, lambda: {"items": client_of(world, user).list(RESOURCE_SLICES, field_selector=selector).items})
+
+
+@when('user "{user}" watches ResourceSlices of "{fields}"')
+def _(world: World, user: str, fields: str) -> None:
+    """Open a watch on slices with a field selector, which may be empty, and close it."""
+    selector = world.text(fields)
+
+    def watch() -> Obj:
+        with client_of(world, user).watch(RESOURCE_SLICES, field_selector=selector, timeout_seconds=1):
+            return {}
+
+    attempt(world, watch)

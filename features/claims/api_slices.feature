@@ -297,6 +297,36 @@ Feature: What the API server accepts in a ResourceSlice
     When it is created
     Then the API server accepts it
 
+  @DRA-059 @gate:DRAListTypeAttributes @since:1.36
+  Scenario: The values of a device's attributes are at most 48 together
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
+    And "spec.devices[0].attributes.a.ints" holds 48 times $n
+    When it is created
+    Then the API server refuses it: Invalid at "spec.devices[0]"
+
+  @DRA-059 @gate:DRAListTypeAttributes @since:1.36
+  Scenario: 48 values of a device's attributes are fine
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
+    And "spec.devices[0].attributes.a.ints" holds 47 times $n
+    When it is created
+    Then the API server accepts it
+
+  @DRA-063 @gate:DRAListTypeAttributes @since:1.36
+  Scenario Outline: A list of <what> is not empty
+    Given the manifest "claims/slice"
+    And "spec.devices[0].attributes" is {a: {<what>: []}}
+    When it is created
+    Then the API server refuses it: Invalid at "spec.devices[0].attributes[a].<what>"
+
+    Examples:
+      | what     |
+      | ints     |
+      | bools    |
+      | strings  |
+      | versions |
+
   @DRA-061
   Scenario: A text has at most 64 bytes
     Given the manifest "claims/slice"

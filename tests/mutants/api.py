@@ -608,3 +608,30 @@ def _(patch: Patch) -> None:
         f"{_BASE}.resource.authorization:modified_drivers",
         lambda new, old: {report["driver"] for report in new.get("devices") or ()},
     )
+
+
+_LISTS = {"kubernetes_version": "1.37", "feature_gates": ("DRAListTypeAttributes=true",)}
+
+
+@mutant("mirror-pods-have-claims", rule="DRA-048")
+def _(patch: Patch) -> None:
+    """Nobody looks whether a pod is the mirror of one in a file."""
+    _forget(patch, "pod", "Forbidden", r"\[\]")
+
+
+@mutant("values-49", rule="DRA-059", **_LISTS)
+def _(patch: Patch) -> None:
+    """49 values of attributes are accepted."""
+    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 49)
+
+
+@mutant("values-47", rule="DRA-059", **_LISTS)
+def _(patch: Patch) -> None:
+    """48 values of attributes are refused."""
+    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 47)
+
+
+@mutant("empty-lists", rule="DRA-063", **_LISTS)
+def _(patch: Patch) -> None:
+    """A list of values may be empty."""
+    _forget(patch, "slice", "Invalid", r".*\.attributes\[\w+\]\.(ints|bools|strings|versions)")

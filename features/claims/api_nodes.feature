@@ -1,0 +1,57 @@
+@profile:api @seat:control-plane
+Feature: What a node may do with slices and claims
+  A kubelet and the plugins that use its identity see and change the slices of their own node only. Pods that a kubelet
+  reads from files have no claims: nobody would allocate them.
+
+  @DRA-048
+  Scenario: A mirror pod has no claims
+    Given the manifest "claims/pod"
+    And "metadata.annotations" is {kubernetes.io/config.mirror: x}
+    And "spec.nodeName" is $(node:n1)
+    When it is created
+    Then the API server refuses it: Forbidden at "[]"
+
+  @DRA-080 @needs:own-control-plane
+  Scenario Outline: A node <does> a slice <what>
+    Given user "kubelet" is node "n1"
+    And the manifest "claims/slice"
+    And "spec" is {driver: api.dra.test, <where>, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
+    When user "kubelet" creates it
+    Then the API server <answer>
+
+    Examples:
+      | does            | what             | where                | answer                            |
+      | creates         | of its own       | nodeName: $(node:n1) | accepts it                        |
+      | does not create | of another node  | nodeName: $(node:n2) | refuses it with 403 Forbidden     |
+      | does not create | of all nodes     | allNodes: true       | refuses it with 403 Forbidden     |
+
+  @DRA-080 @needs:own-control-plane
+  Scenario Outline: A node <does> a slice <what> that is there
+    Given user "kubelet" is node "n1"
+    And the manifest "claims/slice"
+    And "spec" is {driver: api.dra.test, <where>, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
+    And it is created
+    When user "kubelet" deletes it
+    Then the API server <answer>
+
+    Examples:
+      | does            | what             | where                | answer                            |
+      | deletes         | of its own       | nodeName: $(node:n1) | accepts it                        |
+      | does not delete | of another node  | nodeName: $(node:n2) | refuses it with 403 Forbidden     |
+      | does not delete | of all nodes     | allNodes: true       | refuses it with 403 Forbidden     |
+
+  @DRA-081 @needs:own-control-plane
+  Scenario Outline: A node that <verb> slices <what> <ends>
+    Given user "kubelet" is node "n1"
+    When user "kubelet" <verb> ResourceSlices of "<selector>"
+    Then the API server <answer>
+
+    Examples:
+      | verb    | what             | selector                   | ends        | answer                        |
+      | lists   | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
+      | lists   | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
+      | lists   | of a driver      | spec.driver=api.dra.test   | is refused  | refuses it with 403 Forbidden |
+      | lists   | of everybody     |                            | is refused  | refuses it with 403 Forbidden |
+      | watches | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
+      | watches | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
+      | watches | of everybody     |                            | is refused  | refuses it with 403 Forbidden |
