@@ -173,10 +173,14 @@ def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
 
 
 def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
-    """A later request's next alternative is tried before an earlier request gets another device; its selector fails."""
+    """A later request's next alternative is tried before an earlier request gets another device; one selector fails."""
     requests = [request for claim in case["claims"] for request in claim["spec"]["devices"].get("requests") or ()]
     choice = any(len(request.get("firstAvailable") or ()) > 1 for request in requests[1:])
-    return choice and cel_failed(found.upstream.message) and found.reference.outcome == "allocated"
+    upstream, ours = found.upstream, found.reference
+    failed = (cel_failed(upstream.message) and ours.outcome == "allocated") or (
+        cel_failed(ours.message) and upstream.outcome == "allocated"
+    )
+    return choice and failed
 
 
 def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:

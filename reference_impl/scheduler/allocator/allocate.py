@@ -238,7 +238,10 @@ class Allocator:
             yield chosen
             return
         tried: list[Task] = []
-        for number, option in enumerate(options[position]):
+        alternatives = list(enumerate(options[position]))
+        # What has too few devices of its own is not tried: a search for it might only fail on another's selector.
+        alternatives = [one for one in alternatives if not out_of_reach(problem, [one[1].task])] or alternatives
+        for number, option in alternatives:
             attempt = (*chosen, number)
             if any(option.task.like(before) for before in tried):
                 continue
