@@ -12,6 +12,7 @@ k8s.io/apiserver/pkg/cel/environment and k8s.io/dynamic-resource-allocation/cel.
 from .device import COST_LIMIT, MAX_LENGTH, DeviceView, Selector, compile_selector
 from .errors import CelCompileError, CelError, CelRuntimeError, CostExceeded, Issue
 from .rule import Rule, compile_rule
+from .schema import check_rule
 
 __all__ = [
     "COST_LIMIT",
@@ -24,6 +25,7 @@ __all__ = [
     "Issue",
     "Rule",
     "Selector",
+    "check_rule",
     "compile_rule",
     "compile_selector",
 ]

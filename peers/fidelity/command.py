@@ -91,8 +91,11 @@ def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, wr
     for name in stale:
         print(f"  gone: {name} in known.yaml explains no difference any more; remove it")
     differing = {row.probe for row in found}
+    seen = sorted({row.probe for row, reason in explained if known.can_be_seen(row, reason)})
+    for name in seen:
+        print(f"  visible: {name} differs in what a driver, scheduler or controller can see")
     print(
         f"fidelity: {len(probes)} probes at embedded and {version}: {len(probes) - len(differing)} alike, "
-        f"{len(differing)} differ, {len({row.probe for row in new})} of them unexplained"
+        f"{len(differing)} differ, {len({row.probe for row in new})} of them unexplained, {len(seen)} of them visible"
     )
-    return 1 if new or stale else 0
+    return 1 if new or stale or seen else 0

@@ -26,7 +26,8 @@ class Step:
 
     `body` is JSON data or bytes that go as they are. `keep` says what of the answer is compared: `all`, `status` (code
     and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the request until it
-    answers that code, for `patience` seconds at most. `user` is (name, groups); None is the admin. `managed` keeps
+    answers that code, `until_body` until these paths of its body have these values (None: absent), for `patience`
+    seconds at most. `user` is (name, groups); None is the admin. `managed` keeps
     managedFields.
     `events` makes it a watch that ends after so many events, or after `seconds`; `during` are steps while it is open.
     """
@@ -39,6 +40,7 @@ class Step:
     headers: Mapping[str, str] = field(default_factory=dict)
     keep: str | tuple[str, ...] = "all"
     until: int = 0
+    until_body: Mapping[str, Any] = field(default_factory=dict)
     patience: float = 30.0
     user: tuple[str, tuple[str, ...]] | None = None
     managed: bool = False

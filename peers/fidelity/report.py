@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from peers.fidelity.compare import Difference
-from peers.fidelity.known import Known
+from peers.fidelity.known import Known, can_be_seen
 from peers.fidelity.probe import Probe
 
 _LENGTH = 160
@@ -24,6 +24,7 @@ def page(
 ) -> str:
     """The page."""
     differing = {row.probe for row, _ in found}
+    seen = {row.probe for row, why in found if can_be_seen(row, why)}
     lines = [
         "# How close the embedded control plane is to a real one",
         "",
@@ -36,6 +37,10 @@ def page(
         "fails the command. Each row of `known.yaml` names the probes that it explains.",
         "",
         f"**{len(probes)} probes, {len(probes) - len(differing)} answered alike, {len(differing)} differ.**",
+        f"Of these differences **{len(seen) or 'none'} can be seen by a driver, scheduler, binder or controller**",
+        "built on client-go, which acts on codes, reasons, fields, objects and events. The others are words for",
+        "people, and requests that no such program sends; each row says why. Not compared is how long things take:",
+        "a real namespace terminates for five seconds or more, and an embedded one is empty and gone in a moment.",
         "",
         "| area | probes | alike | differ |",
         "|---|---:|---:|---:|",
@@ -49,7 +54,7 @@ def page(
         return "\n".join(lines) + "\n"
     lines += ["| probe | where | embedded | real | why it is so |", "|---|---|---|---|---|"]
     for row, known in found:
-        reason = known.reason if known else "**not explained**"
+        reason = " ".join(filter(None, (known.reason, known.nobody))) if known else "**not explained**"
         cells = (f"`{row.probe}`", f"`{row.where}`", short(row.embedded), short(row.real), reason)
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -13,6 +13,7 @@ import orjson
 
 from dra_api.clock import RealClock
 from dra_api.transport import Response, Transport, TransportError
+from dra_conformance.control_plane.embedded.protobuf import MAGIC, ProtobufError, decode
 from peers.fidelity import masks
 from peers.fidelity.planes import Plane
 from peers.fidelity.probe import Probe, Step
@@ -71,7 +72,7 @@ class _Turn:
             return
         answer = self._send(step)
         deadline = self._clock.monotonic() + step.patience
-        while step.until and self._code(answer) != step.until and self._clock.monotonic() < deadline:
+        while not self._awaited(step, answer) and self._clock.monotonic() < deadline:
             self._clock.wait(self._never, _TURN)
             answer = self._send(step)
         self._answers.append(_parsed(answer))
@@ -79,8 +80,12 @@ class _Turn:
             self.record.append({"request": _request(step), **_kept(answer, step)})
 
     @staticmethod
-    def _code(answer: Response | str) -> int:
-        return answer.status if isinstance(answer, Response) else 0
+    def _awaited(step: Step, answer: Response | str) -> bool:
+        """Whether it is the answer that the step waits for."""
+        if step.until and (answer.status if isinstance(answer, Response) else 0) != step.until:
+            return False
+        body = _parsed(answer) if step.until_body else None
+        return all(_at(body, path) == value for path, value in step.until_body.items())
 
     def _send(self, step: Step) -> Response | str:
         path, body, query = self._filled(step)
@@ -163,8 +168,8 @@ def _parsed(answer: Response | str) -> Any:
     if isinstance(answer, str):
         return None
     try:
-        return orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
+        return decode(answer.body) if answer.body.startswith(MAGIC) else orjson.loads(answer.body)
+    except (orjson.JSONDecodeError, ProtobufError):
         return None
 
 

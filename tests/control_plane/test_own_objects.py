@@ -56,7 +56,8 @@ def test_an_update_from_scratch_does_not_lose_the_label(clients: tuple[KubeClien
 @pytest.mark.parametrize("verb", ["delete", "patch", "update", "status", "apply"])
 def test_what_others_made_stays_as_it_is(clients: tuple[KubeClient, KubeClient], verb: str) -> None:
     admin, run = clients
-    theirs = admin.create(NODES, named("theirs"))
+    admin.create(NODES, named("theirs"))
+    theirs = admin.get(NODES, "theirs")  # as the node controllers leave it
     change = {
         "delete": lambda: run.delete(NODES, "theirs"),
         "patch": lambda: run.patch(NODES, "theirs", {"metadata": {"labels": {"a": "b"}}}),

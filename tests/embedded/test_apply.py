@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_api.client import ApiError, Conflict, KubeClient
-from dra_api.objects import CONFIG_MAPS, NODES, PODS
+from dra_api.objects import CONFIG_MAPS, NODES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane, managed_fields
 
 Obj = dict[str, Any]
@@ -149,3 +149,33 @@ def test_ten_update_managers_and_the_rest_is_ancient(plane: EmbeddedControlPlane
 def test_fields_v1_round_trip() -> None:
     fields = {"f:a": {".": {}, "f:b": {}}, "f:c": {'k:{"n":"x"}': {".": {}, "f:d": {}}}, "f:e": {}}
     assert managed_fields.encode(managed_fields.decode(fields)) == fields
+
+
+def test_an_apply_that_changes_nothing_has_no_time(client: KubeClient) -> None:
+    apply(client, "a", {"x": "1"}, manager="one")
+    found = apply(client, "a", {"x": "1"}, manager="two")
+    assert {e["manager"]: "time" in e for e in found["metadata"]["managedFields"]} == {"one": True, "two": False}
+    found = apply(client, "a", {"x": "2"}, manager="two", force=True)
+    assert {e["manager"]: "time" in e for e in found["metadata"]["managedFields"]} == {"two": True}
+
+
+@pytest.mark.parametrize("nothing", [[], [{}]], ids=["empty", "one empty entry"])
+def test_ownership_can_be_given_up(client: KubeClient, nothing: list[Obj]) -> None:
+    apply(client, "a", {"x": "1"}, manager="one")
+    found = client.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": nothing}}, "default")
+    assert "managedFields" not in found["metadata"]
+
+
+def test_structs_that_are_never_absent_have_no_owner(client: KubeClient) -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "c"}}
+    spec = {"devices": {"requests": [request]}}
+    claim = client.create(RESOURCE_CLAIMS, {"metadata": {"name": "c", "namespace": "default"}, "spec": spec})
+    assert owners(claim) == {("tester", "Update", ""): {"f:spec": {"f:devices": {"f:requests": {}}}}}
+    template = {"metadata": {"name": "t", "namespace": "default"}, "spec": {"spec": spec}}
+    found = client.create(RESOURCE_CLAIM_TEMPLATES, template)
+    assert owners(found) == {("tester", "Update", ""): {"f:spec": {"f:spec": {"f:devices": {"f:requests": {}}}}}}
+
+
+def test_a_null_in_a_map_of_strings_is_an_empty_string(client: KubeClient) -> None:
+    found = client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}, "data": {"x": None}})
+    assert found["data"] == {"x": ""}

@@ -172,7 +172,7 @@ def test_impersonation_needs_a_right(plane: EmbeddedControlPlane, client: KubeCl
     }
     refused = plane.transport_for("bob").request("GET", "/version", headers=as_jane)
     assert refused.status == 403
-    assert 'User "bob" cannot impersonate resource "users"' in json.loads(refused.body)["message"]
+    assert 'User "bob" cannot impersonate-on:user-info:get path "/version"' in json.loads(refused.body)["message"]
 
 
 def slice_of(node: str, name: str) -> Obj:

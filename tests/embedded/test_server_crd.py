@@ -180,7 +180,7 @@ def test_selectable_fields_and_columns(plane: EmbeddedControlPlane, widgets: Kub
     assert [o["metadata"]["name"] for o in widgets.list(WIDGETS, field_selector="spec.colour=red").items] == ["r"]
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     table = json.loads(plane.transport().request("GET", "/apis/example.com/v1/widgets", headers=accept).body)
-    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size", "Age"]
+    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size"]  # whoever defines columns defines all
     assert table["rows"][0]["cells"][:2] == ["b", 2]
 
 
@@ -199,6 +199,70 @@ def test_bad_definitions_are_refused(client: KubeClient) -> None:
     misnamed["metadata"]["name"] = "other.example.com"
     with pytest.raises(Invalid, match=r"must be spec.names.plural"):
         client.create(CRDS, misnamed)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        (
+            {"type": "object", "x-kubernetes-validations": [{"rule": "self.nothing > 1"}]},
+            "properties[spec].x-kubernetes-validations[0].rule",
+            "undefined field 'nothing'",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}},
+            "properties[spec].properties[a].default",
+            "must be of type integer",
+        ),
+        (
+            {"type": "array", "x-kubernetes-list-type": "map", "items": {"type": "object"}},
+            "properties[spec].x-kubernetes-list-map-keys",
+            "must not be empty if x-kubernetes-list-type is map",
+        ),
+    ],
+    ids=["rule", "default", "list-map"],
+)
+def test_what_does_not_fit_its_schema_is_refused(client: KubeClient, spec: Obj, field: str, words: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        client.create(CRDS, definition({"type": "object", "properties": {"spec": spec}}))
+    cause = next(each for each in refused.value.causes if each["field"].endswith(field))
+    assert words in cause["message"]
+
+
+def test_a_version_has_a_name_that_can_be_a_path(client: KubeClient) -> None:
+    odd = definition()
+    odd["spec"]["versions"][0]["name"] = "V_1"
+    with pytest.raises(Invalid, match="a DNS-1035 label must consist"):
+        client.create(CRDS, odd)
+
+
+def test_rules_are_checked_with_the_types_of_their_schema(client: KubeClient) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                    "either": {"x-kubernetes-int-or-string": True},
+                    "when": {"type": "string", "format": "date-time"},
+                    "in-use": {"type": "boolean"},
+                    "items": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+                "x-kubernetes-validations": [
+                    {"rule": "self.free.any.depth == 1 || type(self.either) == int"},
+                    {"rule": "!has(self.when) || self.when > timestamp('2020-01-01T00:00:00Z')"},
+                    {"rule": "self.in__dash__use && self.items.all(i, i.n > 0)"},
+                    {"rule": "self.labels['a'] == oldSelf.labels.a"},
+                ],
+            }
+        },
+        "x-kubernetes-validations": [{"rule": "self.metadata.name.startsWith('a') && self.kind != ''"}],
+    }
+    typed = definition(schema)
+    del typed["spec"]["versions"][0]["selectableFields"]
+    assert client.create(CRDS, typed, dry_run=True)
 
 
 def test_a_deleted_definition_takes_its_objects_and_watches_along(

@@ -47,7 +47,7 @@ def test_what_explains_nothing_any_more_is_stale_but_for_what_is_chance() -> Non
     rows = [
         Known("seen", ("a/*",), "*", "so"),
         Known("gone", ("c/*",), "*", "so"),
-        Known("race", ("d/*",), "*", "so", True),
+        Known("race", ("d/*",), "*", "so", chance=True),
     ]
     assert known.stale(rows, [_ROW]) == ["gone"]
 
@@ -57,6 +57,40 @@ def test_every_known_difference_has_a_reason_and_matches_a_probe() -> None:
     for row in known.load():
         shown = Difference
         assert any(row.covers(shown(name, "", row.where.replace("*", "0"), None, None)) for name in names), row.id
+
+
+def test_no_known_difference_can_be_seen_by_a_component() -> None:
+    rows = known.load()
+    assert [row.id for row in rows if row.visible] == []
+    for row in rows:
+        touched = Difference(row.probes[0], "", "0.code", 200, 404)
+        if row.covers(touched):  # programs act on codes: such a row says who meets it
+            assert row.nobody, row.id
+
+
+@pytest.mark.parametrize(
+    ("why", "where", "seen"),
+    [
+        (None, "0.status.message", True),
+        (Known("k", ("a/b",), "*", "because", visible=True), "0.status.message", True),
+        (Known("k", ("a/b",), "*", "because", visible=False), "0.status.message", False),
+        (Known("k", ("a/b",), "*", "because", visible=False), "0.code", True),
+        (Known("k", ("a/b",), "*", "because", visible=False), "0.status.reason", True),
+        (Known("k", ("a/b",), "*", "because", visible=False, nobody="only people"), "0.code", False),
+    ],
+)
+def test_what_can_be_seen_is_said_and_counted(why: Known | None, where: str, seen: bool) -> None:
+    row = Difference("a/b", "GET /x", where, "x", "y")
+    assert known.can_be_seen(row, why) is seen
+    text = page([Probe("a/b", ())], [(row, why)], version="v1.36.2", gates={"Gate": True})
+    assert f"**{'1' if seen else 'none'} can be seen by a driver" in text
+
+
+def test_a_row_that_does_not_say_who_can_see_it_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text("- {id: x, probes: ['*'], where: '*', reason: so}\n")
+    with pytest.raises(ValueError, match="x: say with visible: true or false"):
+        known.load(path)
 
 
 def test_a_row_without_reason_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -72,11 +72,10 @@ class Authenticator:
 
     def authenticate(self, headers: Mapping[str, str]) -> User:
         """The user of a request. Raises 401 for a bad token; no token is the anonymous user."""
-        header = headers.get("authorization", "")
-        if not header:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":  # nobody else looks at the header
             return ANONYMOUS
-        scheme, _, token = header.partition(" ")
-        user = self.user(token.strip()) if scheme.lower() == "bearer" else None
+        user = self.user(token.strip())
         if user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
         return user
@@ -94,13 +93,20 @@ def service_account_user(
     )
 
 
-def impersonated(user: User, headers: Mapping[str, str], rbac: RbacAuthorizer) -> User:
-    """Apply Impersonate-* headers; raises 403 when the user may not."""
+def impersonated(
+    user: User, headers: Mapping[str, str], rbac: RbacAuthorizer, *, asked: RequestInfo | None = None
+) -> User:
+    """Apply Impersonate-* headers; raises 403 when the user may not.
+
+    `asked`: the request itself, which releases with ConstrainedImpersonation (1.36) name in the refusal.
+    """
     name = headers.get("impersonate-user", "")
     if not name:
         return user
     question = RequestInfo("impersonate", "", "", "v1", "", "users", name)
     if not (user.is_master or rbac.allowed(user, question)):
+        if asked is not None:
+            question = replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
         raise denied(user, question)
     groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())
     extra = {

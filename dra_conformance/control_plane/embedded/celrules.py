@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from dra_api.cel import CelCompileError, CelError, Rule, compile_rule
+from dra_api.cel import CelCompileError, CelError, Rule, check_rule, compile_rule
 from dra_conformance.control_plane.embedded.status import OMIT, FieldError, forbidden_field, invalid
 
 Obj = dict[str, Any]
@@ -131,8 +131,8 @@ class SchemaRules:
         return "array" if isinstance(value, list) else value
 
 
-def rule_errors(schema: Mapping[str, Any], field: str) -> list[FieldError]:
-    """Rules of a definition that do not compile."""
+def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) -> list[FieldError]:
+    """Rules of a definition that do not compile; `root`: its schema is that of the whole object."""
     problems: list[FieldError] = []
     for at, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
         where = f"{field}.x-kubernetes-validations[{at}]"
@@ -142,9 +142,9 @@ def rule_errors(schema: Mapping[str, Any], field: str) -> list[FieldError]:
         for name in ("rule", "messageExpression"):
             if rule.get(name):
                 try:
-                    compile_rule(rule[name])
+                    check_rule(rule[name], schema, root=root)
                 except CelCompileError as error:
-                    problems.append(invalid(f"{where}.{name}", rule[name], f"compilation failed: {error}"))
+                    problems.append(invalid(f"{where}.{name}", _internal(rule), f"compilation failed: {error}"))
         if rule.get("reason") and rule["reason"] not in _REASONS:
             problems.append(
                 FieldError(
@@ -157,3 +157,15 @@ def rule_errors(schema: Mapping[str, Any], field: str) -> list[FieldError]:
         if rule.get("message") and "\n" in rule["message"]:
             problems.append(forbidden_field(f"{where}.message", "message must not contain line breaks"))
     return problems
+
+
+def _internal(rule: Mapping[str, Any]) -> Obj:
+    """A rule as Go's internal type is quoted."""
+    return {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }

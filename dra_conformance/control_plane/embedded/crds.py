@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_api.clock import timestamp
-from dra_conformance.control_plane.embedded.celrules import rule_errors
 from dra_conformance.control_plane.embedded.core import Core
+from dra_conformance.control_plane.embedded.crd_checks import LABEL, LABEL_TEXT, version_errors
 from dra_conformance.control_plane.embedded.custom import CustomStrategy, read_path
 from dra_conformance.control_plane.embedded.housekeeping import CRD_FINALIZER, CRDS
 from dra_conformance.control_plane.embedded.pod_binding import set_condition
@@ -24,14 +24,6 @@ from dra_conformance.control_plane.embedded.store import Event, TypeKey
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, RequestContext
 
 Obj = dict[str, Any]
-
-_LABEL = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
-
-_LABEL_TEXT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 
 
 class CrdStrategy(BaseStrategy):
@@ -87,7 +79,9 @@ class CrdStrategy(BaseStrategy):
         names = spec.get("names") or {}
         problems: list[FieldError] = []
         for field, value in (("spec.group", spec.get("group")), ("spec.names.plural", names.get("plural")),
-                             ("spec.names.kind", names.get("kind"))):  # fmt: skip
+                             ("spec.names.kind", names.get("kind")),
+                             ("spec.names.singular", names.get("singular")),
+                             ("spec.names.listKind", names.get("listKind"))):  # fmt: skip
             if not value:
                 problems.append(required(field))
         if spec.get("scope") not in ("Cluster", "Namespaced"):
@@ -105,38 +99,9 @@ class CrdStrategy(BaseStrategy):
                     'must be spec.names.plural+"."+spec.group',
                 )
             )
-        if names.get("plural") and not _LABEL.match(names["plural"]):
-            problems.append(invalid("spec.names.plural", names["plural"], _LABEL_TEXT))
-        problems += self._version_errors(spec)
-        return problems
-
-    def _version_errors(self, spec: Obj) -> list[FieldError]:
-        problems: list[FieldError] = []
-        versions = spec.get("versions") or []
-        if not versions:
-            problems.append(required("spec.versions", "must have at least one version"))
-        if versions and sum(1 for v in versions if v.get("storage")) != 1:
-            problems.append(
-                invalid(
-                    "spec.versions",
-                    [v.get("name") for v in versions],
-                    "must have exactly one version marked as storage version",
-                )
-            )
-        seen: set[str] = set()
-        for at, version in enumerate(versions):
-            name = version.get("name", "")
-            if name in seen:
-                problems.append(
-                    invalid("spec.versions", [v.get("name") for v in versions], "must contain unique version names")
-                )
-            seen.add(name)
-            schema = (version.get("schema") or {}).get("openAPIV3Schema")
-            field = f"spec.versions[{at}].schema.openAPIV3Schema"
-            if schema is None:
-                problems.append(required(field, "schemas are required"))
-            else:
-                problems += structural_errors(schema, field, root=True)
+        if names.get("plural") and not LABEL.match(names["plural"]):
+            problems.append(invalid("spec.names.plural", names["plural"], LABEL_TEXT))
+        problems += version_errors(spec)
         return problems
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
@@ -163,39 +128,6 @@ class CrdStrategy(BaseStrategy):
                 "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
             },
         )
-
-
-def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[FieldError]:
-    """Whether a schema is structural: a type everywhere, no $ref."""
-    problems: list[FieldError] = []
-    if "$ref" in schema:
-        problems.append(FieldError("FieldValueForbidden", f"{field}.$ref", "$ref is not supported"))
-    loose = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
-    if root and schema.get("type") != "object":
-        problems.append(invalid(f"{field}.type", schema.get("type", ""), "must be object at the root"))
-    elif not schema.get("type") and not loose:
-        problems.append(required(f"{field}.type", "must not be empty for specified object fields" if not root else ""))
-    if schema.get("properties") and schema.get("additionalProperties"):
-        problems.append(
-            FieldError(
-                "FieldValueForbidden",
-                f"{field}.additionalProperties",
-                "additionalProperties and properties are mutual exclusive",
-            )
-        )
-    if "x-kubernetes-validations" in schema:
-        problems += rule_errors(schema, field)
-    for name, sub in (schema.get("properties") or {}).items():
-        problems += structural_errors(sub, f"{field}.properties[{name}]")
-    items = schema.get("items")
-    if isinstance(items, dict):
-        problems += structural_errors(items, f"{field}.items")
-    elif schema.get("type") == "array":
-        problems.append(required(f"{field}.items", "must be specified"))
-    extra = schema.get("additionalProperties")
-    if isinstance(extra, dict):
-        problems += structural_errors(extra, f"{field}.additionalProperties")
-    return problems
 
 
 def crd_resource() -> ResourceType:

@@ -60,6 +60,9 @@ def create_object(
     meta["creationTimestamp"] = timestamp(now)
     obj = core.to_storage(resource, version, obj)
     resource.strategy.default(obj)
+    default_time = getattr(resource.strategy, "default_time", None)
+    if default_time is not None:
+        default_time(obj, timestamp(now))
     if not owned:
         account(core, resource, version, obj, None, manager=manager, subresource="")
     resource.strategy.prepare_create(obj, ctx)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -115,7 +116,11 @@ def schema_errors(validator: Any, obj: Obj, schema: Mapping[str, Any]) -> list[F
     problems: list[FieldError] = []
     for error in validator.iter_errors(obj):
         path = list(error.instance_path)
-        problems.append(_translate(path, error, _schema_at(schema, path)))
+        place = _schema_at(schema, path)
+        if isinstance(error.instance, float) and place.get("type") == "integer" and not place.get("format"):
+            checked = f"Checked value must be of type integer (default format) in {_path_text(path)}"
+            problems.append(invalid("<nil>", "", checked))
+        problems.append(_translate(path, error, place))
     return problems
 
 
@@ -203,8 +208,16 @@ class CustomStrategy(BaseStrategy):
         return self._errors(obj, None)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """As for a new object, with transition rules."""
-        return self._errors(new, old)
+        """As for a new object, with transition rules. The status door tells the type of what is below status."""
+        problems = self._errors(new, old)
+        if ctx.subresource != "status":
+            return problems
+        return [
+            replace(each, detail=each.detail.removeprefix("status."))
+            if each.reason == "FieldValueTypeInvalid"
+            else each
+            for each in problems
+        ]
 
     def _errors(self, new: Obj, old: Obj | None) -> list[FieldError]:
         problems = schema_errors(self._validator, new, self._schema)

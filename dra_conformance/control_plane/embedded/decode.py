@@ -347,6 +347,9 @@ def _conform_object(value: Obj, node: Node, path: str, unknown: list[str], lenie
                 drop = [*(drop or ()), name]
             continue
         if sub is None:
+            if name not in properties and typed.type == "string" and not lenient:
+                value[name] = ""  # what Go makes of it in a map[string]string
+                continue
             if (not free or name in properties) and not typed.schema.get("nullable"):
                 drop = [*(drop or ()), name]
             continue
@@ -379,6 +382,8 @@ def check_fields(
         conform(obj, node, "", unknown, lenient=lenient)
     except UndecodableError as error:
         raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from error
+    if lenient:
+        unknown.sort()  # the pruning of custom resources names them in this order
     problems = [f"unknown field {go_quote(path)}" for path in unknown]
     problems += [f"duplicate field {go_quote(path)}" for path in duplicates]
     if not problems or validation == "Ignore":

@@ -100,9 +100,18 @@ def api_group_list(table: ResourceTable) -> Obj:
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": entries}
 
 
+_CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+# In which version etcd has them, where it is another than the one that is kept here (1.36).
+_STORED_AS = {
+    ("resource.k8s.io", "DeviceTaintRule"): "v1alpha3",
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
+}
+
+
 def storage_hash(resource: ResourceType) -> str:
     """storageVersionHash: eight bytes of a digest of the kind that is stored (StorageVersionHash of apiserver)."""
-    text = f"{resource.group}/{resource.storage_version}/{resource.kind}".encode()
+    version = _STORED_AS.get((resource.group, resource.kind), resource.storage_version)
+    text = f"{resource.group}/{version}/{resource.kind}".encode()
     return base64.b64encode(hashlib.sha256(text).digest()[:8]).decode()
 
 
@@ -117,7 +126,7 @@ def resource_list(table: ResourceTable, group: str, version_name: str) -> Obj | 
             "singularName": resource.singular_name,
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": sorted(resource.verbs),
+            "verbs": _CUSTOM_VERBS if resource.custom else sorted(resource.verbs),
         }
         if resource.short_names:
             entry["shortNames"] = list(resource.short_names)

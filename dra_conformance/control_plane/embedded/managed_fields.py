@@ -191,22 +191,33 @@ def compare(old: Obj | None, new: Obj, node: Node | None, *, custom: bool) -> Co
         elif name in before and name not in new:
             new = {**new, name: {}}
     _differences(before, new, node, (), found)
+    if old is None and not custom:
+        # Go's empty object has these too: times and texts that are never left out.
+        found.added.difference_update([("f:" + name,) for name, value in new.items() if value is None or value == ""])
     for paths in (found.added, found.modified, found.removed):
         paths.difference_update([path for path in paths if _stripped(path)])
     return found
 
 
 def _fill(value: Any, node: Node | None, path: Path, out: set[Path]) -> None:
-    """The content of a struct that was there but empty: required containers existed as null."""
+    """The content of a struct that was there but empty: structs in it were so too, required containers as null."""
     if not isinstance(value, dict):
         return
     required = node.required if node is not None else frozenset()
     for name, sub in value.items():
         inner = (*path, "f:" + name)
         typed = node.child(name) if node is not None else None
-        _collect(sub, typed, inner, out)
+        _appear(sub, typed, inner, out)
         if name in required and (_granular_map(sub, typed) or _granular_list(sub, typed)) and sub:
             out.discard(inner)
+
+
+def _appear(value: Any, node: Node | None, path: Path, out: set[Path]) -> None:
+    """A field that was absent in JSON: in Go a struct was there nevertheless, and empty."""
+    if node is not None and node.struct:
+        _fill(value, node, path, out)
+    else:
+        _collect(value, node, path, out)
 
 
 def _collect(value: Any, node: Node | None, path: Path, out: set[Path]) -> None:
@@ -236,7 +247,7 @@ def _differences(old: Any, new: Any, node: Node | None, path: Path, found: Compa
         for name, sub in new.items():
             typed = node.child(name) if node is not None else None
             if name not in old:
-                _collect(sub, typed, (*path, "f:" + name), found.added)
+                _appear(sub, typed, (*path, "f:" + name), found.added)
             elif old[name] != sub:
                 _differences(old[name], sub, typed, (*path, "f:" + name), found)
         return
@@ -259,7 +270,7 @@ def _one_sided(old: Obj, new: Obj, node: Node | None, path: Path, found: Compari
     for name, sub in old.items():
         _collect(sub, node.child(name) if node is not None else None, (*path, "f:" + name), found.removed)
     for name, sub in new.items():
-        _collect(sub, node.child(name) if node is not None else None, (*path, "f:" + name), found.added)
+        _appear(sub, node.child(name) if node is not None else None, (*path, "f:" + name), found.added)
 
 
 # --- FieldsV1 --------------------------------------------------------------------------------------------------------
@@ -323,14 +334,17 @@ def write(meta: Obj, managers: Managers) -> None:
             "manager": who.name,
             "operation": who.operation,
             "apiVersion": entry.api_version,
-            "time": entry.time,
             "fieldsType": "FieldsV1",
             "fieldsV1": encode(entry.fields),
         }
+        if entry.time:
+            written["time"] = entry.time
         if who.subresource:
             written["subresource"] = who.subresource
         entries.append(written)
-    entries.sort(key=lambda e: (e["operation"], e["time"], e["manager"], e["apiVersion"], e.get("subresource", "")))
+    entries.sort(
+        key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", ""))
+    )
     if entries:
         meta["managedFields"] = entries
     else:
@@ -363,11 +377,13 @@ def update(
 ) -> None:
     """Account for a create or an update (not an apply): the writer owns what it changed, others lose it."""
     meta = new["metadata"]
+    if meta.get("managedFields") == [{}]:
+        meta["managedFields"] = []  # an empty list or one empty entry (managedfields.isResetManagedFields)
     if meta.get("managedFields"):
         managers = read(meta)
         kept = meta["managedFields"]
     elif "managedFields" in meta and old is not None:
-        managers, kept = {}, []  # an explicit empty list resets ownership
+        managers, kept = {}, []  # ownership is given up
     else:
         kept = (old or {"metadata": {}})["metadata"].get("managedFields") or []
         managers = read({"managedFields": kept})
@@ -484,8 +500,9 @@ def apply(
     if conflicts and not force:
         raise _conflict(conflicts, managers)
     _take(managers, who, Comparison(set(touched), set(), set(_reset(changes.removed, resource, subresource))))
-    unchanged = last is not None and last.fields == claimed and last.api_version == config["apiVersion"]
-    managers[who] = Entry(claimed, config["apiVersion"], last.time if last and unchanged else time)
+    # An apply that changes no value has a time only if it had one before (managedFieldsUpdater.Apply).
+    written = time if changes.touched or changes.removed else (last.time if last is not None else "")
+    managers[who] = Entry(claimed, config["apiVersion"], written)
     write(merged["metadata"], managers)
     if revision:
         merged["metadata"]["resourceVersion"] = revision

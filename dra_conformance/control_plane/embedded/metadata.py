@@ -56,6 +56,10 @@ def too_long_text(limit: int) -> str:
     return f"must be no more than {limit} {'byte' if limit == 1 else 'bytes'}"
 
 
+def _too_long_name(limit: int) -> str:
+    return f"must be no more than {limit} characters"  # DNS names count characters in their text, labels bytes
+
+
 def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldError]:
     """What is wrong with an object's name."""
     if group in _FREE_NAMES or (group, plural) == ("", "events"):
@@ -65,11 +69,13 @@ def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldErr
         problems += [invalid(field, name, f"may not contain '{char}'") for char in "/%" if char in name]
         return problems
     if (group, plural) in _LABEL_NAMES:
+        if plural == "namespaces" and "." in name:
+            return [invalid(field, name, "must not contain dots")]
         if len(name) > 63:
-            return [invalid(field, name, too_long_text(63))]
+            return [invalid(field, name, _too_long_name(63))]
         return [] if LABEL.match(name) else [invalid(field, name, LABEL_TEXT)]
     if len(name) > 253:
-        return [invalid(field, name, too_long_text(253))]
+        return [invalid(field, name, _too_long_name(253))]
     return [] if SUBDOMAIN.match(name) else [invalid(field, name, SUBDOMAIN_TEXT)]
 
 

@@ -126,6 +126,8 @@ class NodeAuthorizer:
             name = next((v for f, op, v in parse_fields(info.field_selector) if f == "metadata.name" and op == "="), "")
         elif info.verb != "get":
             return False, ""
+        if not name:
+            return False, "can only get individual resources of this type"
         wanted = info.resource
         for pod in self._pods(node):
             if pod["metadata"].get("namespace", "") == info.namespace and name in _references(pod, wanted):

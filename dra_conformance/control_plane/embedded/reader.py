@@ -108,10 +108,13 @@ class Reader:
         resource.strategy.authorize(None, None, ctx)
 
     def predicate(self, resource: ResourceType, request: Request, info: RequestInfo) -> Predicate | None:
-        """The request's selectors as one predicate; a name in a collection path cannot occur."""
+        """The request's selectors as one predicate; only the path of an old watch can name an object beside them."""
         labels = label_selector(request.param("labelSelector"))
+        wanted = request.param("fieldSelector")
+        if info.verb == "watch" and info.name:
+            wanted = f"metadata.name={info.name},{wanted}".rstrip(",")
         fields = field_selector(
-            request.param("fieldSelector"),
+            wanted,
             values=resource.fields,
             supported=frozenset(resource.field_names),
             namespaced=resource.namespaced,
@@ -143,6 +146,8 @@ class Reader:
         if match is not None:
             records = [r for r in records if match(r.obj)]
         meta: Obj = {"resourceVersion": str(revision)}
+        if resource.custom and not view.kind:
+            meta["continue"] = ""  # an UnstructuredList has it always
         if limit and len(records) > limit:
             rest = len(records) - limit
             records = records[:limit]

@@ -23,12 +23,8 @@ from dra_conformance.control_plane.embedded.store import Record
 Obj = dict[str, Any]
 
 JSON = "application/json"
-_ACCEPTED = (
-    "application/json",
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-    "application/cbor",
-)
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ACCEPTED = (JSON, "application/yaml", PROTOBUF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ def negotiate(accept: str, *, objects: bool = True) -> View:
                 return View(known[wanted])
             continue
         return View(yaml=media == "application/yaml")
-    raise not_acceptable(_ACCEPTED[:2])
+    raise not_acceptable(ACCEPTED)
 
 
 def partial(obj: Obj) -> Obj:
@@ -138,7 +134,8 @@ def table(
         {"name": c.name, "type": c.type, "format": c.format, "description": c.description, "priority": c.priority}
         for c in columns
     ]
-    with_age = not any(column.name == "Age" for column in columns)
+    # Whoever defines columns of a custom resource defines all of them.
+    with_age = not any(column.name == "Age" for column in columns) and not (resource.custom and resource.columns)
     if with_age:
         definitions.append(
             {"name": "Age", "type": "string", "format": "", "description": "Time since creation.", "priority": 0}

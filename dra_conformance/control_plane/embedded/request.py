@@ -18,7 +18,10 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(slots=True)
 class Request:
-    """One request: method, decoded path, query pairs, lower-case headers, body, and the user where a door knows."""
+    """One request: method, decoded path, query pairs, lower-case headers, body, and the user where a door knows.
+
+    `protobuf`: the answer goes out as protobuf, whatever the headers say.
+    """
 
     method: str
     path: str
@@ -26,6 +29,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     user: User | None = None
+    protobuf: bool = False
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""
@@ -78,12 +82,17 @@ def request_info(request: Request) -> RequestInfo:
     if verb in ("get", "head"):
         verb = "get"
     plain = RequestInfo(verb=verb, path=request.path)
+    if request.path.startswith("//"):
+        return plain
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return plain
+    watched = rest[0] == "watch" and len(rest) > 1  # /api/v1/watch/…, deprecated since 1.11 and still served
+    if watched:
+        rest = rest[1:]
     namespace = ""
     if rest[0] == "namespaces":
         if len(rest) > 1:
@@ -96,7 +105,9 @@ def request_info(request: Request) -> RequestInfo:
     resource = rest[0]
     name = rest[1] if len(rest) > 1 else ""
     subresource = "/".join(rest[2:])
-    if not name:
+    if watched:
+        verb = "watch"
+    elif not name:
         if verb == "get":
             verb = "watch" if request.flag("watch") else "list"
         elif verb == "delete":

@@ -29,6 +29,8 @@ from dra_conformance.control_plane.embedded.strategy import User
 
 Obj = dict[str, Any]
 
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+
 DEFAULT_TOKEN_S = 3600
 MIN_TOKEN_S = 600
 POD_NAME = "authentication.kubernetes.io/pod-name"
@@ -131,7 +133,7 @@ class Reviews:
         user = self._authenticator.user(token)
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        return {"authenticated": True, "user": _user_info(user), "audiences": ["https://kubernetes.default.svc"]}
+        return {"authenticated": True, "user": _user_info(user), "audiences": [_ISSUER]}
 
     def token(self, request: Request, info: RequestInfo) -> Response:
         """POST serviceaccounts/<name>/token: a token that may be bound to a pod."""
@@ -152,7 +154,7 @@ class Reviews:
         expires = self._core.clock.now() + timedelta(seconds=seconds)
         user = service_account_user(info.namespace, info.name, uid=account.obj["metadata"]["uid"], extra=extra)
         spec.setdefault("expirationSeconds", seconds)
-        spec.setdefault("audiences", ["https://kubernetes.default.svc"])
+        spec.setdefault("audiences", [_ISSUER])
         answer = {
             "kind": "TokenRequest",
             "apiVersion": "authentication.k8s.io/v1",

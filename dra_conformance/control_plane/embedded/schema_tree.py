@@ -35,6 +35,8 @@ _ANY = frozenset(
 )
 # Marks objects of a structural schema that know no field: they are pruned to nothing.
 _PRUNED = "x-dra-pruned"
+# Of the kinds that DRA uses; the definitions do not tell a struct from a pointer to one.
+_STRUCTS = frozenset({"DeviceClaim", "EventSource", "ObjectMeta", "ResourceClaimSpec"})
 # Associative-list keys that the API defaults; structured-merge-diff takes them from the schema's `default`.
 _KEY_DEFAULTS = {"protocol": "TCP"}
 
@@ -163,6 +165,11 @@ class Node:
     def embedded(self) -> bool:
         """True for x-kubernetes-embedded-resource."""
         return bool(self.schema.get("x-kubernetes-embedded-resource"))
+
+    @cached_property
+    def struct(self) -> bool:
+        """True for a struct that Go holds by value, so that Go's JSON never lacks it."""
+        return self.name.rpartition(".")[2] in _STRUCTS
 
     def child(self, name: str) -> Node | None:
         """The type of a field or of a map's value; None where the schema knows nothing."""

@@ -32,7 +32,9 @@ from dra_conformance.control_plane.embedded.core import Core, WriteObserver
 from dra_conformance.control_plane.embedded.crds import CrdController, crd_resource
 from dra_conformance.control_plane.embedded.first_objects import first_objects
 from dra_conformance.control_plane.embedded.housekeeping import Housekeeper
+from dra_conformance.control_plane.embedded.node_lifecycle import NodeLifecycle
 from dra_conformance.control_plane.embedded.pod_doors import PodDoors
+from dra_conformance.control_plane.embedded.protobuf_answers import check_accepted, served
 from dra_conformance.control_plane.embedded.reader import Reader
 from dra_conformance.control_plane.embedded.rendering import negotiate, to_yaml
 from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
@@ -40,6 +42,7 @@ from dra_conformance.control_plane.embedded.resources import ResourceTable, Reso
 from dra_conformance.control_plane.embedded.status import (
     StatusError,
     method_not_supported,
+    not_found,
 )
 from dra_conformance.control_plane.embedded.store import HISTORY, Store
 from dra_conformance.control_plane.embedded.strategy import User
@@ -105,6 +108,7 @@ class ApiServer:
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)
         self.housekeeper = Housekeeper(self.core)
+        self._nodes = NodeLifecycle(self.core)
         self.resources.add(crd_resource())
         builtins.register(self.resources)
         self.crds = CrdController(self.core)
@@ -182,6 +186,9 @@ class ApiServer:
 
     def handle(self, request: Request) -> Answer:
         """Serve one request."""
+        return served(request, self._handled)
+
+    def _handled(self, request: Request) -> Answer:
         try:
             if len(request.body) > MAX_BODY:
                 raise StatusError(
@@ -189,14 +196,17 @@ class ApiServer:
                 )
             if request.user is None:
                 request.user = self.authenticator.authenticate(request.headers)
-            if "impersonate-user" in request.headers:
-                request.user = impersonated(request.user, request.headers, self.rbac)
             info = request_info(request)
+            if "impersonate-user" in request.headers:
+                asked = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
+                request.user = impersonated(request.user, request.headers, self.rbac, asked=asked)
             self._count(info)
             allowed, why_not = self.rbac.decide(request.user, info)
             if not allowed:
                 raise denied(request.user, info, why_not)
-            return self._warned(self._serve(request, info), info)
+            answer = self._serve(request, info)
+            self._nodes.settle()
+            return self._warned(answer, info)
         except StatusError as error:
             return self._refusal(error)
         except Exception as error:
@@ -244,6 +254,8 @@ class ApiServer:
         if resource is None and not self._routed(info.group, info.version):
             return _nothing_here()
         if resource is None or (info.subresource and info.subresource not in resource.subresources):
+            if resource is not None and resource.custom:
+                raise not_found(info.group, info.resource, info.name)
             raise _no_resource()
         if resource.namespaced and not info.namespace and info.verb not in ("list", "watch", "get"):
             raise (
@@ -283,6 +295,7 @@ class ApiServer:
             raise _no_method()
         if info.subresource and verb not in ("get", "update", "patch"):
             raise _no_method()
+        check_accepted(request, verb, custom=resource.custom)
         if verb == "get":
             return self.reader.get(resource, request, info)
         if verb == "list":

@@ -49,7 +49,8 @@ def _value_text(value: object) -> str:
         return go_quote(value)
     if isinstance(value, (int, float)):
         return str(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # as encoding/json does
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,9 @@ def _granted() -> Iterator[Probe]:
     headers = {"Impersonate-User": "someone"}
     yield Probe("access/impersonate", (get(MAPS, headers=headers),))
     yield Probe("access/impersonate-denied", (get(MAPS, headers=headers, user=_NOBODY),))
+    yield Probe("access/impersonate-path-denied", (get("/version", headers=headers, user=_NOBODY),))
+    made = post(CLAIMS, claim(), headers=headers, user=_NOBODY)
+    yield Probe("access/impersonate-write-denied", (made,))
 
 
 def _ask(verb: str, resource: str, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from peers.fidelity.probe import Probe, Step, delete, get, patch, post, put
-from peers.fidelity.probes.objects import CLAIMS, CORE, DRA, MAPS, PODS, SLICES, at, claim, config_map
+from peers.fidelity.probes.objects import CLAIMS, CORE, DRA, MAPS, PODS, SLICES, at, claim, config_map, pod
 
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -66,20 +66,21 @@ def _types() -> Iterator[Probe]:
     }.items():
         keep = "code" if name == "yaml" else "all"
         yield Probe(f"type/accept-{name}", (first, get(MAPS + "/a", headers={"Accept": accept}, keep=keep)))
+    yield Probe("type/accept-text-list", (get(MAPS, headers={"Accept": "text/plain"}),))
     yield Probe("type/error-yaml", (get(MAPS + "/a", headers={"Accept": "application/yaml"}, keep="code"),))
     protobuf = {"Accept": _PROTOBUF}
-    yield Probe("protobuf/get", (first, get(MAPS + "/a", headers=protobuf, keep="code")))
-    yield Probe(
-        "protobuf/claim", (post(CLAIMS, claim(), keep="none"), get(CLAIMS + "/c", headers=protobuf, keep="code"))
-    )
-    yield Probe("protobuf/slices", (get(SLICES, headers=protobuf, keep="code"),))
-    yield Probe("protobuf/pods", (get(PODS, headers=protobuf, keep="code"),))
+    yield Probe("protobuf/get", (first, get(MAPS + "/a", headers=protobuf)))
+    yield Probe("protobuf/claim", (post(CLAIMS, claim(), keep="none"), get(CLAIMS + "/c", headers=protobuf)))
+    none = (("fieldSelector", "spec.nodeName=nowhere"),)
+    yield Probe("protobuf/slices", (get(SLICES, query=none, headers=protobuf),))
+    yield Probe("protobuf/pods", (post(PODS, pod(), keep="none"), get(PODS, headers=protobuf)), pods=True)
+    yield Probe("protobuf/missing", (get(CLAIMS + "/c", headers=protobuf),))
     yield Probe("protobuf/not-protobuf", (post(MAPS, b"{}", content_type=_PROTOBUF),))
     yield Probe("protobuf/short", (post(MAPS, b"k8s\x00", content_type=_PROTOBUF),))
     # a ConfigMap named a: Unknown{typeMeta{v1, ConfigMap}, raw{metadata{name: a}}}
     body = b"k8s\x00" + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap" + b"\x12\x05\x0a\x03\x0a\x01a"
     yield Probe("protobuf/post", (post(MAPS, body, content_type=_PROTOBUF), get(MAPS + "/a")))
-    both = (post(MAPS, body, content_type=_PROTOBUF, headers=protobuf, keep="code"), get(MAPS + "/a"))
+    both = (post(MAPS, body, content_type=_PROTOBUF, headers=protobuf), get(MAPS + "/a"))
     yield Probe("protobuf/post-both", both)
 
 

@@ -10,6 +10,7 @@ from peers.fidelity.probes.objects import (
     CLAIMS,
     CORE,
     MAPS,
+    NODE_AT_REST,
     NS,
     SLICES,
     allocation,
@@ -82,7 +83,6 @@ def _namespaces() -> Iterator[Probe]:
         post(MAPS, config_map(), keep="code"),
         post(CLAIMS, claim(), keep="code"),
         delete(NS, keep=("status.phase", "spec.finalizers")),
-        post(MAPS, config_map("late"), keep="all"),
         get(NS, until=404),
         get(MAPS + "/a", keep="status"),
         get(CLAIMS + "/c", keep="status"),
@@ -93,6 +93,7 @@ def _namespaces() -> Iterator[Probe]:
     steps = (
         post(CLAIMS, held, keep="code"),
         delete(NS, keep="code"),
+        post(MAPS, config_map("late")),
         get(CLAIMS + "/c", keep=("metadata.finalizers",)),
         delete(NS),
         patch(CLAIMS + "/c", free, keep="code"),
@@ -146,15 +147,19 @@ def _statuses() -> Iterator[Probe]:
     yield Probe("status/slice-none", (post(SLICES, slice_of(), keep="none"), get(SLICES + "/{id}/status")))
     yield Probe("status/delete", (make, delete(status)))
     yield Probe("status/create", (make, post(status, new)))
-    node = post(_NODES, {"metadata": {"name": "{id}"}, "status": {"capacity": {"cpu": "4"}}})
+    made = post(_NODES, {"metadata": {"name": "{id}"}, "status": {"capacity": {"cpu": "4"}}})
+    node = (made, get(_NODES + "/{id}", until_body=NODE_AT_REST))
     capacity = {"status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3900m"}}}
-    yield Probe("status/node", (node, patch(_NODES + "/{id}/status", capacity)))
+    yield Probe("status/node", (*node, patch(_NODES + "/{id}/status", capacity)))
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Up"}]}}
-    yield Probe("status/node-condition", (node, patch(_NODES + "/{id}/status", ready)))
+    yield Probe("status/node-condition", (*node, patch(_NODES + "/{id}/status", ready)))
     taint = {"spec": {"taints": [{"key": "a", "effect": "Sometimes"}]}}
-    yield Probe("status/node-taint-bad", (node, patch(_NODES + "/{id}", taint)))
+    yield Probe("status/node-taint-bad", (*node, patch(_NODES + "/{id}", taint)))
+    off = patch(_NODES + "/{id}", {"spec": {"unschedulable": True}}, keep="code")
+    cordoned = get(_NODES + "/{id}", until_body={"spec.taints.effect": ["NoSchedule"]}, keep=("spec.taints.key",))
+    yield Probe("status/node-cordoned", (*node, off, cordoned))
     taint = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
-    yield Probe("status/node-taint", (node, patch(_NODES + "/{id}", taint, keep=("spec",))))
+    yield Probe("status/node-taint", (*node, patch(_NODES + "/{id}", taint, keep=("spec",))))
     applied = {**new, "metadata": {"name": "c"}}
     yield Probe("status/claim-apply", (make, apply(status, applied, managed=True)))
     for door in ("scale", "nonsense"):

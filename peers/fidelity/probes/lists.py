@@ -52,9 +52,21 @@ _SELECTORS: dict[str, Query] = {
 }
 
 
+# Answers to resourceVersion=0 come from a cache, which may lag behind; after this answer it has caught up.
+_FRESH = {
+    made: get(
+        MAPS,
+        query=(("resourceVersion", f"{{{made}.metadata.resourceVersion}}"), ("resourceVersionMatch", "NotOlderThan")),
+        keep="none",
+    )
+    for made in (0, 2)
+}
+
+
 def _lists() -> Iterator[Probe]:
     for name, query in _SELECTORS.items():
-        yield Probe(f"list/{name}", (*_THREE, get(MAPS, query=query, keep=_NAMES)))
+        before = (*_THREE, _FRESH[2]) if ("resourceVersion", "0") in query else _THREE
+        yield Probe(f"list/{name}", (*before, get(MAPS, query=query, keep=_NAMES)))
     pages = (
         *_THREE,
         get(MAPS, query=(("limit", "2"), ("labelSelector", "both")), keep=_NAMES),
@@ -139,7 +151,7 @@ def _watches() -> Iterator[Probe]:
     since = ("resourceVersion", "{0.metadata.resourceVersion}")
     yield Probe("watch/life", (_THREE[0], watch(MAPS, 3, make, change, remove, query=(since, *yes))))
     yield Probe("watch/from-now", (_THREE[0], watch(MAPS, 2, make, query=yes)))
-    yield Probe("watch/version-0", (_THREE[0], watch(MAPS, 2, make, query=(("resourceVersion", "0"), *yes))))
+    yield Probe("watch/version-0", (_THREE[0], _FRESH[0], watch(MAPS, 2, make, query=(("resourceVersion", "0"), *yes))))
     yield Probe("watch/selector-leaves", (_THREE[0], watch(MAPS, 3, make, out, back, query=(since, *yes))))
     changed_out = patch(MAPS + "/z", {"metadata": {"labels": None}, "data": {"k": "new"}}, keep="none")
     yield Probe("watch/selector-leaves-changed", (_THREE[0], watch(MAPS, 2, make, changed_out, query=(since, *yes))))

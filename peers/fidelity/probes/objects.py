@@ -39,6 +39,13 @@ def exact(name: str = "r", **more: Any) -> Obj:
     return {"name": name, "exactly": {"deviceClassName": "gpu.example.com", **more}}
 
 
+NODE_AT_REST = {
+    "spec.taints": None,
+    "metadata.annotations": {"node.alpha.kubernetes.io/ttl": "0"},
+}
+"""What controllers have made of a new node when they are done with it."""
+
+
 def claim(name: str = "c", *requests: Obj, metadata: Obj | None = None, **devices: Any) -> Obj:
     """A v1 ResourceClaim."""
     return {

@@ -125,7 +125,7 @@ _CHANGE: dict[str, Any] = {
 }
 
 
-def _binding(target: str = "n-1", **more: Any) -> dict[str, Any]:
+def _binding(target: str = "{id}", **more: Any) -> dict[str, Any]:
     metadata = {"name": "p", **more.pop("metadata", {})}
     return {
         "apiVersion": "v1",

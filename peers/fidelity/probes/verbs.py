@@ -11,6 +11,7 @@ from peers.fidelity.probes.objects import (
     CLASSES,
     CORE,
     MAPS,
+    NODE_AT_REST,
     NS,
     SLICES,
     TEMPLATES,
@@ -69,7 +70,10 @@ def _of_kinds() -> Iterator[Probe]:
     for kind, (path, body) in KINDS.items():
         name = body["metadata"]["name"]
         one = f"{path}/{name}"
-        yield Probe(f"verbs/{kind}-life", (post(path, body), get(one), put(one, body), delete(one, keep="code")))
+        at_rest = NODE_AT_REST if kind == "node" else {}
+        steps = (post(path, body), get(one, until_body=at_rest), put(one, body), delete(one, keep="code"))
+        yield Probe(f"verbs/{kind}-life", steps)
+        yield Probe(f"verbs/{kind}-managed", (post(path, body, keep=("metadata.managedFields",), managed=True),))
         yield Probe(f"verbs/{kind}-twice", (post(path, body, keep="none"), post(path, body)))
         yield Probe(f"verbs/{kind}-absent", (get(one), put(one, body), delete(one)))
         stale = {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}

@@ -38,6 +38,10 @@ class DeviceTaintRuleStrategy(BaseStrategy):
         canonical.prune(status)
         canonical.times(status.get("conditions") or (), "lastTransitionTime")
 
+    def default_time(self, obj: Obj, now: str) -> None:
+        """SetDefaults_DeviceTaint: a default, so whoever creates the rule owns it."""
+        obj["spec"]["taint"].setdefault("timeAdded", now)
+
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """Status is wiped, generation is 1."""
         default_taint(obj["spec"]["taint"], Rules.of(ctx))

@@ -16,6 +16,14 @@ Obj = dict[str, Any]
 
 _OLD = "#/definitions/"
 _NEW = "#/components/schemas/"
+_SECURITY = {
+    "BearerToken": {
+        "description": "Bearer Token authentication",
+        "in": "header",
+        "name": "authorization",
+        "type": "apiKey",
+    }
+}
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 _PATCH_TYPES = (
@@ -59,7 +67,7 @@ def openapi_v3(schemas: Schemas, *, group: str, version: str, resources: Iterabl
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": f"v{schemas.minor}.0"},
         "paths": paths,
-        "components": {"schemas": _components(schemas, roots)},
+        "components": {"schemas": _components(schemas, roots), "securitySchemes": _SECURITY},
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dra_api.objects import Obj
+from dra_conformance.control_plane.embedded.node_lifecycle import taint_new
 from dra_conformance.control_plane.embedded.pod_checks import taint_errors
 from dra_conformance.control_plane.embedded.status import FieldError, forbidden_field
 from dra_conformance.control_plane.embedded.strategy import BaseStrategy, RequestContext
@@ -35,7 +36,8 @@ class NodeStrategy(BaseStrategy):
             condition.setdefault("lastTransitionTime", None)
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
-        """A node may be created with its status, as kubelets do."""
+        """A node may be created with its status, as kubelets do; admission taints it."""
+        taint_new(obj)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """Taints are well formed."""
