@@ -19,14 +19,16 @@ Amounts = Mapping[tuple[str, str], int]
 def available(pool: NodePool, allocated_names: Iterable[str]) -> dict[tuple[str, str], int]:
     """What is left of each counter of `pool` when the devices `allocated_names` are in use, on whatever node.
 
-    A device that several share counts once (DRA-211). Nothing is left of a counter that was over-used.
+    A device that several share counts once (DRA-211). Nothing is left of a counter that was over-used. A counter that
+    the pool does not define is passed over: where partitions can be had at all, its pool is invalid (DRA-194).
     """
     left = dict(pool.counters)
     for name in set(allocated_names):
         device = pool.by_name.get(name)
         if device is not None:
             for counter, value in device.counters.items():
-                left[counter] -= value
+                if counter in left:
+                    left[counter] -= value
     return left
 
 
