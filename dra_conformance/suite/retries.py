@@ -6,15 +6,11 @@ goes. Registered for a run that asks for it; every attempt has a world of its ow
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from _pytest.runner import runtestprotocol
 
+from dra_conformance.suite.session import Session
 from dra_conformance.suite.status import Status
-
-if TYPE_CHECKING:
-    from dra_conformance.suite.runner import Session
 
 _WORTH_IT = (Status.FAILED, Status.UNTESTABLE)  # an error is the suite's own fault: again it would be the same
 

@@ -28,16 +28,15 @@ from dra_conformance.errors import (
     Untestable,
     UsageError,
 )
-from dra_conformance.events.log import read
-from dra_conformance.report import Report, files
+from dra_conformance.report import files
 from dra_conformance.suite import features, plan, preflight, sentences, vocabulary
 from dra_conformance.suite.forked import each
-from dra_conformance.suite.interrupts import Interrupts
 from dra_conformance.suite.options import Order, config_file, from_json, from_mapping, redact
 from dra_conformance.suite.plugin import CONVERT, OPTIONS
 from dra_conformance.suite.progress import Progress
 from dra_conformance.suite.retries import Retries
 from dra_conformance.suite.run import Run
+from dra_conformance.suite.session import SCENARIO, STATE, Follower, Session, finish
 from dra_conformance.suite.status import Status
 from dra_conformance.suite.world import World
 
@@ -45,64 +44,12 @@ if TYPE_CHECKING:
     from pytest_bdd.parser import Step
 
 _COLLECT_EVERY = (10_000, 20, 20)
-_STATE = pytest.StashKey["Session"]()
-_SCENARIO = pytest.StashKey[features.Scenario]()
 _FILES: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
-_OUTCOME = "dra-outcome"
 
 
 def feature_files() -> list[Path]:
     """The feature files with scenarios that this pytest run is to run."""
     return _FILES
-
-
-class Session:
-    """What the hooks of one pytest process share."""
-
-    def __init__(self, run: Run, *, is_worker: bool, has_workers: bool, progress: Progress | None) -> None:
-        self.run = run
-        self.is_worker = is_worker
-        self.has_workers = has_workers
-        self.progress = progress
-        self.scenarios: list[features.Scenario] = []
-        self.plan = plan.Plan([])
-        self.problem: SuiteError | None = None
-        self.interrupts = Interrupts()
-        self.interrupted = False
-        self.finished = False
-        self.world: World | None = None
-        self.outcome: tuple[Status, str] = (Status.PASSED, "")
-        self.failed_step = ""
-        self.began = 0.0
-        self.retries_left = 0
-
-    def tell_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Put a worker's outcome of a scenario into its last report, for the first process."""
-        if not self.is_worker or report.when != "teardown":
-            return
-        status, reason = self.outcome
-        duration = round(time.monotonic() - self.began, 4)
-        kept = [pair for pair in report.user_properties if pair[0] != _OUTCOME]
-        report.user_properties = [*kept, (_OUTCOME, [item.stash[_SCENARIO].id, status.value, reason, duration])]
-
-    def fail(self, error: SuiteError) -> None:
-        """The run cannot judge: say why in the log, once."""
-        self.problem = error
-        self.run.log.emit("problem", message=error.message, hint=error.hint, exit=int(error.exit_code))
-
-
-class _Follower:
-    """Shows the progress of pytest-xdist's workers in the first process."""
-
-    def __init__(self, state: Session, progress: Progress) -> None:
-        self._progress = progress
-        self._scenarios = {scenario.id: scenario for scenario in state.scenarios}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for name, value in report.user_properties:
-            if name == _OUTCOME and isinstance(value, (list, tuple)):
-                scenario, status, reason, duration = value
-                self._progress.scenario_finished(self._scenarios[scenario], Status(status), reason, duration)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -112,7 +59,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read options, open the run's folder and log, and plan."""
-    if _STATE in config.stash:
+    if STATE in config.stash:
         return
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
     try:
@@ -140,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
-    config.stash[_STATE] = state
+    config.stash[STATE] = state
     state.interrupts.install()
     config.pluginmanager.register(state.interrupts, "dra-interrupts")
     config.add_cleanup(state.interrupts.restore)
@@ -153,7 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(*_COLLECT_EVERY)
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
-        config.pluginmanager.register(_Follower(state, progress), "dra-follower")
+        config.pluginmanager.register(Follower(state, progress), "dra-follower")
 
 
 def _prepare(state: Session, command: str) -> None:
@@ -204,10 +151,10 @@ def _first_undefined(scenarios: list[features.Scenario]) -> tuple[()] | tuple[st
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Close the log; a run that ended before its session began writes its report here."""
-    state = config.stash.get(_STATE, None)
+    state = config.stash.get(STATE, None)
     if state is not None and not state.finished:
         state.interrupted = True
-        _finish(state)
+        finish(state)
 
 
 def order_of(config: pytest.Config) -> Order:
@@ -231,7 +178,7 @@ def order_of(config: pytest.Config) -> Order:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Give pytest-xdist's workers the run's id and seed."""
-    state = node.config.stash[_STATE]
+    state = node.config.stash[STATE]
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
 
@@ -242,7 +189,7 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Under pytest's own terminal a problem of the plan is told as pytest tells wrong use."""
-    state = session.config.stash[_STATE]
+    state = session.config.stash[STATE]
     if state.problem is not None and state.progress is None and not state.is_worker:
         raise pytest.UsageError(str(state.problem))
 
@@ -253,7 +200,7 @@ def pytest_make_collect_report(
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """A suite that cannot be collected is the suite's own fault, and says so also where pytest's terminal is off."""
     report = yield
-    state = collector.config.stash.get(_STATE, None)
+    state = collector.config.stash.get(STATE, None)
     if report.failed and state is not None and state.problem is None:
         told = str(report.longrepr).strip().splitlines()
         state.fail(SuiteError(f"the scenarios cannot be collected: {told[-1] if told else 'no reason given'}"))
@@ -277,7 +224,7 @@ def _marker(tag: str) -> pytest.MarkDecorator:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the items that the plan runs, in its order; what pytest itself left out is reported as filtered."""
-    state = config.stash[_STATE]
+    state = config.stash[STATE]
     by_key = {_key_of(scenario): (number, scenario) for number, scenario in enumerate(state.plan.to_run)}
     kept: list[tuple[int, pytest.Item]] = []
     dropped: list[pytest.Item] = []
@@ -286,13 +233,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if scenario is None:
             dropped.append(item)
         else:
-            item.stash[_SCENARIO] = scenario
+            item.stash[SCENARIO] = scenario
             kept.append((number, item))
     items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     # pytest's own -k and -m have selected before this hook (it runs last): what they left out is the user's choice.
-    here = {item.stash[_SCENARIO].id for item in items}
+    here = {item.stash[SCENARIO].id for item in items}
     state.plan = plan.Plan(
         [
             plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
@@ -327,8 +274,8 @@ def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Frame one scenario in the log."""
-    state = item.config.stash.get(_STATE, None)
-    scenario = item.stash.get(_SCENARIO, None)
+    state = item.config.stash.get(STATE, None)
+    scenario = item.stash.get(SCENARIO, None)
     if state is None or scenario is None:
         return (yield)
     log = state.run.log
@@ -356,8 +303,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """The world of one scenario; see dra_conformance.suite.world."""
-    state = request.config.stash[_STATE]
-    scenario = request.node.stash[_SCENARIO]
+    state = request.config.stash[STATE]
+    scenario = request.node.stash[SCENARIO]
     state.run.start()
     made = state.run.world(scenario)
     state.world = made
@@ -371,13 +318,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def _world_before_steps(request: pytest.FixtureRequest) -> None:
-    if _SCENARIO in request.node.stash:
+    if SCENARIO in request.node.stash:
         request.getfixturevalue("world")
 
 
 def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
     """Log the step and point checks at the rules that it names."""
-    state = request.config.stash[_STATE]
+    state = request.config.stash[STATE]
     if state.world is None:
         return
     named = features.RULE_SUFFIX.search(step.name)
@@ -392,7 +339,7 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
 
 def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
     """A Then step that checked nothing is a fault of the suite."""
-    state = request.config.stash[_STATE]
+    state = request.config.stash[STATE]
     if state.world is not None and step.type == "then" and state.world.checks_made == 0:
         raise SuiteError(f"the step checked nothing: Then {step.name}")
 
@@ -403,8 +350,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Tell what an exception means, and save the evidence while it is there."""
     report = yield
-    state = item.config.stash.get(_STATE, None)
-    if state is None or _SCENARIO not in item.stash:
+    state = item.config.stash.get(STATE, None)
+    if state is None or SCENARIO not in item.stash:
         return report
     if state.interrupts.signalled:  # and the KeyboardInterrupt was lost, or the failure is only what it left half done
         raise KeyboardInterrupt
@@ -433,7 +380,7 @@ def _judge(
         # People read the reason; the traceback of the suite's own code only where that code is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
-            state.world.save_evidence(state.run.folder / "failures" / item.stash[_SCENARIO].id.replace("/", "."))
+            state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
     if isinstance(error, TargetUnreachable):
         state.fail(error)
         item.session.shouldstop = error.message
@@ -463,7 +410,7 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Stop the seats, write the last event and the reports, and set the exit code."""
-    state = session.config.stash.get(_STATE, None)
+    state = session.config.stash.get(STATE, None)
     if state is None or state.finished:
         return
     stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
@@ -472,48 +419,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state.interrupts.heard()
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
-    report = _finish(state)
+    report = finish(state)
     if report is not None:
         session.exitstatus = report.exit_code
-
-
-def _finish(state: Session) -> Report | None:
-    """End the run; the report, where this process is the one to write it."""
-    state.finished = True
-    run = state.run
-    leftovers = run.leftovers()
-    run.stop()
-    run.log.emit("calls", made=run.calls.take())
-    if state.is_worker:
-        run.log.emit("worker-finished", leftovers=leftovers)
-        run.log.close()
-        return None
-    if state.has_workers:
-        leftovers += _merge(state)
-    run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
-    run.log.close()
-    report = files.from_folder(run.folder)
-    files.write_all(report, run.folder, run.options.report)
-    if state.progress:
-        state.progress.end(report, run.folder)
-    return report
-
-
-def _merge(state: Session) -> list[str]:
-    """Append the workers' logs to the run's own, scenario by scenario, and remove them; what they left behind."""
-    leftovers: list[str] = []
-    planned = False
-    for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
-        for event in read(path):
-            if event.kind == "worker-finished":
-                leftovers += event.data["leftovers"]
-            else:
-                planned = planned or event.kind == "plan"
-                state.run.log.append(event)
-        path.unlink()
-    if not planned:  # no worker came as far as that
-        state.run.told_plan(state.plan)
-    return leftovers
 
 
 def pytest_internalerror(excrepr: Any) -> bool:

@@ -20,6 +20,7 @@ from dra_api.objects import NODES
 from dra_conformance import steps
 from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 from dra_conformance.suite import runner
+from dra_conformance.suite.session import STATE
 from dra_conformance.suite.world import World
 
 FOLDER = Path(steps.__file__).parent
@@ -205,7 +206,7 @@ def test_a_step_that_acts_begins_when_all_have_heard(kind: str, waits: bool) -> 
     )
     log = SimpleNamespace(emit=lambda event, /, **_: told.append(event))
     state = SimpleNamespace(world=world, run=SimpleNamespace(log=log))
-    request: Any = SimpleNamespace(config=SimpleNamespace(stash={runner._STATE: state}))
+    request: Any = SimpleNamespace(config=SimpleNamespace(stash={STATE: state}))
     runner.pytest_bdd_before_step(request, SimpleNamespace(name="something", type=kind, line_number=1))  # type: ignore[arg-type]
     assert told == (["heard", "step"] if waits else ["step"])
 
