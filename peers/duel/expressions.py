@@ -22,6 +22,7 @@ Maker: TypeAlias = Callable[[Draw, int], str]
 _UNLIMITED = 2**64 - 1
 _SLIP = 10  # cost units, for each item of a list that a macro walks through
 _ITEMS = 6
+_FAILING = re.compile(r" [/%] |int\(|\.l\b|\.substring\(|\.asInteger\(|quantity\(\"x|semver\(\"1\.x|matches\(\"\(")
 _LOOPS = re.compile(r"\.(?:filter|map|all|exists|exists_one)\(")
 _HOME = f'device.attributes["{GPU}"]'
 _SIZE = f'device.capacity["{GPU}"]'
@@ -306,10 +307,7 @@ def _may_fail(question: Obj) -> bool:
     device = question["device"]
     there = {*device["attributes"], *(device.get("capacity") or {})}
     selected = re.findall(r"(?:]|\ba)\.(\w+)", question["expression"])
-    return (
-        any(name not in there for name in selected)
-        or re.search(r" [/%] |int\(|\.l\b", question["expression"]) is not None
-    )
+    return any(name not in there for name in selected) or _FAILING.search(question["expression"]) is not None
 
 
 def ours(question: Obj) -> Verdict:

@@ -125,6 +125,21 @@ def test_what_a_duel_found_and_was_mended_stays_so(path: Path, tmp_path: Path) -
 
 
 @needs_upstream
+def test_what_an_absorbed_error_costs_is_known_to_differ(tmp_path: Path) -> None:
+    """The text has no seventh place, which `||` forgives; cel-go counts neither side of the comparison then."""
+    question: Obj = {
+        "expression": '("".substring(7) == ("" + "") || true)',
+        "driver": "d",
+        "device": {"name": "d", "attributes": {}},
+        "lists": False,
+    }
+    with Upstream() as upstream:
+        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
+        duel.play_expression(question)
+    assert duel.explained == {"cel-cost-of-absorbed-error": 1}
+
+
+@needs_upstream
 def test_an_empty_list_takes_the_type_of_the_first_overload(tmp_path: Path) -> None:
     """cel-go reads `[]` as a list of bool behind a comparison, wherever that stands in the operands."""
     question: Obj = {
