@@ -97,6 +97,16 @@ def devices(case: Obj) -> Iterator[Obj]:
         yield from piece["spec"].get("devices") or ()
 
 
+def gets_on(found: Disagreement) -> bool:
+    """Upstream takes a device that it should not: it ends well, or gets to a selector that fails further on."""
+    return found.upstream.outcome == "allocated" or cel_failed(found.upstream.message)
+
+
+def goes_on(found: Disagreement) -> bool:
+    """Upstream refuses a device that it should take: it finds no other, or comes to one on which a selector fails."""
+    return found.upstream.outcome == "unallocatable" or cel_failed(found.upstream.message)
+
+
 # -- predicates --------------------------------------------------------------------------------------------------------
 
 
@@ -117,7 +127,7 @@ def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> b
 
 def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
     """A device picked with admin access counts as in use for every later request of the same attempt."""
-    if found.upstream.outcome != "unallocatable" and not cel_failed(found.upstream.message):
+    if not goes_on(found):
         return False
     return any(wish.get("adminAccess") for wish in wishes(case)) and len([*wishes(case)]) > 1
 
@@ -125,14 +135,14 @@ def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
 def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
     """A device with counters that is wanted with admin access needs room in them."""
     watched = any(wish.get("adminAccess") for wish in wishes(case))
-    return found.upstream.outcome == "unallocatable" and watched and any("consumesCounters" in d for d in devices(case))
+    return goes_on(found) and watched and any("consumesCounters" in d for d in devices(case))
 
 
 def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
     """A device of which others have shares needs room in its capacity also for admin access."""
     watched = any(wish.get("adminAccess") for wish in wishes(case))
     shared = any(result.get("consumedCapacity") for result in case["taken"])
-    return found.upstream.outcome == "unallocatable" and watched and shared and variant(case) != "stable"
+    return goes_on(found) and watched and shared and variant(case) != "stable"
 
 
 def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
@@ -144,8 +154,7 @@ def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
         if device.get("allowMultipleAllocations")
     }
     shared = {(result["driver"], result["pool"], result["device"]) for result in case["taken"] if result.get("shareID")}
-    given = found.upstream.outcome == "allocated" or cel_failed(found.upstream.message)
-    return given and bool(shared - several) and variant(case) != "stable"
+    return gets_on(found) and bool(shared - several) and variant(case) != "stable"
 
 
 def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
@@ -157,9 +166,7 @@ def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool
 def all_with_constraint(case: Obj, found: Disagreement) -> bool:
     """An `All` request under a constraint is an error in upstream where the search happens to meet it so."""
     breach = "a claim constraint would not be satisfied"
-    return breach in found.upstream.message or (
-        breach in found.reference.message and found.upstream.outcome == "unallocatable"
-    )
+    return breach in found.upstream.message or (breach in found.reference.message and goes_on(found))
 
 
 def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
@@ -168,7 +175,7 @@ def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
         bool((case.get("features") or {}).get("ConsumableCapacity"))
         and any(result.get("consumedCapacity") for result in case["taken"])
         and any(wish.get("allocationMode") == "All" for wish in wishes(case))
-        and (found.upstream.outcome == "allocated" or cel_failed(found.upstream.message))
+        and gets_on(found)
     )
 
 
@@ -258,23 +265,23 @@ def overcommitted_counters(case: Obj, found: Disagreement) -> bool:
 def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool:
     """With list attributes off, the first device under a constraint may have a list; only the second is refused."""
     return (
-        (found.upstream.outcome == "allocated" or cel_failed(found.upstream.message))
-        and variant(case) != "experimental"
-        and any(True for _ in constraints(case))
-        and has_lists(case)
+        gets_on(found) and variant(case) != "experimental" and any(True for _ in constraints(case)) and has_lists(case)
     )
 
 
 def distinct_forgets_earlier_devices(case: Obj, found: Disagreement) -> bool:
-    """distinctAttribute remembers one value a request, so the third device of a request may repeat the first."""
+    """distinctAttribute remembers one value a request, so the third device of a request may repeat the first.
+
+    The walk then gets to requests, and to their selectors, which it should never have reached.
+    """
     distinct = any(constraint.get("distinctAttribute") for constraint in constraints(case))
-    return distinct and found.upstream.outcome == "allocated"
+    return distinct and gets_on(found)
 
 
 def list_intersection_is_not_restored(case: Obj, found: Disagreement) -> bool:
     """After going back, matchAttribute over lists keeps the smaller intersection of the devices it gave up."""
     match = any(constraint.get("matchAttribute") for constraint in constraints(case))
-    return match and variant(case) == "experimental" and has_lists(case) and found.upstream.outcome == "unallocatable"
+    return match and variant(case) == "experimental" and has_lists(case) and goes_on(found)
 
 
 def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
