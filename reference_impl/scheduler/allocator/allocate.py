@@ -217,18 +217,22 @@ class Allocator:
         """The first choice of alternatives, in order of preference, with devices for all of it.
 
         Choices are made from the first request to the last, and a beginning that cannot work, given what the rest
-        needs at least, is left at once with everything that would follow it.
+        needs at least, is left at once with everything that would follow it. Raises ConstraintBreach only where no
+        other choice works: what cannot be had in one alternative is no reason to refuse the next.
         """
-        choices = self._prefixes(problem, options, ()) if self._has_choice else [(0,) * len(options)]
+        breaches: list[ConstraintBreach] = []
+        choices = self._prefixes(problem, options, (), breaches) if self._has_choice else [(0,) * len(options)]
         for numbers in choices:
             tasks = [alternatives[number].task for alternatives, number in zip(options, numbers, strict=True)]
-            picked = self._solve(problem, tasks)
+            picked = self._attempt(problem, tasks, breaches)
             if picked is not None:
                 return tasks, picked, numbers
+        if breaches:
+            raise breaches[0]
         return None
 
     def _prefixes(
-        self, problem: Problem, options: list[list[Option]], chosen: tuple[int, ...]
+        self, problem: Problem, options: list[list[Option]], chosen: tuple[int, ...], breaches: list[ConstraintBreach]
     ) -> Iterator[tuple[int, ...]]:
         """Complete choices that begin with `chosen`, best first, skipping beginnings that cannot work."""
         position = len(chosen)
@@ -246,8 +250,8 @@ class Allocator:
             if any(option.task.like(before) for before in tried):
                 continue
             tried.append(option.task)
-            if self._solve(problem, self._start(problem, options, attempt)) is not None:
-                yield from self._prefixes(problem, options, attempt)
+            if self._attempt(problem, self._start(problem, options, attempt), breaches) is not None:
+                yield from self._prefixes(problem, options, attempt, breaches)
 
     @staticmethod
     def _start(problem: Problem, options: list[list[Option]], chosen: tuple[int, ...]) -> list[Task]:
@@ -260,6 +264,14 @@ class Allocator:
             if common is not None:
                 tasks.append(common)
         return tasks
+
+    def _attempt(self, problem: Problem, tasks: list[Task], breaches: list[ConstraintBreach]) -> list[list[int]] | None:
+        """Devices for all tasks, or None; a constraint that forbids a device of an All request is noted."""
+        try:
+            return self._solve(problem, tasks)
+        except ConstraintBreach as breach:
+            breaches.append(breach)
+            return None
 
     def _solve(self, problem: Problem, tasks: list[Task]) -> list[list[int]] | None:
         for claim_number in range(len(self.claims)):
