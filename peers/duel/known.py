@@ -97,6 +97,16 @@ def devices(case: Obj) -> Iterator[Obj]:
         yield from piece["spec"].get("devices") or ()
 
 
+def watched(case: Obj) -> bool:
+    """Whether any request or alternative wants admin access."""
+    return any(wish.get("adminAccess") for wish in wishes(case))
+
+
+def consumed(case: Obj) -> bool:
+    """Whether others have used of the capacity of a shared device."""
+    return any(result.get("consumedCapacity") for result in case["taken"])
+
+
 def gets_on(found: Disagreement) -> bool:
     """Upstream takes a device that it should not: it ends well, or gets to a selector that fails further on."""
     return found.upstream.outcome == "allocated" or cel_failed(found.upstream.message)
@@ -129,20 +139,17 @@ def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
     """A device picked with admin access counts as in use for every later request of the same attempt."""
     if not goes_on(found):
         return False
-    return any(wish.get("adminAccess") for wish in wishes(case)) and len([*wishes(case)]) > 1
+    return watched(case) and len([*wishes(case)]) > 1
 
 
 def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
     """A device with counters that is wanted with admin access needs room in them."""
-    watched = any(wish.get("adminAccess") for wish in wishes(case))
-    return goes_on(found) and watched and any("consumesCounters" in d for d in devices(case))
+    return goes_on(found) and watched(case) and any("consumesCounters" in d for d in devices(case))
 
 
 def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
     """A device of which others have shares needs room in its capacity also for admin access."""
-    watched = any(wish.get("adminAccess") for wish in wishes(case))
-    shared = any(result.get("consumedCapacity") for result in case["taken"])
-    return goes_on(found) and watched and shared and variant(case) != "stable"
+    return goes_on(found) and watched(case) and consumed(case) and variant(case) != "stable"
 
 
 def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
@@ -173,7 +180,7 @@ def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
     """What others use of shared devices decides which devices an `All` request is about."""
     return (
         bool((case.get("features") or {}).get("ConsumableCapacity"))
-        and any(result.get("consumedCapacity") for result in case["taken"])
+        and consumed(case)
         and any(wish.get("allocationMode") == "All" for wish in wishes(case))
         and gets_on(found)
     )

@@ -108,50 +108,43 @@ def test_reference_and_upstream_agree(tmp_path: Path) -> None:
     assert not duel.unexplained, duel.written
 
 
-FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
+# Cases on which reference or judge were wrong; in all of them there are devices for the claim.
+FOUND = {
+    path.stem: orjson.loads(path.read_bytes()) for path in sorted((Path(__file__).parent / "found").glob("*.json"))
+}
 
 
-@pytest.mark.parametrize("path", FOUND, ids=[path.stem for path in FOUND])
-def test_what_a_duel_found_and_was_mended_stays_so(path: Path, tmp_path: Path) -> None:
-    """Cases on which reference or judge were wrong; in all of them there are devices for the claim."""
-    case: Obj = orjson.loads(path.read_bytes())
-    assert [fact.outcome for fact in reference.ask(case)] == ["allocated"]
-    if not PROGRAM.exists() and not required():
-        pytest.skip("dra-allocator is not built (make peers), so the judge was not asked")
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_duel_found_is_allocated(name: str) -> None:
+    assert [fact.outcome for fact in reference.ask(FOUND[name])] == ["allocated"]
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", FOUND)
+def test_what_a_duel_found_and_was_mended_stays_so(name: str, tmp_path: Path) -> None:
     with Upstream() as upstream:
         duel = Duel(upstream, known.load(), out=tmp_path, most=1)
-        duel.play(case)
+        duel.play(FOUND[name])
     assert not duel.unexplained, duel.written
 
 
 @needs_upstream
-def test_what_an_absorbed_error_costs_is_known_to_differ(tmp_path: Path) -> None:
-    """The text has no seventh place, which `||` forgives; cel-go counts neither side of the comparison then."""
-    question: Obj = {
-        "expression": '("".substring(7) == ("" + "") || true)',
-        "driver": "d",
-        "device": {"name": "d", "attributes": {}},
-        "lists": False,
-    }
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        # The text has no seventh place, which `||` forgives; cel-go counts neither side of the comparison then.
+        ('("".substring(7) == ("" + "") || true)', "cel-cost-of-absorbed-error"),
+        # cel-go reads `[]` as a list of bool behind a comparison, wherever that stands in the operands.
+        ('size("1") in [].filter(x, x > device.attributes["d"].n)', "cel-empty-list-type"),
+    ],
+)
+def test_what_cel_does_otherwise_is_known(expression: str, why: str, tmp_path: Path) -> None:
+    device: Obj = {"name": "d", "attributes": {"n": {"string": "2"}}}
+    question: Obj = {"expression": expression, "driver": "d", "device": device, "lists": False}
     with Upstream() as upstream:
         duel = Duel(upstream, known.load(), out=tmp_path, most=1)
         duel.play_expression(question)
-    assert duel.explained == {"cel-cost-of-absorbed-error": 1}
-
-
-@needs_upstream
-def test_an_empty_list_takes_the_type_of_the_first_overload(tmp_path: Path) -> None:
-    """cel-go reads `[]` as a list of bool behind a comparison, wherever that stands in the operands."""
-    question: Obj = {
-        "expression": 'size("1") in [].filter(x, x > device.attributes["d"].n)',
-        "driver": "d",
-        "device": {"name": "d", "attributes": {"n": {"string": "2"}}},
-        "lists": False,
-    }
-    with Upstream() as upstream:
-        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
-        duel.play_expression(question)
-    assert duel.explained == {"cel-empty-list-type": 1}
+    assert duel.explained == {why: 1}
 
 
 @needs_upstream
