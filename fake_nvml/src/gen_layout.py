@@ -111,6 +111,7 @@ NVML_TYPES = {
     "nvmlWorkloadPowerProfileCurrentProfiles_v1_t": "c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t",
     "nvmlWorkloadPowerProfileRequestedProfiles_v1_t": "c_nvmlWorkloadPowerProfileRequestedProfiles_v1_t",
     "nvmlPRMTLV_v1_t": "c_nvmlPRMTLV_v1_t",
+    "nvmlPRMCounterList_v1_t": "c_nvmlPRMCounterList_v1_t",
 }
 
 

@@ -1128,4 +1128,12 @@ _Static_assert(offsetof(nvmlPRMTLV_v1_t, dataSize) == 0, "nvmlPRMTLV_v1_t.dataSi
 _Static_assert(offsetof(nvmlPRMTLV_v1_t, status) == 4, "nvmlPRMTLV_v1_t.status");
 _Static_assert(offsetof(nvmlPRMTLV_v1_t, data) == 8, "nvmlPRMTLV_v1_t.data");
 
+typedef struct {
+    unsigned int numCounters;
+    void *counters;
+} nvmlPRMCounterList_v1_t;
+_Static_assert(sizeof(nvmlPRMCounterList_v1_t) == 16, "nvmlPRMCounterList_v1_t");
+_Static_assert(offsetof(nvmlPRMCounterList_v1_t, numCounters) == 0, "nvmlPRMCounterList_v1_t.numCounters");
+_Static_assert(offsetof(nvmlPRMCounterList_v1_t, counters) == 8, "nvmlPRMCounterList_v1_t.counters");
+
 #endif

@@ -101,11 +101,18 @@ API nvmlReturn_t nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(handle_t d
     return request(__func__, device, wanted, false);
 }
 
-/* ---- link registers: for Blackwell and newer; not modelled, so no board here has the feature ---- */
+/* ---- link registers and their counters: for Blackwell and newer; not modelled, so no board here has the feature ---- */
 
 API nvmlReturn_t nvmlDeviceReadWritePRM_v1(handle_t device, nvmlPRMTLV_v1_t *buffer) {
     fn_handle h;
     nvmlReturn_t rc = fn_gpu(__func__, device, &h);
     if (rc != OK) return rc;
     return buffer == NULL || buffer->dataSize > sizeof(buffer->data) ? E_INVALID_ARGUMENT : E_NOT_SUPPORTED;
+}
+
+API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(handle_t device, nvmlPRMCounterList_v1_t *list) {
+    fn_handle h;
+    nvmlReturn_t rc = fn_gpu(__func__, device, &h);
+    if (rc != OK) return rc;
+    return list == NULL || list->numCounters == 0 || list->counters == NULL ? E_INVALID_ARGUMENT : E_NOT_SUPPORTED;
 }

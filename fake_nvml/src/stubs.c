@@ -51,7 +51,6 @@ API nvmlReturn_t nvmlDevicePerfMetricsGetSamples_v1(void) { return fn_stub(__fun
 API nvmlReturn_t nvmlDevicePowerSmoothingActivatePresetProfile(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePowerSmoothingSetState(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDevicePowerSmoothingUpdatePresetProfileParam(void) { return fn_stub(__func__, 0); }
-API nvmlReturn_t nvmlDeviceReadPRMCounters_v1(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(void) { return fn_stub(__func__, 0); }
 API nvmlReturn_t nvmlDeviceSetAdaptiveTgpMode_v1(void) { return fn_stub(__func__, 1); }
 API nvmlReturn_t nvmlDeviceSetConfComputeUnprotectedMemSize(void) { return fn_stub(__func__, 0); }

@@ -132,3 +132,23 @@ def test_registers_of_the_links_firmware_are_on_no_board(make_node: Make, nvml: 
     assert ask(handle, ctypes.byref(buffer)) == 2
     node.lose_gpu(0)
     assert ask(handle, ctypes.byref(buffer)) == 15
+
+
+@pytest.mark.parametrize("inventory", ["h200", "dgx-b200"])
+def test_counters_of_the_links_firmware_are_on_no_board(make_node: Make, nvml: Load, inventory: str) -> None:
+    node = make_node(inventory)
+    module = nvml(node)
+    ask, handle = module.nvmlLib.nvmlDeviceReadPRMCounters_v1, module.nvmlDeviceGetHandleByIndex(0)
+    counters = (module.c_nvmlPRMCounter_v1_t * 2)()
+    wanted = module.c_nvmlPRMCounterList_v1_t(2, counters)
+    before = bytes(counters)
+    assert (ask(handle, ctypes.byref(wanted)), bytes(counters)) == (3, before)
+    assert ask(handle, None) == 2
+    assert ask(None, ctypes.byref(wanted)) == 2
+    assert ask(handle, ctypes.byref(module.c_nvmlPRMCounterList_v1_t(0, counters))) == 2
+    assert ask(handle, ctypes.byref(module.c_nvmlPRMCounterList_v1_t(2, None))) == 2
+    node.lose_gpu(0)
+    assert ask(handle, ctypes.byref(wanted)) == 15
+    module.nvmlShutdown()
+    assert ask(handle, ctypes.byref(wanted)) == 1
+    module.nvmlInit()
