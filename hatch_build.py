@@ -63,7 +63,8 @@ def find_compiler() -> list[str] | None:
             return [found]
     if importlib.util.find_spec("ziglang") is None:
         return None
-    return [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.17"]
+    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"  # that of this Python
+    return [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-{libc}"]
 
 
 def build_library(

@@ -23,6 +23,7 @@ BOARDS_DIR: Final = Path(__file__).resolve().parent / "boards"
 
 NOT_SUPPORTED: Final = "N/A"
 
+UUID_FORM: Final = re.compile(r"^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _QUANTITY: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z%]+)")
 #: By the first word of a field's meaning: units that its values may be written with.
 _UNITS: Final[Mapping[str, Mapping[str, Fraction]]] = {
@@ -106,6 +107,8 @@ def check_value(name: str, value: Any) -> int | str | None:
     """
     if value == NOT_SUPPORTED:
         return NOT_SUPPORTED
+    if name == "uuid":
+        return value if isinstance(value, str) and UUID_FORM.match(value) else None
     if name in STRINGS:
         return value if isinstance(value, str) and 0 < len(value.encode()) < STRING_SIZE else None
     if isinstance(value, str):
@@ -147,6 +150,8 @@ def _with_unit(name: str, text: str) -> int | None:
 
 def describe_field(name: str) -> str:
     """What field `name` holds, for an error message."""
+    if name == "uuid":
+        return "GPU- and a lower-case UUID"
     if name in STRINGS:
         return f"a text of 1 to {STRING_SIZE - 1} bytes ({STRINGS[name]})"
     units = units_of(name)

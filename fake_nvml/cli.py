@@ -6,6 +6,7 @@ of a node have). Every command is one transaction on the node's shared state, se
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,13 +36,17 @@ _WATCH: Final = 1.0  # seconds; a change wakes the watch, this only looks whethe
 
 
 class _Group(click.Group):
-    """Turns this package's errors into a message and exit status 2, without a traceback."""
+    """Turns this package's errors into a message and exit status 2, the system's into 1, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except FakeNvmlError as error:
             raise click.UsageError(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader has gone: click ends quietly
+                raise
+            raise click.ClickException(str(error)) from error
 
 
 def _node_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from fake_nvml import documents
-from fake_nvml.boards import NOT_SUPPORTED, Board, MigProfile, check_value, describe_field, load_board
+from fake_nvml.boards import NOT_SUPPORTED, UUID_FORM, Board, MigProfile, check_value, describe_field, load_board
 from fake_nvml.documents import Document, Path_, nearest
 from fake_nvml.errors import InventoryError
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.layout import AFFINITY_WORDS, MAX_GPUS
+from fake_nvml.possible import contradiction
 
 INVENTORIES_DIR: Final = Path(__file__).resolve().parent / "inventories"
 
 _NAMESPACE: Final = uuid.UUID("6f1c1d0e-6f0b-5a8e-9a53-0d7a5c2f9f41")
 _BUS: Final = re.compile(r"^([0-9A-Fa-f]{4}|[0-9A-Fa-f]{8}):([0-9A-Fa-f]{2}):([01][0-9A-Fa-f])\.0$")
-_UUID: Final = re.compile(r"^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _VERSION: Final = re.compile(r"^\d+(\.\d+)+$")
 
 
@@ -190,7 +190,7 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
             place, f'must be a PCI address "domain:bus:device.0" such as "00000000:53:00.0"; it is {bus!r}'
         )
     place, uuid_text = at("uuid")
-    if uuid_text not in (None, "auto") and not (isinstance(uuid_text, str) and _UUID.match(uuid_text)):
+    if uuid_text not in (None, "auto") and not (isinstance(uuid_text, str) and UUID_FORM.match(uuid_text)):
         raise document.error(place, f"must be `auto` or GPU- and a lower-case UUID; it is {uuid_text!r}")
     place, serial = at("serial")
     if serial is not None and not isinstance(serial, str):
@@ -200,11 +200,6 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
         source = defaults.get("values", {}) if scope[0] == "defaults" else item.get("values", {})
         for key, value in document.mapping(scope, source).items():
             overrides[key] = field_value(key, value, error=lambda text, spot=(*scope, key): document.error(spot, text))
-    total = overrides.get("memory_total", board.values["memory_total"].value if "memory_total" in board.values else 0)
-    for key in ("memory_reserved", "memory_used"):
-        part = overrides.get(key, 0)
-        if isinstance(total, int) and isinstance(part, int) and part > total:
-            raise document.error((*where, "values", key), f"{part} bytes of a GPU that has {total}")
     place, cpus = at("cpus")
     place_cluster, cluster = at("cluster_uuid")
     spec = GpuSpec(
@@ -221,11 +216,16 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
         mig=(),
         nvlink_switches=_switches(document, *at("nvlink_switches"), board),
     )
+    wrong = contradiction(spec.value, sorted(overrides))
+    if wrong is not None:
+        raise document.error((*where, "values", wrong[0]), wrong[1])
     place, layout = at("mig")
     if layout is None:
         return spec
     if spec.value("mig_mode_current") == NOT_SUPPORTED or not board.profiles:
         raise document.error(place, f"board {board.name} has no MIG")
+    if layout and overrides.get("mig_mode_current") == 0:
+        raise document.error(place, "instances exist in MIG mode only, and mig_mode_current is 0")
     overrides.setdefault("mig_mode_current", 1)
     overrides.setdefault("mig_mode_pending", 1)
     instances = _layout(document, place, layout, board)
@@ -250,6 +250,8 @@ def _cpus(document: Document, where: Path_, value: Any) -> tuple[int, ...]:
     out: list[int] = []
     for part in value.split(","):
         low, _, high = part.partition("-")
+        if high and int(high) < int(low):
+            raise document.error(where, f"the range {part} ends before it begins")
         out.extend(range(int(low), int(high or low) + 1))
     if out and max(out) >= AFFINITY_WORDS * 64:
         raise document.error(where, f"CPU {max(out)} is beyond {AFFINITY_WORDS * 64 - 1}")
@@ -315,14 +317,14 @@ def _unique(document: Document, gpus: tuple[GpuSpec, ...]) -> None:
     seen: dict[tuple[str, object], int] = {}
     for index, gpu in enumerate(gpus):
         keys: list[tuple[str, object]] = [("bus", (gpu.domain, gpu.bus, gpu.device))]
-        if gpu.uuid is not None:
-            keys.append(("uuid", gpu.uuid))
+        own = gpu.overrides.get("uuid", gpu.uuid)
+        if own is not None:
+            keys.append(("uuid", own))
         minor = gpu.overrides.get("minor_number", index)
         keys.append(("minor_number", minor))
         for key in keys:
             if key in seen:
-                where: Path_ = (
-                    ("gpus", index, "values", key[0]) if key[0] == "minor_number" else ("gpus", index, key[0])
-                )
+                in_values = ("values",) if key[0] in gpu.overrides else ()
+                where: Path_ = ("gpus", index, *in_values, key[0])
                 raise document.error(where, f"the same as GPU {seen[key]}; each GPU of a node has its own")
             seen[key] = index

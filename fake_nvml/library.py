@@ -49,8 +49,12 @@ def private_copy(library: Path, folder: Path) -> Path:
     if changed == data:
         raise FakeNvmlError(f"{library} has no SONAME libnvidia-ml.so.1: build it again")
     fd, name = tempfile.mkstemp(prefix="libnvidia-ml.", suffix=".so", dir=folder)
-    with os.fdopen(fd, "wb") as file:
-        file.write(changed)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(changed)
+    except OSError:
+        Path(name).unlink()
+        raise
     return Path(name)
 
 

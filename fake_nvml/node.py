@@ -25,7 +25,16 @@ from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory
 from fake_nvml.layout import MAX_LINKS, MAX_PROCESSES, State
 from fake_nvml.library import library_path, private_copy
-from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, StateFile, create_state, get_field, read_first, set_field
+from fake_nvml.state import (
+    NO_INSTANCE,
+    RC_NOT_SUPPORTED,
+    StateFile,
+    create_state,
+    get_field,
+    objection,
+    read_first,
+    set_field,
+)
 from fake_nvml.view import GpuView, view
 
 
@@ -56,14 +65,21 @@ class Node:
         if not isinstance(inventory, Inventory):
             inventory = Inventory.load(inventory)
         folder = Path(tempfile.mkdtemp(prefix="fake-nvml-")) if directory is None else Path(directory).resolve()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise FakeNvmlError(f"{folder} is not empty: give a folder of its own to every node")
-        folder.chmod(0o700)
         library = library_path()
-        create_state(folder / "state", inventory, name or folder.name)
-        node = cls(folder, StateFile(folder / "state"), name=name or folder.name, owned=True)
-        driver_root.create(node.driver_root, library, node.read())
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise FakeNvmlError(f"{folder} is not empty: give a folder of its own to every node")
+            folder.chmod(0o700)
+        except OSError as error:
+            raise FakeNvmlError(f"no node can be made in {folder}: {error.strerror}") from error
+        try:
+            create_state(folder / "state", inventory, name or folder.name)
+            node = cls(folder, StateFile(folder / "state"), name=name or folder.name, owned=True)
+            driver_root.create(node.driver_root, library, node.read())
+        except OSError as error:  # a full disk: nothing half made stays in the folder, which was empty
+            shutil.rmtree(folder, ignore_errors=True)
+            raise FakeNvmlError(f"no node can be made in {folder}: {error.strerror}") from error
         return node
 
     @classmethod
@@ -150,14 +166,19 @@ class Node:
             field: a name from `fake_nvml.fields`.
             value: a number or text; "N/A" makes the GPU answer Not Supported.
 
-        Raises: FakeNvmlError for an unknown GPU or field, or a value it cannot hold.
+        Raises: FakeNvmlError for an unknown GPU or field, a value it cannot hold, or one that the GPU cannot have
+            beside its other values and the node's other GPUs; nothing is changed then.
         """
         self._field(field)
         checked = check_value(field, value)
         if checked is None:
             raise FakeNvmlError(f"{field} must be {describe_field(field)} or {NOT_SUPPORTED}; it is {value!r}")
         with self._state.change() as txn:
-            set_field(txn.state.gpus[self._index(txn.state, gpu)], field, checked)
+            index = self._index(txn.state, gpu)
+            set_field(txn.state.gpus[index], field, checked)
+            wrong = objection(txn.state, index, field)
+            if wrong is not None:
+                raise FakeNvmlError(f"{field} of GPU {index} cannot be {value!r}: {wrong}")
 
     def set_error(self, gpu: int | str, field: str, error: str | int) -> None:
         """Make the getters of one field answer an NVML error; "SUCCESS" brings the value back."""
@@ -193,6 +214,9 @@ class Node:
             told = incidents.hold(device, pid, memory=memory, utilization=utilization, graphics=graphics, gi=gi, ci=ci)
             if not told:
                 raise FakeNvmlError(f"GPU {gpu} already has {MAX_PROCESSES} processes")
+            wrong = objection(txn.state, self._index(txn.state, gpu), "memory_used")
+            if wrong is not None:
+                raise FakeNvmlError(f"process {pid} cannot hold {memory} bytes of GPU {gpu}: {wrong}")
 
     # ---- events and faults ----
 

@@ -9,6 +9,7 @@ before removing it.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import secrets
 import threading
@@ -34,6 +35,7 @@ from fake_nvml.layout import (
     State,
 )
 from fake_nvml.library import control_path
+from fake_nvml.possible import OWN, Read, contradiction, shared
 
 FILE_SIZE: Final = ctypes.sizeof(Header) + 2 * ctypes.sizeof(State) + RING_SIZE * ctypes.sizeof(Event)
 
@@ -70,6 +72,28 @@ def get_field(gpu: Gpu, name: str) -> tuple[int | str, int]:
     scalar = gpu.scalars[SCALAR_INDEX[name]]
     value = int(scalar.value)
     return (value - 2**64 if value >= 2**63 else value), int(scalar.rc)
+
+
+def objection(state: State, index: int, field: str) -> str | None:
+    """Why GPU `index`, after a change of `field`, cannot be; None where it can."""
+
+    def reader(gpu: Gpu) -> Read:
+        def read(name: str) -> int | str:
+            value, rc = get_field(gpu, name)
+            return value if rc == 0 else NOT_SUPPORTED
+
+        return read
+
+    gpus = [reader(gpu) for gpu in state.gpus[: state.gpu_count]]
+    wrong = contradiction(gpus[index], (field,))
+    if wrong is not None:
+        return wrong[1]
+    other = shared(gpus, index, field) if field in OWN else None
+    if other is not None:
+        return f"GPU {other} has it; each GPU of a node has its own"
+    if field == "mig_mode_current" and gpus[index](field) == 0 and any(row.used for row in state.gpus[index].instances):
+        return "it has GPU instances; destroy them first, or reset the GPU"
+    return None
 
 
 def tree_id(start: int, size: int) -> int:
@@ -181,6 +205,8 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
         inventory: what the node has.
         node: the node's name, from which `auto` identities are made.
         mode: permission bits; processes that may only read it cannot change the node.
+
+    Raises: OSError where there is no room for all that the node can write later.
     """
     header = Header(magic=MAGIC, layout_version=LAYOUT_VERSION, file_size=FILE_SIZE, gen=0)
     header.epoch = secrets.randbits(62)
@@ -192,10 +218,27 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
         os.pwrite(fd, bytes(header), 0)
         os.pwrite(fd, memoryview(state).cast("B")[:used], ctypes.sizeof(Header))
         os.ftruncate(fd, FILE_SIZE)  # the rest stays sparse
+        _reserve(fd, used)
     finally:
         os.close(fd)
     fresh.replace(path)
     (path.parent / FIRST).write_bytes(zlib.compress(memoryview(state).cast("B")[:used], 1))
+
+
+def _reserve(fd: int, used: int) -> None:
+    """Room on the disk for what is written through the mapping: both copies as far as they are used, and the ring.
+
+    A disk that is full later would end a program in the middle of a call (SIGBUS), as no hardware does.
+    """
+    first = ctypes.sizeof(Header)
+    second = first + ctypes.sizeof(State)
+    ring = second + ctypes.sizeof(State)
+    for offset, length in ((first, used), (second, used), (ring, FILE_SIZE - ring)):
+        try:
+            os.posix_fallocate(fd, offset, length)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # a file system that cannot promise room
+                raise
 
 
 def _library() -> ctypes.CDLL:

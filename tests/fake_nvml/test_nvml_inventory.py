@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from click.testing import CliRunner
 
 import fake_nvml
 from fake_nvml.cli import main
+from fake_nvml.layout import RING_SIZE, Event, Gpu, State
 
 Make = Callable[..., fake_nvml.Node]
 
@@ -44,7 +48,26 @@ SAME = "GPU-00000000-0000-0000-0000-000000000001"
         (HEAD + GPU % ", values: {fabric_state: 4}", r"at most 3 \(0 not supported, .*it is 4"),
         (HEAD + GPU % ", values: {ecc_mode_current: 2}", r"at most 1 \(0 or 1\).*it is 2"),
         (HEAD + GPU % ", values: {power_limit: 0.0001 W}", r"it is '0\.0001 W'"),
-        (HEAD + GPU % ", values: {memory_used: 99999999999999}", r"99999999999999 bytes of a GPU that has"),
+        (
+            HEAD + GPU % ", values: {memory_used: 99999999999999}",
+            r"\.memory_used: 1\d+ bytes of a GPU that has 85520809984",
+        ),
+        (HEAD + GPU % ", values: {memory_reserved: 80 GiB}", r"\.memory_reserved: \d+ bytes of a GPU that has"),
+        (HEAD + GPU % ", values: {power_limit: 9 kW}", r"power_limit 9000000 is above power_limit_max 700000"),
+        (HEAD + GPU % ", values: {power_limit: 1 W}", r"power_limit_min 200000 is above power_limit 1000"),
+        (
+            HEAD + GPU % ", values: {uuid: hello}",
+            r"values\.uuid: must be GPU- and a lower-case UUID or N/A; it is 'hello'",
+        ),
+        (
+            HEAD + GPU % f", values: {{uuid: {SAME}}}" + (GPU % f", uuid: {SAME}").replace(":53:", ":54:"),
+            r"bad\.yaml:5: gpus\[1\]\.uuid: the same as GPU 0",
+        ),
+        (HEAD + GPU % ', cpus: "31-0"', r"the range 31-0 ends before it begins"),
+        (
+            HEAD + GPU % ", mig: [1g.10gb], values: {mig_mode_current: 0}",
+            r"in MIG mode only, and mig_mode_current is 0",
+        ),
         (HEAD + GPU % "" + GPU % "", r"bad\.yaml:5: gpus\[1\]\.bus: the same as GPU 0"),
         (
             HEAD + GPU % f", uuid: {SAME}" + (GPU % f", uuid: {SAME}").replace(":53:", ":54:"),
@@ -84,6 +107,68 @@ def test_numbers_may_carry_the_unit_that_a_person_thinks_in(make_node: Make, tmp
     assert node.get(0, "utilization_gpu") == 7
     node.set(0, "power_limit", "700 W")
     assert node.get(0, "power_limit") == 700_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        (
+            "memory_used",
+            "900 GiB",
+            r"memory_used of GPU 1 cannot be '900 GiB': \d+ bytes of a GPU that has 85520809984",
+        ),
+        ("memory_total", 1, r"bytes of a GPU that has 1 "),
+        ("uuid", "{other}", r"GPU 0 has it; each GPU of a node has its own"),
+        ("uuid", "hello", r"uuid must be GPU- and a lower-case UUID or N/A"),
+        ("minor_number", 0, r"GPU 0 has it; each GPU of a node has its own"),
+        ("power_limit", "9 kW", r"power_limit 9000000 is above power_limit_max 700000"),
+        ("pcie_width", 32, r"pcie_width 32 is above pcie_width_max 16"),
+        ("mig_mode_current", 0, r"it has GPU instances; destroy them first, or reset the GPU"),
+    ],
+)
+def test_what_a_gpu_cannot_be_is_refused_and_changes_nothing(
+    make_node: Make, tmp_path: Path, field: str, value: int | str, message: str
+) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(HEAD + GPU % "" + (GPU % ", mig: [1g.10gb]").replace(":53:", ":54:"))
+    node = make_node(path)
+    before, generation = node.get(1, field), node.generation
+    if isinstance(value, str):
+        value = value.format(other=node.gpus[0].uuid)
+    with pytest.raises(fake_nvml.FakeNvmlError, match=message):
+        node.set(1, field, value)
+    assert (node.get(1, field), node.generation) == (before, generation)
+    with pytest.raises(
+        fake_nvml.FakeNvmlError, match=r"process 5 cannot hold .* of GPU 1: \d+ bytes of a GPU that has"
+    ):
+        node.set_process(1, 5, memory=900 << 30)
+    assert not any(row.used for row in node.read().gpus[1].processes)
+
+
+def test_a_node_that_cannot_be_written_says_so_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = CliRunner().invoke(main, ["create", "/proc/nowhere/node", "-i", "t4"])
+    assert (result.exit_code, "no node can be made in /proc/nowhere/node" in result.output) == (2, True), result.output
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with fake_nvml.Node.create("t4", tmp_path / "node") as node:
+        monkeypatch.setattr("fake_nvml.cli.load_pynvml", full)
+        result = CliRunner().invoke(main, ["smi", "--node", str(node.directory), "-L"])
+        assert (result.exit_code, result.output) == (1, "Error: [Errno 28] No space left on device\n")
+    monkeypatch.setattr("fake_nvml.driver_root.create", full)
+    with pytest.raises(fake_nvml.FakeNvmlError, match=r"no node can be made in .*: No space left on device"):
+        fake_nvml.Node.create("t4", tmp_path / "node")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_later_takes_nothing_from_a_node(make_node: Make) -> None:
+    """Programs write through a mapping: without room for it they would end with SIGBUS in the middle of a call."""
+    node = make_node("dgx-h200")
+    used = State.gpus.offset + 8 * ctypes.sizeof(Gpu)
+    assert node.state_path.stat().st_blocks * 512 >= 2 * used + RING_SIZE * ctypes.sizeof(Event)
 
 
 def test_unknown_inventory() -> None:

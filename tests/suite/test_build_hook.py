@@ -65,6 +65,29 @@ def test_without_a_compiler_the_build_asks_for_one(tmp_path: Path) -> None:
         hatch_build.build_library(out=tmp_path / "lib")
 
 
+@pytest.mark.parametrize(("libc", "target"), [(("glibc", "2.36"), "gnu.2.17"), (("", ""), "musl")])
+def test_ziglang_builds_for_the_c_library_of_this_python(
+    monkeypatch: pytest.MonkeyPatch, no_compiler: None, libc: tuple[str, str], target: str
+) -> None:
+    """A library for glibc names its loader on aarch64, which musl does not have."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(platform, "libc_ver", lambda: libc)
+    command = hatch_build.find_compiler()
+    assert command == [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-{target}"]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed: its musl targets are not tried here"
+)
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_ziglang_builds_for_musl(tmp_path: Path, machine: str) -> None:
+    """Of either machine, with what musl has alone: no other library is needed."""
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-musl"]
+    library, _ = hatch_build.build_library(out=tmp_path, compiler=compiler)
+    needed = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True).stdout
+    assert [line.split("[")[1] for line in needed.splitlines() if "(NEEDED)" in line] == ["libc.so]"]
+
+
 def test_a_compiler_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "values.c").write_text("this is no C\n")
     with pytest.raises(SystemExit, match=r"building libnvidia-ml\.so\.1 failed(.|\n)*values\.c"):
