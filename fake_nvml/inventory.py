@@ -40,7 +40,7 @@ class MigInstance:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # hashed by identity: what is made of one is kept (`state`)
 class GpuSpec:
     """One GPU of the node before it has a name-dependent identity."""
 

@@ -16,6 +16,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,22 +117,44 @@ def render(inventory: Inventory, node: str) -> State:
 
 
 def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, driver: str) -> None:
-    gpu.present = 1
-    gpu.domain, gpu.bus, gpu.device = spec.domain, spec.bus, spec.device
-    gpu.pci_device_id, gpu.pci_subsystem_id = spec.board.pci_device_id, spec.board.pci_subsystem_id
-    gpu.pci_class = spec.board.pci_class
+    ctypes.memmove(ctypes.byref(gpu), _nameless(spec), ctypes.sizeof(Gpu))
+    uuid = spec.uuid or gpu_uuid(node, index)
     computed: dict[str, int | str] = {
         "minor_number": index,
         "board_id": spec.domain << 16 | spec.bus << 8 | spec.device,
         "is_lost": 0,
         "reset_required": 0,
         "gsp_version": driver,
-        "uuid": spec.uuid or gpu_uuid(node, index),
+        "uuid": uuid,
         "serial": spec.serial or gpu_serial(node, spec.module or index),
     }
+    for name, value in computed.items():
+        if spec.value(name) == NOT_SUPPORTED:
+            set_field(gpu, name, value)
+    ctypes.memmove(gpu.mig_uuids, _mig_uuids(uuid), ctypes.sizeof(gpu.mig_uuids))
+    for number, instance in enumerate(spec.mig):
+        slot = gpu.instances[tree_id(instance.start, instance.profile.size)]
+        slot.used, slot.profile = 1, instance.profile.id
+        slot.start, slot.size = instance.start, instance.profile.size
+        state.next_serial += 1
+        slot.serial = state.next_serial
+        compute = slot.compute[0]
+        compute.used, compute.profile = 1, {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[instance.profile.slices]
+        compute.size, compute.mig_index = instance.profile.size, number
+        state.next_serial += 1
+        compute.serial = state.next_serial
+
+
+@lru_cache(maxsize=64)
+def _nameless(spec: GpuSpec) -> bytes:
+    """What a GPU of this kind has before it belongs to a node: most of its bytes, and the same in every node."""
+    gpu = Gpu()
+    gpu.present = 1
+    gpu.domain, gpu.bus, gpu.device = spec.domain, spec.bus, spec.device
+    gpu.pci_device_id, gpu.pci_subsystem_id = spec.board.pci_device_id, spec.board.pci_subsystem_id
+    gpu.pci_class = spec.board.pci_class
     for name in (*SCALARS, *STRINGS):
-        value = spec.value(name)
-        set_field(gpu, name, computed.get(name, value) if value == NOT_SUPPORTED else value)
+        set_field(gpu, name, spec.value(name))
     ctypes.memmove(gpu.cluster_uuid, spec.cluster_uuid, 16)
     for cpu in spec.cpus:
         gpu.cpu_affinity[cpu // 64] |= 1 << (cpu % 64)
@@ -156,21 +179,15 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         for place, start in enumerate(row.starts):
             profile.starts[place] = start
         profile.memory_mib, profile.name = row.memory_mib, row.name.encode()
-    uuid = str(computed["uuid"])
-    for gi in range(MAX_GPU_INSTANCES):
-        for ci in range(MAX_COMPUTE_INSTANCES):
-            ctypes.memmove(gpu.mig_uuids[gi * MAX_COMPUTE_INSTANCES + ci], mig_uuid(uuid, gi, ci).bytes, 16)
-    for number, instance in enumerate(spec.mig):
-        slot = gpu.instances[tree_id(instance.start, instance.profile.size)]
-        slot.used, slot.profile = 1, instance.profile.id
-        slot.start, slot.size = instance.start, instance.profile.size
-        state.next_serial += 1
-        slot.serial = state.next_serial
-        compute = slot.compute[0]
-        compute.used, compute.profile = 1, {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[instance.profile.slices]
-        compute.size, compute.mig_index = instance.profile.size, number
-        state.next_serial += 1
-        compute.serial = state.next_serial
+    return bytes(gpu)
+
+
+@lru_cache(maxsize=64)
+def _mig_uuids(gpu: str) -> bytes:
+    """The UUIDs of all MIG devices that a GPU may ever have, as they lie in its state."""
+    return b"".join(
+        mig_uuid(gpu, gi, ci).bytes for gi in range(MAX_GPU_INSTANCES) for ci in range(MAX_COMPUTE_INSTANCES)
+    )
 
 
 def read_first(directory: Path) -> bytes:

@@ -82,7 +82,9 @@ class NodeSeat:
         if self._gpus is None:
             import fake_nvml
 
-            self._gpus = fake_nvml.Node.create(self.world.run.inventory(self.inventory), self.root / "nvml")
+            self._gpus = fake_nvml.Node.create(
+                self.world.run.inventory(self.inventory), self.root / "nvml", name=self.alias
+            )
             self.world.log.emit("nvml", node=self.alias, action="create", inventory=self.inventory)
         return self._gpus
 
@@ -96,6 +98,11 @@ class NodeSeat:
         import fake_nvml
 
         return fake_nvml.load_pynvml(None)
+
+    @property
+    def sees_rest(self) -> bool:
+        """Whether kubelet and drivers work by the run's clock, so that it knows when they are at rest."""
+        return isinstance(self.kubelet, Kubelet) and self.guest is None and not self._processes
 
     def _gpu_environment(self) -> dict[str, str]:
         return {} if self.real else dict(self.gpus.env())

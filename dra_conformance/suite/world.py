@@ -45,6 +45,7 @@ T = TypeVar("T")
 Seen = tuple[bool, object]
 _ATTEMPTS = 20
 _BRIEF = 0.01
+_ON_NODES = 0.03  # sockets, folders, NVML's events: some threads must wake before a queue has it
 _GLANCE = 0.0005
 _NEVER = threading.Event()  # nobody sets it: to wait for time alone
 
@@ -308,18 +309,27 @@ class World:
     def settle(self) -> None:
         """Wait until everybody is at rest, as far as the run sees that, and nothing was written or changed meanwhile.
 
-        What the run cannot see (other programs, a driver's sockets and folders) gets its quiet time. Ends with the
-        run's patience at the latest.
+        Where all work in this process, their queues tell; what passes between a driver and its kubelet lies in none on
+        its way and gets a moment more. What the run cannot see (other programs, somebody who tries for ever) gets its
+        quiet time. Ends with the run's patience at the latest.
         """
         real = self.log.clock  # the scenario may advance its own clock; waiting for quiet takes real time
         deadline = real.monotonic() + self.run.patience
-        sees_all = self.run.sees_rest and not self._nodes
-        quiet = _BRIEF if sees_all else self.run.quiet
+        nodes = list(self._nodes.values())
+        sees_all = self.run.sees_rest and all(node.sees_rest for node in nodes)
+        moment = (_ON_NODES if nodes else _BRIEF) if sees_all else self.run.quiet
         while real.monotonic() < deadline:
             before = self.log.count
-            changed = self.log.wait_for(lambda before=before: self.log.count != before, quiet)  # type: ignore[misc]
-            if not changed and (not sees_all or (self.run.at_rest() and self.log.count == before)):
+
+            def changed(before: int = before) -> bool:
+                return self.log.count != before
+
+            if self.log.wait_for(changed, moment):
+                continue
+            if not sees_all or (self.run.at_rest() and not changed()):
                 return
+            if nodes and not self.log.wait_for(changed, self.run.quiet - moment):
+                return  # a kubelet calls a driver again ten times a second, and may wait for its answer for ever
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 

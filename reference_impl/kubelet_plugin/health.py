@@ -162,9 +162,13 @@ class HealthMonitor:
         for thread in self._threads:
             thread.start()
 
+    def quit(self) -> None:
+        """Tell the threads to end, without waiting for them; `stop` does the rest."""
+        self._stopping.set()
+
     def stop(self) -> None:
         """End the threads and the health streams. Idempotent."""
-        self._stopping.set()
+        self.quit()
         self._feed.close()
         for thread in self._threads:
             thread.join()

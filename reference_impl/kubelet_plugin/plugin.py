@@ -144,6 +144,8 @@ class KubeletPlugin:
             cleaner = threading.Thread(target=self._clean_up, name="claim-cleanup", daemon=True)
             cleaner.start()
             ending.callback(cleaner.join)
+            if self._monitor is not None:
+                ending.callback(self._monitor.quit)  # its wait for NVML ends while the rest is stopped
             ending.callback(self._stopping.set)
             self._ending = ending.pop_all()
         if not self.publisher.wait_published(_FIRST_PUBLICATION):
