@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -80,7 +81,7 @@ def create(root: Path, library: Path, state: State) -> None:
     caps = root / "proc" / "driver" / "nvidia-caps"
     caps.mkdir()
     (caps / "sys-minors").write_text(f"fabric-imex-mgmt {CAP_FABRIC_IMEX}\n", encoding="ascii")
-    (caps / "mig-minors").write_text(_mig_minors(minors), encoding="ascii")
+    (caps / "mig-minors").write_text(_mig_minors(tuple(minors)), encoding="ascii")
     (root / "proc" / "devices").write_text(
         "Character devices:\n"
         + "".join(
@@ -128,7 +129,8 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
     folder = sys / "devices" / root_port(state, index) / bus
     folder.mkdir(parents=True)
     numa, rc = get_field(gpu, "numa_node")
-    cpus = [cpu for cpu in range(len(gpu.cpu_affinity) * 64) if gpu.cpu_affinity[cpu // 64] >> (cpu % 64) & 1]
+    words = [(64 * number, int(word)) for number, word in enumerate(gpu.cpu_affinity) if word]
+    cpus = [first + bit for first, word in words for bit in range(64) if word >> bit & 1]
     speed, _ = get_field(gpu, "pcie_speed")
     texts = {
         "vendor": f"0x{gpu.pci_device_id & 0xFFFF:04x}",
@@ -240,7 +242,8 @@ def _capability(path: Path, minor: int) -> None:
     path.write_text(f"DeviceFileMinor: {minor}\nDeviceFileMode: 256\nDeviceFileModify: 1\n", encoding="ascii")
 
 
-def _mig_minors(gpus: list[int]) -> str:
+@lru_cache(maxsize=8)  # a thousand lines, the same for each node with that many GPUs
+def _mig_minors(gpus: tuple[int, ...]) -> str:
     rows = [f"config {CAP_MIG_CONFIG}", f"monitor {CAP_MIG_MONITOR}"]
     for gpu in gpus:
         for gi in range(GI_PER_GPU):
