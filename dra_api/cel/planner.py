@@ -17,6 +17,7 @@ from .ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, S
 from .checker import Checked
 from .costs import Charge, call_cost
 from .errors import CelCompileError, CelRuntimeError, CostExceeded
+from .guards import guarded
 from .operators import CONVERSIONS, explain
 from .patterns import compile_pattern
 from .qualify import ABSENT, key_text, qualify, qualify_if_present
@@ -220,6 +221,7 @@ class _Planner:
         implementation = self.implementations.get((expr.function, expr.target is not None))
         if implementation is None:
             raise CelCompileError(f"no such overload: {expr.function}")
+        implementation = guarded(expr.function, overload, implementation)
         if expr.function in _PATTERN_FUNCTIONS and len(args) >= 2 and args[1].constant:
             _try_pattern(args[1].value)
         return _call(expr.function, implementation, args, call_cost(expr.function, overload))

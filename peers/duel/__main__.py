@@ -17,29 +17,16 @@ from collections import Counter
 from pathlib import Path
 
 import orjson
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dra_api.objects import Obj
-from peers.duel import compare, expressions, known, reduce, scenario
+from peers.duel import compare, expressions, generate, known, reduce, scenario
 from peers.duel.compare import Disagreement
-from peers.duel.generate import cases
+from peers.duel.dice import Dice
 from peers.duel.known import Known
 from peers.duel.upstream import PROGRAM, Upstream, UpstreamGone, program_of
 from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
 
-_BATCH = 1000
 _PER_KIND = 10  # so many of one kind are made small; most are the same
-
-
-def generated(count: int) -> settings:
-    """Hypothesis as a source of cases alone: what is found is made small by `reduce`, and the run goes on."""
-    return settings(
-        max_examples=count,
-        database=None,
-        phases=[Phase.generate],
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 class Duel:
@@ -62,29 +49,15 @@ class Duel:
         self.written: list[Path] = []
         self.seen: set[bytes] = set()
 
-    def run(self, count: int, seed_: str) -> None:
-        """Ask both sides about `count` cases, in batches that each follow from the seed and their number alone."""
-        for batch in range(0, count, _BATCH):
+    def run(self, count: int, seed: str) -> None:
+        """Ask both sides about `count` cases; each follows from the seed and its number alone."""
+        for number in range(count):
+            self.play(generate.case(Dice(f"{seed}/{number}")))
 
-            @seed(f"{seed_}/{batch // _BATCH}")
-            @generated(min(_BATCH, count - batch))
-            @given(cases())
-            def play(case: Obj) -> None:
-                self.play(case)
-
-            play()
-
-    def run_expressions(self, count: int, seed_: str) -> None:
+    def run_expressions(self, count: int, seed: str) -> None:
         """Ask both sides about `count` CEL expressions."""
-        for batch in range(0, count, _BATCH):
-
-            @seed(f"{seed_}/cel/{batch // _BATCH}")
-            @generated(min(_BATCH, count - batch))
-            @given(expressions.questions())
-            def play(question: Obj) -> None:
-                self.play_expression(question)
-
-            play()
+        for number in range(count):
+            self.play_expression(expressions.question(Dice(f"{seed}/cel/{number}")))
 
     def play_expression(self, question: Obj) -> None:
         """One expression."""
@@ -174,27 +147,27 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """Run the duel; its exit code."""
     options = _options()
-    seed_ = options.seed or secrets.token_hex(4)
+    seed = options.seed or secrets.token_hex(4)
     try:
         with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
             likeness = release(options.bug_compatible) if options.bug_compatible else None
             entries = known.load() if likeness is None else known.by_chance(likeness)
             duel = Duel(upstream, entries, out=options.out, most=options.most, release=likeness)
             whose = f" bug-compatible with {likeness.name}" if likeness else ""
-            print(f"duel: reference{whose} against {upstream.version}, seed {seed_}", flush=True)
+            print(f"duel: reference{whose} against {upstream.version}, seed {seed}", flush=True)
             started = time.perf_counter()
             for path in options.replay:
                 written = orjson.loads(path.read_bytes())
                 duel.play(written.get("case", written))
             if not options.replay:
-                duel.run(options.cases, seed_)
+                duel.run(options.cases, seed)
                 if likeness is None:
-                    duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed_)
+                    duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed)
             took = time.perf_counter() - started
     except UpstreamGone as error:
         print(f"duel: {error}", file=sys.stderr)
         return 1 if PROGRAM.exists() or os.environ.get("CI", "").lower() == "true" else 0
-    print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed_}")
+    print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed}")
     print(
         f"  {duel.expressions} CEL expressions: " + ", ".join(f"{name} {n}" for name, n in duel.verdicts.most_common())
     )

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hypothesis import strategies as st
-
 from dra_api import cel
 from dra_api.objects import Obj
-from peers.duel.cluster import GPU, Draw, attributes, one_in
+from peers.duel.cluster import GPU, attributes, retype
+from peers.duel.dice import Dice
 from peers.duel.upstream import Upstream
 
-Maker: TypeAlias = Callable[[Draw, int], str]
+Maker: TypeAlias = Callable[[Dice, int], str]
 _UNLIMITED = 2**64 - 1
 _SLIP = 10  # cost units, for each item of a list that a macro walks through
 _ITEMS = 6
@@ -28,72 +27,69 @@ _HOME = f'device.attributes["{GPU}"]'
 _SIZE = f'device.capacity["{GPU}"]'
 
 
-@st.composite
-def questions(draw: st.DrawFn) -> Obj:
+def question(dice: Dice) -> Obj:
     """One expression and the device that it is asked about, in the form of peers/allocator."""
-    aspects = frozenset({"lists"}) if one_in(draw, 3) else frozenset()
-    device: Obj = {"name": "d", "attributes": attributes(draw, aspects)}
-    if not one_in(draw, 4):
-        device["capacity"] = {"memory": {"value": draw(st.sampled_from(["1Gi", "0", "1500m", "40Gi"]))}}
-    if one_in(draw, 2):
+    aspects = frozenset({"lists"}) if dice.one_in(3) else frozenset()
+    device: Obj = {"name": "d", "attributes": attributes(dice, aspects)}
+    while dice.one_in(3):  # what drivers change about devices whose selectors stay
+        retype(dice, device["attributes"], lists=bool(aspects))
+    if not dice.one_in(4):
+        device["capacity"] = {"memory": {"value": dice.pick(["1Gi", "0", "1500m", "40Gi"])}}
+    if dice.one_in(2):
         device["allowMultipleAllocations"] = True
-    depth = draw(st.integers(0, 4))
-    text = _any(draw, depth) if one_in(draw, 12) else _bool(draw, depth)
-    return {"expression": text, "driver": GPU, "device": device, "lists": draw(st.booleans())}
+    depth = dice.integer(0, 4)
+    text = _any(dice, depth) if dice.one_in(12) else _bool(dice, depth)
+    return {"expression": text, "driver": GPU, "device": device, "lists": dice.pick([False, True])}
 
 
-def _bool(draw: Draw, depth: int) -> str:
+def _bool(dice: Dice, depth: int) -> str:
     makers: tuple[Maker, ...] = (_constant, _field, _guard, _compared, _texts, _amounts, _versions, _listed)
     if depth > 0:
         makers += (_joined, _joined, _negated, _chosen, _quantified, _bound)
-    return draw(st.sampled_from(makers))(draw, depth)
+    return dice.pick(makers)(dice, depth)
 
 
-def _constant(draw: Draw, depth: int) -> str:
+def _constant(dice: Dice, depth: int) -> str:
     del depth
-    return draw(st.sampled_from(["true", "false"]))
+    return dice.pick(["true", "false"])
 
 
-def _field(draw: Draw, depth: int) -> str:
+def _field(dice: Dice, depth: int) -> str:
     del depth
-    return draw(
-        st.sampled_from(
-            [
-                "device.allowMultipleAllocations",
-                f"{_HOME}.ok",
-                f'device.driver == "{GPU}"',
-                f"{_HOME}.absent",
-                f"{_HOME}.n",
-            ]
-        )
+    return dice.pick(
+        [
+            "device.allowMultipleAllocations",
+            f"{_HOME}.ok",
+            f'device.driver == "{GPU}"',
+            f"{_HOME}.absent",
+            f"{_HOME}.n",
+        ]
     )
 
 
-def _guard(draw: Draw, depth: int) -> str:
+def _guard(dice: Dice, depth: int) -> str:
     del depth
-    key = draw(st.sampled_from(["n", "m", "s", "ok", "v", "l", "absent"]))
-    return draw(
-        st.sampled_from(
-            [
-                f'"{key}" in {_HOME}',
-                f"has({_HOME}.{key})",
-                f"{_HOME}.?{key}.hasValue()",
-                f'"{GPU}" in device.attributes',
-                '"other.example.com" in device.attributes',
-                f'"memory" in {_SIZE}',
-                f"size({_HOME}) > 2",
-                f'device.attributes["other.example.com"].?{key}.orValue(1) == 1',
-            ]
-        )
+    key = dice.pick(["n", "m", "s", "ok", "v", "l", "absent"])
+    return dice.pick(
+        [
+            f'"{key}" in {_HOME}',
+            f"has({_HOME}.{key})",
+            f"{_HOME}.?{key}.hasValue()",
+            f'"{GPU}" in device.attributes',
+            '"other.example.com" in device.attributes',
+            f'"memory" in {_SIZE}',
+            f"size({_HOME}) > 2",
+            f'device.attributes["other.example.com"].?{key}.orValue(1) == 1',
+        ]
     )
 
 
-def _compared(draw: Draw, depth: int) -> str:
-    operator = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
-    return f"{_int(draw, depth)} {operator} {_int(draw, depth)}"
+def _compared(dice: Dice, depth: int) -> str:
+    operator = dice.pick(["==", "!=", "<", "<=", ">", ">="])
+    return f"{_int(dice, depth)} {operator} {_int(dice, depth)}"
 
 
-def _int(draw: Draw, depth: int) -> str:
+def _int(dice: Dice, depth: int) -> str:
     plain = [
         "0",
         "1",
@@ -107,50 +103,50 @@ def _int(draw: Draw, depth: int) -> str:
         "1.5",
         "2u",
     ]
-    if depth <= 0 or one_in(draw, 2):
-        return draw(st.sampled_from(plain))
+    if depth <= 0 or dice.one_in(2):
+        return dice.pick(plain)
     below = depth - 1
-    form = draw(st.integers(0, 4))
+    form = dice.integer(0, 4)
     if form == 0:
-        return f"({_int(draw, below)} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} {_int(draw, below)})"
+        return f"({_int(dice, below)} {dice.pick(['+', '-', '*', '/', '%'])} {_int(dice, below)})"
     if form == 1:
-        return f"({_bool(draw, below)} ? {_int(draw, below)} : {_int(draw, below)})"
+        return f"({_bool(dice, below)} ? {_int(dice, below)} : {_int(dice, below)})"
     if form == 2:
-        return f"size({_text(draw, below)})"
+        return f"size({_text(dice, below)})"
     if form == 3:
-        return f"int({draw(st.sampled_from([_text, _int]))(draw, below)})"
-    return f"{_text(draw, below)}.indexOf({_text(draw, below)})"
+        return f"int({dice.pick([_text, _int])(dice, below)})"
+    return f"{_text(dice, below)}.indexOf({_text(dice, below)})"
 
 
-def _text(draw: Draw, depth: int) -> str:
+def _text(dice: Dice, depth: int) -> str:
     plain = ['""', '"a"', '"b"', '"gpu"', '"1"', "device.driver", f"{_HOME}.s", f'{_HOME}.?s.orValue("a")']
-    if depth <= 0 or one_in(draw, 2):
-        return draw(st.sampled_from(plain))
+    if depth <= 0 or dice.one_in(2):
+        return dice.pick(plain)
     below = depth - 1
-    form = draw(st.integers(0, 5))
+    form = dice.integer(0, 5)
     if form == 0:
-        return f"({_text(draw, below)} + {_text(draw, below)})"
+        return f"({_text(dice, below)} + {_text(dice, below)})"
     if form == 1:
-        return f"{_text(draw, below)}.{draw(st.sampled_from(['upperAscii', 'lowerAscii', 'trim']))}()"
+        return f"{_text(dice, below)}.{dice.pick(['upperAscii', 'lowerAscii', 'trim'])}()"
     if form == 2:
-        return f"string({_int(draw, below)})"
+        return f"string({_int(dice, below)})"
     if form == 3:
-        return f"{_text(draw, below)}.replace({_text(draw, below)}, {_text(draw, below)})"
+        return f"{_text(dice, below)}.replace({_text(dice, below)}, {_text(dice, below)})"
     if form == 4:
-        return f"{_text(draw, below)}.substring({_int(draw, 0)})"
-    return f"[{_text(draw, below)}, {_text(draw, below)}].join({_text(draw, below)})"
+        return f"{_text(dice, below)}.substring({_int(dice, 0)})"
+    return f"[{_text(dice, below)}, {_text(dice, below)}].join({_text(dice, below)})"
 
 
-def _texts(draw: Draw, depth: int) -> str:
-    left, right = _text(draw, depth - 1), _text(draw, depth - 1)
-    if one_in(draw, 3):
+def _texts(dice: Dice, depth: int) -> str:
+    left, right = _text(dice, depth - 1), _text(dice, depth - 1)
+    if dice.one_in(3):
         return f"{left} == {right}"
-    if one_in(draw, 4):
-        return f'{left}.matches("{draw(st.sampled_from(["^a", "gpu.*", "[ab]+$", "", "(", "a|b"]))}")'
-    return f"{left}.{draw(st.sampled_from(['startsWith', 'endsWith', 'contains']))}({right})"
+    if dice.one_in(4):
+        return f'{left}.matches("{dice.pick(["^a", "gpu.*", "[ab]+$", "", "(", "a|b"])}")'
+    return f"{left}.{dice.pick(['startsWith', 'endsWith', 'contains'])}({right})"
 
 
-def _amount(draw: Draw, depth: int) -> str:
+def _amount(dice: Dice, depth: int) -> str:
     plain = [
         f"{_SIZE}.memory",
         'quantity("1Gi")',
@@ -159,26 +155,26 @@ def _amount(draw: Draw, depth: int) -> str:
         f"{_SIZE}.absent",
         'quantity("x")',
     ]
-    if depth <= 0 or one_in(draw, 2):
-        return draw(st.sampled_from(plain))
-    return f"{_amount(draw, depth - 1)}.{draw(st.sampled_from(['add', 'sub']))}({_amount(draw, depth - 1)})"
+    if depth <= 0 or dice.one_in(2):
+        return dice.pick(plain)
+    return f"{_amount(dice, depth - 1)}.{dice.pick(['add', 'sub'])}({_amount(dice, depth - 1)})"
 
 
-def _amounts(draw: Draw, depth: int) -> str:
-    left, right = _amount(draw, depth - 1), _amount(draw, depth - 1)
-    form = draw(st.integers(0, 4))
+def _amounts(dice: Dice, depth: int) -> str:
+    left, right = _amount(dice, depth - 1), _amount(dice, depth - 1)
+    form = dice.integer(0, 4)
     if form == 0:
-        return f"{left}.compareTo({right}) {draw(st.sampled_from(['==', '>=', '<']))} 0"
+        return f"{left}.compareTo({right}) {dice.pick(['==', '>=', '<'])} 0"
     if form == 1:
-        return f"{left}.{draw(st.sampled_from(['isGreaterThan', 'isLessThan']))}({right})"
+        return f"{left}.{dice.pick(['isGreaterThan', 'isLessThan'])}({right})"
     if form == 2:
-        return f"isQuantity({_text(draw, depth - 1)})"
+        return f"isQuantity({_text(dice, depth - 1)})"
     if form == 3:
-        return f"{left}.asInteger() > {_int(draw, depth - 1)}"
+        return f"{left}.asInteger() > {_int(dice, depth - 1)}"
     return f"{left} == {right}"
 
 
-def _versions(draw: Draw, depth: int) -> str:
+def _versions(dice: Dice, depth: int) -> str:
     del depth
     pool = [
         f"{_HOME}.v",
@@ -188,77 +184,77 @@ def _versions(draw: Draw, depth: int) -> str:
         'semver("1.x")',
         f"{_HOME}.absent",
     ]
-    left, right = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
-    form = draw(st.integers(0, 3))
+    left, right = dice.pick(pool), dice.pick(pool)
+    form = dice.integer(0, 3)
     if form == 0:
         return f"{left}.compareTo({right}) >= 0"
     if form == 1:
-        return f"{left}.{draw(st.sampled_from(['major', 'minor', 'patch']))}() == 1"
+        return f"{left}.{dice.pick(['major', 'minor', 'patch'])}() == 1"
     if form == 2:
         return f"{left} == {right}"
-    return f"{left}.{draw(st.sampled_from(['isGreaterThan', 'isLessThan']))}({right})"
+    return f"{left}.{dice.pick(['isGreaterThan', 'isLessThan'])}({right})"
 
 
-def _list(draw: Draw, depth: int) -> str:
+def _list(dice: Dice, depth: int) -> str:
     plain = ["[1, 2, 3]", "[]", f"{_HOME}.l", f"[{_HOME}.n, 1]", f"{_HOME}.?l.orValue([1])"]
-    if depth <= 0 or one_in(draw, 2):
-        return draw(st.sampled_from(plain))
+    if depth <= 0 or dice.one_in(2):
+        return dice.pick(plain)
     below = depth - 1
-    form = draw(st.integers(0, 3))
+    form = dice.integer(0, 3)
     if form == 0:
-        return f"[{_int(draw, below)}, {_int(draw, below)}]"
+        return f"[{_int(dice, below)}, {_int(dice, below)}]"
     if form == 1:
-        return f"{_list(draw, below)}.map(x, x + {_int(draw, below)})"
+        return f"{_list(dice, below)}.map(x, x + {_int(dice, below)})"
     if form == 2:
-        return f"{_list(draw, below)}.filter(x, x > {_int(draw, below)})"
-    return f"({_list(draw, below)} + {_list(draw, below)})"
+        return f"{_list(dice, below)}.filter(x, x > {_int(dice, below)})"
+    return f"({_list(dice, below)} + {_list(dice, below)})"
 
 
-def _listed(draw: Draw, depth: int) -> str:
-    many = _list(draw, depth - 1)
-    form = draw(st.integers(0, 6))
+def _listed(dice: Dice, depth: int) -> str:
+    many = _list(dice, depth - 1)
+    form = dice.integer(0, 6)
     if form == 0:
-        return f"{_int(draw, depth - 1)} in {many}"
+        return f"{_int(dice, depth - 1)} in {many}"
     if form == 1:
-        return f"size({many}) >= {_int(draw, depth - 1)}"
+        return f"size({many}) >= {_int(dice, depth - 1)}"
     if form == 2:
-        return f"{many}.includes({_int(draw, depth - 1)})"
+        return f"{many}.includes({_int(dice, depth - 1)})"
     if form == 3:
-        relation = draw(st.sampled_from(["contains", "intersects", "equivalent"]))
-        return f"sets.{relation}({many}, {_list(draw, depth - 1)})"
+        relation = dice.pick(["contains", "intersects", "equivalent"])
+        return f"sets.{relation}({many}, {_list(dice, depth - 1)})"
     if form == 4:
-        return f"{many}.{draw(st.sampled_from(['sum', 'max', 'min']))}() > {_int(draw, depth - 1)}"
+        return f"{many}.{dice.pick(['sum', 'max', 'min'])}() > {_int(dice, depth - 1)}"
     if form == 5:
         return f"{many}.isSorted()"
-    return f"{many} == {_list(draw, depth - 1)}"
+    return f"{many} == {_list(dice, depth - 1)}"
 
 
-def _joined(draw: Draw, depth: int) -> str:
-    return f"({_bool(draw, depth - 1)} {draw(st.sampled_from(['&&', '||', '==', '!=']))} {_bool(draw, depth - 1)})"
+def _joined(dice: Dice, depth: int) -> str:
+    return f"({_bool(dice, depth - 1)} {dice.pick(['&&', '||', '==', '!='])} {_bool(dice, depth - 1)})"
 
 
-def _negated(draw: Draw, depth: int) -> str:
-    return f"!({_bool(draw, depth - 1)})"
+def _negated(dice: Dice, depth: int) -> str:
+    return f"!({_bool(dice, depth - 1)})"
 
 
-def _chosen(draw: Draw, depth: int) -> str:
-    return f"({_bool(draw, depth - 1)} ? {_bool(draw, depth - 1)} : {_bool(draw, depth - 1)})"
+def _chosen(dice: Dice, depth: int) -> str:
+    return f"({_bool(dice, depth - 1)} ? {_bool(dice, depth - 1)} : {_bool(dice, depth - 1)})"
 
 
-def _quantified(draw: Draw, depth: int) -> str:
-    kind = draw(st.sampled_from(["all", "exists", "exists_one"]))
-    operator = draw(st.sampled_from(["==", ">", "<="]))
-    if one_in(draw, 4):
-        return f"{_HOME}.{kind}(k, k != {_text(draw, 0)})"
-    return f"{_list(draw, depth - 1)}.{kind}(x, x {operator} {_int(draw, depth - 1)})"
+def _quantified(dice: Dice, depth: int) -> str:
+    kind = dice.pick(["all", "exists", "exists_one"])
+    operator = dice.pick(["==", ">", "<="])
+    if dice.one_in(4):
+        return f"{_HOME}.{kind}(k, k != {_text(dice, 0)})"
+    return f"{_list(dice, depth - 1)}.{kind}(x, x {operator} {_int(dice, depth - 1)})"
 
 
-def _bound(draw: Draw, depth: int) -> str:
-    return f"cel.bind(a, {_HOME}, {_bool(draw, depth - 1).replace(_HOME, 'a')})"
+def _bound(dice: Dice, depth: int) -> str:
+    return f"cel.bind(a, {_HOME}, {_bool(dice, depth - 1).replace(_HOME, 'a')})"
 
 
-def _any(draw: Draw, depth: int) -> str:
-    return draw(st.sampled_from([_int, _text, _list, _amount]))(draw, depth)
+def _any(dice: Dice, depth: int) -> str:
+    return dice.pick([_int, _text, _list, _amount])(dice, depth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ class Known:
     until: int = 99  # the last minor release that it is about
 
 
-def load(path: Path = ENTRIES) -> list[Known]:
-    """The entries. Raises ValueError for one whose predicate does not exist."""
+def load(path: Path = ENTRIES, *, minor: int = _NEWEST) -> list[Known]:
+    """The entries that are about minor release `minor`. Raises ValueError for one whose predicate does not exist."""
     found = []
     for row in yaml.safe_load(path.read_text()) or ():
         predicate = PREDICATES.get(row["predicate"])
@@ -48,7 +48,7 @@ def load(path: Path = ENTRIES) -> list[Known]:
         about, chance = row.get("about", "upstream"), bool(row.get("chance"))
         until = int(row.get("until", 99))
         found.append(Known(row["id"], predicate, row["source"], row["explanation"], about, chance, until))
-    return found
+    return [entry for entry in found if minor <= entry.until]
 
 
 def by_chance(release: Release | None = None) -> list[Known]:
@@ -57,7 +57,7 @@ def by_chance(release: Release | None = None) -> list[Known]:
     `release` is the newest where it is not given.
     """
     minor = release.minor if release else _NEWEST
-    return [entry for entry in load() if entry.chance and minor <= entry.until]
+    return [entry for entry in load(minor=minor) if entry.chance]
 
 
 def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
@@ -136,8 +136,11 @@ def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> b
 
 
 def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
-    """A device picked with admin access counts as in use for every later request of the same attempt."""
-    if not goes_on(found):
+    """A device picked with admin access counts as in use for every later request of the same attempt.
+
+    Of a device in use no selector is asked, so it cannot fail there either, as the reference's then may.
+    """
+    if not goes_on(found) and not cel_failed(found.reference.message):
         return False
     return watched(case) and len([*wishes(case)]) > 1
 
@@ -177,12 +180,13 @@ def all_with_constraint(case: Obj, found: Disagreement) -> bool:
 
 
 def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
-    """What others use of shared devices decides which devices an `All` request is about."""
+    """What others use of shared devices decides which devices an `All` request is about, and so how many they are."""
+    too_many = "exceeds the claim limit" in found.reference.message
     return (
         bool((case.get("features") or {}).get("ConsumableCapacity"))
         and consumed(case)
         and any(wish.get("allocationMode") == "All" for wish in wishes(case))
-        and gets_on(found)
+        and (gets_on(found) or too_many)
     )
 
 

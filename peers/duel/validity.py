@@ -12,7 +12,7 @@ from peers.duel.reference import Fact
 # How many picks the oracle may try before it says that it does not know.
 BUDGET = 2_000
 _V1 = "resource.k8s.io/v1"
-_GATES = {
+GATES = {
     "AdminAccess": ("DRAAdminAccess",),
     "PrioritizedList": ("DRAPrioritizedList",),
     "PartitionableDevices": ("DRAPartitionableDevices",),
@@ -25,7 +25,7 @@ _GATES = {
 
 def settings_of(case: Obj) -> Settings:
     """The case's features as gates of release 1.36."""
-    off = (gate for name, gates in _GATES.items() if not case["features"].get(name) for gate in gates)
+    off = (gate for name, gates in GATES.items() if not case["features"].get(name) for gate in gates)
     return Settings(release=36, gates_off=frozenset(off))
 
 

@@ -5,6 +5,8 @@ Behaviour without other source: k8s.io/dynamic-resource-allocation/cel/compile.g
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dra_api.cel import (
@@ -146,6 +148,38 @@ def test_dra_167_includes_takes_scalars_and_lists() -> None:
     assert "undeclared reference to 'includes'" in refusal(f"{HERE}.nics.includes(1)", list_type_attributes=False)
     with pytest.raises(CelCompileError, match="includes"):
         compile_selector(f"{HERE}.nics.includes(1)", version="1.35")
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        # Answers of k8s.io/dynamic-resource-allocation/cel 0.36.6, asked through peers/allocator.
+        (f"({HERE}.flags + [1, 2]).isSorted()", "no such overload: isSorted(list)"),
+        (f"({HERE}.nics + [1, 2]).isSorted()", "no such overload: isSorted(list)"),
+        (f'({HERE}.ports + ["a"]).isSorted()', "no such overload: isSorted(list)"),
+        (f"({HERE}.flags + [1, 2]).max() == 2", "no such overload: max(list)"),
+        (f"({HERE}.flags + [1, 2]).sum() == 4", "no such overload: sum(list)"),
+        (f"{HERE}.builds.isSorted()", "no such overload: isSorted(list)"),
+        (f"({HERE}.ports + [3]).isSorted()", True),
+        (f"{HERE}.nics.isSorted()", True),
+        (f"({HERE}.ports + [0]).min() == 0", True),
+        (f"({HERE}.ports + [0]).isSorted()", False),
+        ("[].isSorted()", True),
+    ],
+)
+def test_a_list_function_looks_at_what_the_list_begins_with(expression: str, answer: bool | str) -> None:
+    attributes = {
+        "nics": {"strings": ["a", "b"]},
+        "ports": {"ints": [1, 2]},
+        "flags": {"bools": [True]},
+        "builds": {"versions": ["1.2.3"]},
+    }
+    view = DeviceView(DRIVER, attributes, list_type_attributes=True)
+    if isinstance(answer, str):
+        with pytest.raises(CelRuntimeError, match=re.escape(answer)):
+            compile_selector(expression, list_type_attributes=True).matches(view)
+    else:
+        assert compile_selector(expression, list_type_attributes=True).matches(view) is answer
 
 
 def test_without_list_attributes_the_unknown_type_is_any() -> None:

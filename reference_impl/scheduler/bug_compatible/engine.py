@@ -79,7 +79,7 @@ class CompatibleAllocator:
         self.claims = variants.claims_as_read(claims, variant, release)
         for claim in variants.claims_as_checked(self.claims, variant, release):
             check_claim(claim, classes, self.features)
-        self._available = Available(release)
+        self._available = Available(release, self.features)
         self._tried = {"complete"}
         if release.has("incomplete-pools-are-used"):
             self._tried.add("incomplete")

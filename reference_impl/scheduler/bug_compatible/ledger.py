@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from reference_impl.scheduler.allocator.model import Device
+from reference_impl.scheduler.allocator.model import Device, Features
 from reference_impl.scheduler.allocator.taken import Taken
 from reference_impl.scheduler.bug_compatible.deviations import Release
 from reference_impl.scheduler.bug_compatible.gather import SeenPool
@@ -34,8 +34,10 @@ def account_of(pool: SeenPool, device: Device, release: Release) -> Account:
 class Available:
     """What earlier allocations leave of each counter, worked out when a pool is first asked about."""
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, features: Features) -> None:
         self._release = release
+        # With the feature off, who had a share has the device.
+        self._shares_are_free = release.has("shares-free-counters") and features.consumable_capacity
         self._left: dict[Account, dict[Counter, int]] = {}
 
     def of(self, pool: SeenPool, device: Device, taken: Taken) -> Mapping[Counter, int]:
@@ -45,7 +47,7 @@ class Available:
         if known is None:
             known = self._left[account] = dict(self._totals(pool, device))
             used = set(taken.exclusive.get(pool.id, ()))
-            if not self._release.has("shares-free-counters"):
+            if not self._shares_are_free:
                 used |= set(taken.names(pool.id))
             for other in self._others(pool, device):
                 if other.id.device in used:
