@@ -81,7 +81,8 @@ class Deferred:
         """Ask about one node. Raises AllocationError."""
         if self._release is None:
             inventory = NodeInventory.build(node, [*pools.values()], self._features)
-            return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=False)
+            # The reason is asked for, though not compared: what explains must not fail where what allocates does not.
+            return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=True)
         seen = NodePools.build(node, [*pools.values()], self._features, self._release)
         if self._compatible is None:  # one for all nodes: what it keeps of counters is part of the release
             self._compatible = CompatibleAllocator(

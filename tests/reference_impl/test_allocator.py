@@ -422,6 +422,10 @@ def test_partitions_need_the_feature():
     world = World(*halves(), gpus(1), features=Features(partitionable_devices=False))
     assert picked(world.take(claim(request()))) == ["gpu=d0"]
     assert not world.allocate(claim(request()))
+    partition = device("p", counters={"s": {"m": "1Gi"}})
+    world = World(resource_slice("p", [partition], node="node-a"), features=Features(partitionable_devices=False))
+    for wish in (request(), all_request()):
+        assert "takes of shared counters, which nobody can have" in world.allocate(claim(wish)).reason
 
 
 # -- consumable capacity -----------------------------------------------------------------------------------------------
@@ -558,6 +562,13 @@ def test_admin_access_sees_past_use_and_does_not_keep_others_away():
 
 def test_one_admin_claim_gets_no_device_twice():
     assert not World(gpus(1)).allocate(claim(request(adminAccess=True, count=2)))
+    outcome = World(gpus(2)).allocate(claim(request("a"), all_request("b", adminAccess=True)))
+    assert outcome.reason.endswith("would need one device for two of its requests, which admin access does not allow")
+    shared = device("nic", allowMultipleAllocations=True)
+    outcome = World(gpus(1), resource_slice("s", [shared], node="node-a", pool="s")).allocate(
+        claim(all_request("a"), all_request("b"))
+    )
+    assert outcome.reason.endswith("share too few: 1 matching is free")
     assert not World(gpus(1)).allocate(claim(request("a", adminAccess=True), request("b", adminAccess=True)))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reference_impl.scheduler.allocator.allocate import Option
 
 _STEPS = 2_000
+_IS_BARRED = "takes of shared counters, which nobody can have with DRAPartitionableDevices off"
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
@@ -43,10 +44,14 @@ def lone_request(problem: Problem, task: Task) -> str:
     if task.everything and not task.count:
         return f"{where}: wants all devices, but none of {total} on the node matches its selectors"
     if task.everything and not task.mask:
-        return f"{where}: wants all devices, but one of {task.count} has a taint that it does not tolerate"
+        repelled = inventory.repelling(request)
+        obstacle = "has a taint that it does not tolerate" if repelled else _IS_BARRED
+        return f"{where}: wants all devices, but one of {task.count} {obstacle}"
     if not task.everything and matched < task.count:
-        repelled = (inventory.repelling(request)).bit_count()
+        repelled = inventory.repelling(request).bit_count()
         hint = f", {repelled} of them with a taint that it does not tolerate" if repelled else ""
+        if inventory.barred:
+            hint += f", one {_IS_BARRED}"
         return (
             f"{where}: wants {want}, but only {matched} of {total} on the node match{'es'[: 2 * (matched == 1)]} "
             f"its selectors, capacity and tolerations{hint}{negative_capacity(inventory, request)}"
@@ -65,13 +70,36 @@ def lone_request(problem: Problem, task: Task) -> str:
 def together(problem: Problem, tasks: Sequence[Task]) -> str:
     """Each request fits alone, all together do not: what stands in the way."""
     count = sum(task.count for task in tasks)
-    needs = [Need(task.count, task.mask & ~problem.busy) for task in tasks if not task.request.admin_access]
-    if not any(task.mask & problem.inventory.shareable for task in tasks) and not matching.satisfiable(needs):
+    needs = alone(problem, [task for task in tasks if not task.request.admin_access])
+    if not matching.satisfiable(needs):
         union = 0
         for need in needs:
             union |= need.mask
-        return f"the requests together want {count} devices, but share too few: {union.bit_count()} matching are free"
+        free = union.bit_count()
+        return f"the requests together want {count} devices, but share too few: {free} matching {be(free)} free"
+    if (twice := wanted_twice(problem, tasks)) is not None:
+        key = problem.claims[twice].key
+        return f"claim {key} would need one device for two of its requests, which admin access does not allow"
     return f"the requests together want {count} devices, but {limits_of(problem, tasks)}"
+
+
+def alone(problem: Problem, tasks: Sequence[Task]) -> list[Need]:
+    """What the tasks need of devices that only one of them can have; who may take a share has no such need."""
+    single = ~problem.inventory.shareable
+    return [
+        Need((task.mask & single).bit_count() if task.everything else task.count, free & single)
+        for task in tasks
+        for free in [task.mask if task.request.admin_access else task.mask & ~problem.busy]
+        if task.everything or not free & ~single
+    ]
+
+
+def wanted_twice(problem: Problem, tasks: Sequence[Task]) -> int | None:
+    """The first claim whose own requests share too few devices, as a claim has none twice, with admin access or not."""
+    for claim in sorted({task.claim for task in tasks}):
+        if not matching.satisfiable(alone(problem, [task for task in tasks if task.claim == claim])):
+            return claim
+    return None
 
 
 def limits_of(problem: Problem, tasks: Sequence[Task]) -> str:
