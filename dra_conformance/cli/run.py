@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.suite import declaration
 from dra_conformance.suite.options import Order, RunOptions, config_file, from_mapping, redact, to_json
 
 _SEAT_HELP = {
@@ -47,6 +48,7 @@ def run_options(function: Any) -> Any:
             "--runtime-config", multiple=True, metavar="A=true,B=false", help="API versions; resource.k8s.io/v1=false."
         ),
         click.option("--revision", metavar="NAME", default=None, help="KAI's protocol: kai-0.17 or documented."),
+        click.option("--declaration", metavar="YAML", default=None, help="What the driver's vendor declares of it."),
         click.option("--inventory", metavar="NAME", default=None, help="GPUs of the fake NVML."),
         click.option("--nvml", metavar="fake|real", default=None, help="Whose GPUs: the fake's, or this machine's."),
         click.option("--profile", multiple=True, metavar="NAME", help="Only this profile; may be given again."),
@@ -133,6 +135,8 @@ def options_of(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
         if value is None or value == ():
             continue
         values[name.replace("_", "-")] = list(value) if isinstance(value, tuple) else value
+    if isinstance(values.get("declaration"), str):
+        values["declaration"] = declaration.parameters(values["declaration"])
     return from_mapping(values, where="options")
 
 

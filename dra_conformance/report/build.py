@@ -5,6 +5,7 @@ Nothing but the events is read, so anybody who has the log can compute the same 
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -148,6 +149,8 @@ def _repeat(scenario: str, started: Mapping[str, Any]) -> str:
             continue
         if value is True:
             words.append(f"--{key}")
+        elif isinstance(value, dict):  # of a file that may not be there when the command is repeated
+            words += [f"--{key}", json.dumps({name: item for name, item in value.items() if item})]
         elif isinstance(value, (list, tuple)):
             words += [word for item in value for word in (f"--{key}", str(item))]
         else:

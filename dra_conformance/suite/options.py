@@ -292,6 +292,8 @@ def plain(options: RunOptions) -> dict[str, Any]:
 def _without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
     return [_without_secrets(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
+import msgspec
 import pytest
 from stories import Story
 
+from dra_conformance.cli import run
 from dra_conformance.errors import ExitCode, SpecificationError
 from dra_conformance.report import build
+from dra_conformance.suite.options import from_mapping, plain
 from dra_conformance.suite.status import Status, Verdict
 
 WAIVER = {"rule": "DRA-001", "owner": "ann", "reason": "fixed in 2.0", "expires": "2026-12-31"}
@@ -100,6 +104,30 @@ def test_failures_carry_timeline_and_a_command_that_repeats_them() -> None:
         "dra-conformance run --driver 'exec:./p --x' --fail-fast --focus '^probe/a\\.b#a\\.b ' --seed 7"
     )
     assert any("BROKEN" in line for line in scenario.timeline)
+
+
+def test_the_command_that_repeats_a_failure_means_the_options_of_the_run() -> None:
+    """Every option, also what stands in a file: a command that is refused repeats nothing."""
+    given = {
+        "driver-name": "nic.example.com",
+        "driver": "exec:./p --x 'a b'",
+        "feature-gates": ["DRAConsumableCapacity=true", "DRAPartitionableDevices=false"],
+        "watch-lag": 0.1,
+        "patience": 7.5,
+        "declaration": {
+            "capabilities": ["configuration", "health"],
+            "valid": ["{apiVersion: nic.example.com/v1, kind: X, text: 'it''s'}"],
+            "invalid": ["{apiVersion: nic.example.com/v1, kind: Y}"],
+        },
+    }
+    options = from_mapping(given, where="test")
+    story = Story(options=plain(options))
+    repeat = build(story.scenario("a", status="failed").events()).scenarios[0].repeat
+    words = run.command.make_context("run", shlex.split(repeat)[2:]).params
+    again = run.options_of(
+        None, {name: value for name, value in words.items() if name not in ("config_path", "workers")}
+    )
+    assert msgspec.structs.replace(again, focus=(), seed=None) == options
 
 
 def test_interrupted() -> None:
