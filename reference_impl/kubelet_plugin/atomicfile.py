@@ -43,8 +43,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
             aside.unlink()  # the former content
         else:
             os.replace(aside, path)
-    except OSError:
-        aside.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a write to an open file does not say which
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
         raise
     if durable:
         sync_folder(path.parent)
@@ -60,6 +62,8 @@ def exchange(one: Path, other: Path) -> bool:
 
 def remove(path: Path, *, durable: bool = True) -> None:
     """Remove `path` if it is there; the removal is on disk where `durable`."""
+    if not os.path.lexists(path):  # a read-only file system refuses to remove even what is not there
+        return
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
         if durable:

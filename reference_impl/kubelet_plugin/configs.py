@@ -120,6 +120,9 @@ def decode(parameters: object, *, strict: bool = True) -> Config:
         raise DecodeError(f"Object 'Kind' is missing in {_shown(parameters)}")
     if not api_version:
         raise DecodeError(f"Object 'apiVersion' is missing in {_shown(parameters)}")
+    for name, content in (("kind", kind), ("apiVersion", api_version)):
+        if not isinstance(content, str):
+            raise DecodeError(f"field {name} has a value of the wrong type: {content!r}")
     if api_version != API_VERSION or kind not in _KINDS:
         raise DecodeError(f'no kind "{kind}" is registered for version "{api_version}"')
     unknown = list(_unknown(parameters, {"kind": str, "apiVersion": str, **_KINDS[kind]}, ""))

@@ -134,20 +134,22 @@ class Nvml:
 
         Raises DiscoveryError when NVML refuses something essential.
         """
+        asked = ""
         try:
             driver_version = semantic_version(self.raw_driver_version())
             cuda_driver_version = cuda_version(self.module.nvmlSystemGetCudaDriverVersion())
-            pairs = [
-                (handle, self._gpu(handle, index, driver_version, cuda_driver_version, sysfs))
-                for index, handle in enumerate(self.handles())
-            ]
+            pairs = []
+            for index, handle in enumerate(self.handles()):
+                asked = f" (at GPU {index})"
+                pairs.append((handle, self._gpu(handle, index, driver_version, cuda_driver_version, sysfs)))
+            asked = ""
             if dynamic_mig:
                 pairs = [(handle, self.cut(handle, gpu)) for handle, gpu in pairs]
             devices: list[Device] = []
             for handle, gpu in pairs:
                 devices += self.publishable(handle, gpu)
         except (self.module.NVMLError, ValueError) as error:
-            raise DiscoveryError(f"discovery of GPUs failed: {error}") from error
+            raise DiscoveryError(f"discovery of GPUs failed{asked}: {error}") from error
         return Found(gpus=tuple(gpu for _, gpu in pairs), devices=tuple(devices))
 
     def raw_driver_version(self) -> str:

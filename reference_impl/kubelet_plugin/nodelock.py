@@ -1,4 +1,4 @@
-"""The lock that keeps two plugin processes of one node out of each other's way, during a rolling update for example.
+"""The lock that keeps the calls of a plugin, and two plugin processes of one node, out of each other's way.
 
 The lock is the kernel's: it ends with the process, however that dies. The file stays.
 
@@ -11,46 +11,91 @@ import contextlib
 import fcntl
 import os
 import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from dra_api.clock import Clock
 
 _POLL = 0.1
+_PATIENCE_STEPS = 10
 
 
 class LockTimeoutError(Exception):
-    """Another process holds the lock."""
+    """Somebody else holds the lock."""
 
 
 class NodeLock:
-    """A lock among all threads and processes that use the same file. `timeout` in seconds is for other processes."""
+    """A lock among all threads and processes that use the same file.
+
+    Threads come one after another, in the order in which they asked. `timeout` in seconds is how long another process
+    may keep all of them waiting, and how long one thread may: one that hangs (NVML does, at times) holds up no call for
+    ever, and a long queue that moves fails nobody.
+    """
 
     def __init__(self, path: Path, *, clock: Clock, timeout: float) -> None:
         self.path = path
         self._clock = clock
         self._timeout = timeout
-        self._threads = threading.Lock()
+        self._mutex = threading.Lock()
+        self._held = False
+        self._turns = 0
+        self._waiting: deque[threading.Event] = deque()
+        self._starved = False
+        self._deadline = 0.0
         self._never = threading.Event()
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock. Raises LockTimeoutError when another process does not let go in time."""
-        with self._threads:
+        """Hold the lock. Raises LockTimeoutError when somebody else does not let go in time."""
+        asked = self._clock.monotonic()
+        self._take_turn()
+        try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
+                # Who waited in vain behind another one that waited in vain does not wait once more.
+                self._deadline = (asked if self._starved else self._clock.monotonic()) + self._timeout
+                self._starved = True
                 self._acquire(descriptor)
+                self._starved = False
                 yield
             finally:
                 os.close(descriptor)
+        finally:
+            self._pass_on()
+
+    def _take_turn(self) -> None:
+        with self._mutex:
+            if not self._held:
+                self._held = True
+                return
+            turn, turns = threading.Event(), self._turns
+            self._waiting.append(turn)
+        steps = 0  # and not a deadline: a clock that is moved by a minute at once says nothing of the one who works
+        while not self._clock.wait(turn, self._timeout / _PATIENCE_STEPS):
+            with self._mutex:
+                steps, turns = (steps + 1 if turns == self._turns else 0), self._turns
+                if steps >= _PATIENCE_STEPS and not turn.is_set():
+                    self._waiting.remove(turn)
+                    raise LockTimeoutError(
+                        f"error acquiring prep/unprep lock: timeout acquiring lock ({self.path}): another call of this "
+                        f"plugin has held it for {self._timeout:g} s"
+                    )
+
+    def _pass_on(self) -> None:
+        with self._mutex:
+            self._turns += 1
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._held = False
 
     def _acquire(self, descriptor: int) -> None:
-        deadline = self._clock.monotonic() + self._timeout
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if self._clock.monotonic() >= deadline:
+                if self._clock.monotonic() >= self._deadline:
                     raise LockTimeoutError(
                         f"error acquiring prep/unprep lock: timeout acquiring lock ({self.path}): another plugin "
                         "process of this node holds it"

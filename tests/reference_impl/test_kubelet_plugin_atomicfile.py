@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from reference_impl.kubelet_plugin import atomicfile
-from reference_impl.kubelet_plugin.atomicfile import exchange, write_atomically
+from reference_impl.kubelet_plugin.atomicfile import exchange, remove, write_atomically
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -54,3 +55,28 @@ def test_a_folder_in_the_way_is_no_file_to_change_places_with(tmp_path: Path) ->
         write_atomically(path, b"new", mode=0o600, durable=False)
     assert os.listdir(tmp_path) == ["file"]
     assert path.is_dir()
+
+
+def test_a_read_only_file_system_has_nothing_of_what_was_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says Read-only file system before it looks whether the file is there."""
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    remove(tmp_path / "never")
+    (tmp_path / "there").write_text("x")
+    with pytest.raises(OSError, match="Read-only file system"):
+        remove(tmp_path / "there")
+
+
+def test_a_full_disk_is_told_with_the_file_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(atomicfile.os, "write", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/checkpoint\.json'"):
+        write_atomically(tmp_path / "checkpoint.json", b"new", mode=0o600)
+    assert os.listdir(tmp_path) == []

@@ -51,6 +51,8 @@ def slicing(interval: str) -> dict[str, Any]:
         (parameters("Foo"), 'no kind "Foo" is registered for version "resource.nvidia.com/v1beta1"'),
         ({"apiVersion": "example.com/v1", "kind": "GpuConfig"}, "no kind"),
         ({"apiVersion": "resource.nvidia.com/v1beta1"}, "Object 'Kind' is missing"),
+        ({**parameters(), "kind": ["GpuConfig"]}, "field kind has a value of the wrong type: "),
+        ({**parameters(), "apiVersion": {"a": 1}}, "field apiVersion has a value of the wrong type: "),
         (parameters(sharing="all"), "sharing must be an object"),
         (parameters(sharing={"strategy": 3}), "wrong type"),
         (None, "must be an object"),

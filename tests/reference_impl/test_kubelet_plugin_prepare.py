@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -451,6 +453,106 @@ def test_lock_of_another_process_times_out(world: World) -> None:
             thread.join(0.05)
     assert "timeout acquiring lock" in str(failed[0])
     assert plugin.prepare(claim()) == ANSWER
+
+
+def outcome_of(world: World, call: Callable[[], object], *, step: float) -> str:
+    """What a call in a thread of its own ends with, while the clock is moved on by `step` seconds again and again."""
+    told: list[str] = []
+
+    def run() -> None:
+        try:
+            call()
+            told.append("done")
+        except LockTimeoutError as error:
+            told.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        world.clock.advance(step)
+        thread.join(0.02)
+    return told[0]
+
+
+@contextlib.contextmanager
+def hanging(lock: NodeLock) -> Iterator[threading.Event]:
+    """A thread that holds the lock until the event is set, or the block ends."""
+    taken, over = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with lock.hold():
+            taken.set()
+            over.wait()
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    assert taken.wait(30)
+    try:
+        yield over
+    finally:
+        over.set()
+        thread.join(30)
+
+
+def test_a_call_that_hangs_holds_up_no_other_call_for_ever(world: World) -> None:
+    """NVML hangs in the middle of a Prepare: the next one is refused with the cause, and taken when it is over."""
+    plugin = world.plugin()
+    with hanging(plugin._lock):
+        for _ in range(2):
+            assert "timeout acquiring lock" in (told := outcome_of(world, lambda: plugin.prepare(claim()), step=1))
+            assert "another call of this plugin has held it for 10 s" in told
+        assert "another call of this plugin" in outcome_of(world, lambda: plugin.unprepare("u9"), step=1)
+    assert plugin.prepare(claim()) == ANSWER
+
+
+def test_calls_that_wait_take_their_turns_whatever_the_clock_does(world: World) -> None:
+    lock = NodeLock(world.data / "pu.lock", clock=world.clock, timeout=10)
+    turns: list[int] = []
+
+    def take(number: int) -> None:
+        with lock.hold():
+            turns.append(number)
+
+    with hanging(lock) as over:
+        threads = []
+        for number in range(5):
+            threads.append(threading.Thread(target=take, args=(number,)))
+            threads[-1].start()
+            while len(lock._waiting) <= number:
+                threads[-1].join(0.001)
+        world.clock.advance(60)  # at once: whoever holds the lock had no time to let go
+        over.set()
+        for thread in threads:
+            thread.join(30)
+    assert turns == [0, 1, 2, 3, 4]
+    with lock.hold():
+        pass
+
+
+def test_a_call_behind_one_that_another_process_kept_waiting_does_not_wait_once_more(world: World) -> None:
+    lock = NodeLock(world.data / "pu.lock", clock=world.clock, timeout=10)
+
+    def take() -> None:
+        with pytest.raises(LockTimeoutError), lock.hold():
+            pass
+
+    with (world.data / "pu.lock").open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        first, second = threading.Thread(target=take), threading.Thread(target=take)
+        first.start()
+        while not lock._held:
+            first.join(0.001)
+        second.start()
+        while not lock._waiting:
+            second.join(0.001)
+        asked = world.clock.monotonic()
+        while first.is_alive():
+            world.clock.advance(0.5)
+            first.join(0.02)
+        second.join(30)
+    assert lock._deadline <= asked + 10
+    with lock.hold():
+        pass
 
 
 def test_concurrent_prepares_end_as_if_one_after_another(world: World) -> None:
