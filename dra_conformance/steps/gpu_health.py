@@ -8,7 +8,7 @@ from __future__ import annotations
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claims import devices_of
-from dra_conformance.steps.mig import instance_of, mig_device
+from dra_conformance.steps.mig import attribute, instance_of, mig_device
 from dra_conformance.steps.taints import read_taints
 from dra_conformance.suite.vocabulary import given, then, when, words
 from dra_conformance.suite.world import Seen, World
@@ -183,3 +183,16 @@ def _(world: World, profile: str, node: str, taint: str) -> None:
 def _(world: World, node: str, profile: str) -> None:
     """All other devices are free of taints, also after everything has come to rest."""
     look_untainted_but(world, node, {mig_device(world, node, profile)["name"]})
+
+
+@then('the driver taints every MIG device of GPU {gpu:d} on "{node}", and no other device, with "{taint}"')
+def _(world: World, gpu: int, node: str, taint: str) -> None:
+    """Those devices come to have this taint and no other; all others are free of taints, also at rest."""
+    seat = world.node(node)
+    parent = seat.gpus.gpus[gpu].uuid
+    parts = {device["name"] for device in seat.devices() if attribute(device, "parentUUID") == parent}
+    if len(parts) < 2:
+        raise Untestable(f"the driver publishes {len(parts)} MIG devices of GPU {gpu} on {node}")
+    for name in sorted(parts):
+        look_tainted(world, node, name, taint)
+    look_untainted_but(world, node, parts)

@@ -52,6 +52,12 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no other device on "n1" than the MIG device with profile "2g.20gb" is tainted
 
+  @NV-124b @gate:DRADeviceTaints
+  Scenario: An XID of a whole GPU taints every MIG device of it, and of no other
+    Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
+    When XID 79 happens on GPU 0 of "n1"
+    Then the driver taints every MIG device of GPU 0 on "n1", and no other device, with "gpu.nvidia.com/xid=79:NoSchedule"
+
   @NV-125 @gate:DRADeviceTaints
   Scenario: A restart forgets what it knew of health
     Given node "n1" running the driver

@@ -94,9 +94,9 @@ class DeviceHealthBook:
         """Whether an event with these ids is about that device."""
         if full_gpu(device).uuid != uuid:
             return False
-        if isinstance(device, Mig):
-            return (device.gi_id, device.ci_id) == (gpu_instance, compute_instance)
-        return (gpu_instance, compute_instance) == (WHOLE_GPU, WHOLE_GPU)
+        if (gpu_instance, compute_instance) == (WHOLE_GPU, WHOLE_GPU):
+            return True  # and so about every MIG device of it (rule NV-124b)
+        return isinstance(device, Mig) and (device.gi_id, device.ci_id) == (gpu_instance, compute_instance)
 
     def effect(self, xid: int) -> Effect:
         """`NoSchedule` for an XID that harms the device, else `None`; never `NoExecute`, as upstream."""

@@ -267,6 +267,23 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BOOK}.concerns", concerns)
 
 
+@mutant("xid-of-the-gpu-taints-no-mig-device", rule="NV-124b")
+def _(patch: Patch) -> None:
+    """An XID of the whole GPU concerns only a device that is the whole GPU, as upstream looks for one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from reference_impl.kubelet_plugin.devices import Mig
+        from reference_impl.kubelet_plugin.health import WHOLE_GPU
+
+        def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
+            found = original(self, device, uuid, gpu_instance, compute_instance)
+            return bool(found and not (isinstance(device, Mig) and gpu_instance == WHOLE_GPU))
+
+        return concerns
+
+    patch.wrap(f"{BOOK}.concerns", make)
+
+
 @mutant("taints-outlive-a-restart", rule="NV-125")
 def _(patch: Patch) -> None:
     """A new life of the driver takes the taints of the last one over."""

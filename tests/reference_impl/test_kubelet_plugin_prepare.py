@@ -540,7 +540,7 @@ def test_a_call_behind_one_that_another_process_kept_waiting_does_not_wait_once_
         fcntl.flock(other, fcntl.LOCK_EX)
         first, second = threading.Thread(target=take), threading.Thread(target=take)
         first.start()
-        while not lock._held:
+        while not lock._starved:  # its time runs
             first.join(0.001)
         second.start()
         while not lock._waiting:
