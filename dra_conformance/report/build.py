@@ -89,7 +89,9 @@ def _scenario(
         "rules": tuple(row["rules"]),
     }
     if row.get("status"):
-        return ScenarioResult(**common, status=Status(row["status"]), reason=row["reason"])
+        decided = Status(row["status"])
+        repeat = _repeat(row["id"], started) if decided is Status.UNTESTABLE else ""
+        return ScenarioResult(**common, status=decided, reason=row["reason"], repeat=repeat)
     end = next((event for event in reversed(events) if event.kind == "scenario-finished"), None)
     checks = tuple(
         Check(

@@ -12,6 +12,7 @@ from dra_conformance.errors import UsageError
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.rules.catalogue import Rule
 from dra_conformance.suite import plan
+from dra_conformance.suite.declaration import Declaration
 from dra_conformance.suite.features import Scenario, Step
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.plan import Decision, Target
@@ -42,6 +43,9 @@ def scenario(name: str = "s", rules: tuple[str, ...] = ("DRA-001",), step: str =
     tags = Tags(rules=rules, **{"profiles": ("driver-core",), **more})
     steps = tuple(Step("then", step, 3, (ident,)) for ident in rules)
     return Scenario(f"probe/p#{name}", name, "probe", "P", Path("p.feature"), 2, tags, steps)
+
+
+HEALTH = Declaration(capabilities=("health",))
 
 
 def decide(one: Scenario, *, target: dict[str, Any] | None = None, **options: Any) -> Decision:
@@ -240,6 +244,30 @@ def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
         ]
         unmet = Status.NOT_SUPPORTED if need.startswith("declared-") else Status.NOT_APPLICABLE
         assert unmet in found, need
+
+
+@pytest.mark.parametrize(
+    ("declared", "status"),
+    [(None, Status.NOT_SUPPORTED), (Declaration(), Status.NOT_SUPPORTED), (HEALTH, Status.UNTESTABLE)],
+)
+def test_what_is_declared_and_cannot_be_looked_at_is_no_pass(declared: Declaration | None, status: Status) -> None:
+    """The stream of health goes to the kubelet, and the cluster's is not ours."""
+    options = RunOptions(
+        control_plane="kubeconfig",
+        kubelet="cluster",
+        driver="cluster",
+        driver_name="a.example.com",
+        declaration=declared,
+    )
+    target = Target(
+        kubernetes_version=Version(1, 36), seats=options.seats(), capabilities=options.declared.capabilities
+    )
+    decision = plan.make([scenario(needs=("declared-health", "own-kubelet"))], CATALOGUE, options, target).decisions[0]
+    assert decision.status is status
+    assert (
+        status is Status.NOT_SUPPORTED
+        or decision.reason == "the capability is declared, and needs the harness's kubelet"
+    )
 
 
 def test_what_takes_minutes_runs_only_when_it_is_named() -> None:
