@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from dra_api.client import ApiError, Gone, KubeClient, Watch
+from dra_api.client import ApiError, Forbidden, Gone, KubeClient, Watch
 from dra_api.clock import Clock
 from dra_api.objects import Obj, Resource, key_of
 from dra_api.transport import TransportError
@@ -26,6 +26,10 @@ log = logging.getLogger(__name__)
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 IndexFunction = Callable[[Obj], Iterable[str]]
+
+REFUSED_S = 5.0
+"""Seconds of nothing but 403 after which `wait_served` gives up: a server that starts, or roles that were written just
+now, are known before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,10 @@ class Informer:
         self._indices: dict[str, dict[str, set[tuple[str, str]]]] = {}
         self._handlers: list[Callable[[Change], None]] = []
         self._synced = threading.Event()
+        self._answered = threading.Event()
+        self._refused_since: float | None = None
+        self._refused = False
+        self._trouble = "no answer"
         self._stopping = threading.Event()
         self._watch: Watch | None = None
         self._thread: threading.Thread | None = None
@@ -117,6 +125,19 @@ class Informer:
     def wait_synced(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds for the first complete list."""
         return self._clock.wait(self._synced, timeout)
+
+    def wait_served(self, timeout: float) -> str:
+        """Wait at most `timeout` seconds until the first list is complete and a watch was tried; what failed, or "".
+
+        A part that may list and not watch would work on an old picture; so a server that refuses either (403) for
+        `REFUSED_S` seconds has answered. A watch that fails for another reason is tried again behind the reader's back.
+        """
+        answered = self._clock.wait(self._answered, timeout)
+        with self._lock:
+            if answered and self.synced and not self._refused:
+                return ""
+            after = f"{REFUSED_S:g}" if answered else f"{timeout:g}"
+            return f"cannot {'watch' if self.synced else 'list'} {self.resource} within {after} s: {self._trouble}"
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -194,9 +215,22 @@ class Informer:
                 if self._stopping.is_set():
                     return
                 failures += 1
+                self._failed(error)
                 log.debug("%s: %s", self.resource, error)
             delay = min(self._min_backoff * 2.0 ** min(failures - 1, 20), self._max_backoff)
             self._clock.wait(self._stopping, delay * self._random.uniform(0.5, 1.0))
+
+    def _failed(self, error: Exception) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            self._trouble = str(error)
+            if isinstance(error, Forbidden):
+                self._refused_since = now if self._refused_since is None else self._refused_since
+                self._refused = now - self._refused_since >= REFUSED_S
+            else:
+                self._refused_since, self._refused = None, False
+            if self._refused or (self.synced and self._refused_since is None):
+                self._answered.set()
 
     def _relist(self) -> None:
         listed = self._client.list(
@@ -236,6 +270,8 @@ class Informer:
                 watch.close()
                 return True
             self._watch = watch
+            self._refused_since, self._refused = None, False
+        self._answered.set()
         with contextlib.closing(watch):
             for event in watch:
                 if self._stopping.is_set():

@@ -60,12 +60,9 @@ class Loop(Generic[K]):
         for informer in self._informers:
             informer.start()
         for informer in self._informers:
-            if not informer.wait_synced(self._sync_timeout):
+            if trouble := informer.wait_served(self._sync_timeout):
                 self.stop()
-                raise PartError(
-                    f"{self.name} could not list {informer.resource} within {self._sync_timeout:g} s; "
-                    f"is {informer.resource.api_version} served, and may this user list it?"
-                )
+                raise PartError(f"{self.name} {trouble}")
         for number in range(self._workers):
             thread = threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True)
             self._threads.append(thread)

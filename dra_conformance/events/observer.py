@@ -38,10 +38,10 @@ class Observer:
         for informer in self._informers.values():
             informer.start()
         for informer in self._informers.values():
-            if not informer.wait_synced(timeout):
+            if trouble := informer.wait_served(timeout):
                 raise TargetUnreachable(
-                    f"cannot list {informer.resource} within {timeout:.0f} s",
-                    hint="Is the API group served, and may this user list and watch it?",
+                    f"the harness {trouble}",
+                    hint="`dra-conformance doctor` tells which rights lack, `dra-conformance rbac` prints them.",
                 )
 
     def stop(self) -> None:

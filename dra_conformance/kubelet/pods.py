@@ -115,9 +115,9 @@ class PodWorkers:
     def start(self, *, timeout: float = 30.0) -> None:
         """List the node's pods, then work on them. Raises KubeletError when the list does not come in `timeout` s."""
         self._informer.start()
-        if not self._informer.wait_synced(timeout):
+        if trouble := self._informer.wait_served(timeout):
             self._informer.stop()
-            raise KubeletError(f"the pods of node {self._node} could not be listed within {timeout:g} s")
+            raise KubeletError(f"the kubelet of node {self._node} {trouble}")
         self._round = self._clock.monotonic()
         work = [(f"pods-{index}", self._work) for index in range(self._workers)]
         for name, target in [*work, ("reconcile", self._reconcile)]:

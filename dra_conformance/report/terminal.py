@@ -75,6 +75,9 @@ def _scenario(scenario: ScenarioResult) -> Iterator[str]:
     if broken is not None:
         yield f"  expected  {broken.expected}"
         yield f"  saw       {broken.observed}"
+        _, _, more = scenario.reason.partition(f"; saw {broken.observed}; ")
+        if more:
+            yield f"  because   {more}"
     elif scenario.reason:
         yield f"  because   {scenario.reason}"
     tail = [line for line in scenario.timeline if "  WATCH  " not in line][-8:]

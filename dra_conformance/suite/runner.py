@@ -19,6 +19,7 @@ import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
 from dra_conformance import assets
+from dra_conformance.access import missing
 from dra_conformance.errors import (
     CheckFailed,
     ExitCode,
@@ -357,6 +358,8 @@ def pytest_runtest_makereport(
         raise KeyboardInterrupt
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
+    if call.when == "teardown":
+        _tell_missing_rights(state)
     state.tell_outcome(item, report)
     return report
 
@@ -390,6 +393,14 @@ def _judge(
         and not (state.retries_left and status is not Status.ERROR)
     ):
         item.session.shouldstop = "--fail-fast"
+
+
+def _tell_missing_rights(state: Session) -> None:
+    """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong."""
+    status, reason = state.outcome
+    refused = state.run.calls.take_refused()
+    if refused and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
+        state.outcome = (status, f"{reason}; {missing.told(refused)}")
 
 
 def _classify(error: BaseException, when: str, world: World | None) -> tuple[Status, str]:

@@ -122,11 +122,9 @@ class ComputeDomainController:
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
             informer.start()
         for resource, informer in self._informers.items():
-            if not informer.wait_synced(_SYNCED):
+            if trouble := informer.wait_served(_SYNCED):
                 self.stop()
-                raise TimeoutError(
-                    f"the API server did not list {resource} within {_SYNCED:g} s; is its CRD installed?"
-                )
+                raise TimeoutError(f"the ComputeDomain controller {trouble}")
         self._threads = [
             threading.Thread(target=self._work, name="compute-domain-controller", daemon=True),
             threading.Thread(target=self._sweep_again, name="compute-domain-sweep", daemon=True),

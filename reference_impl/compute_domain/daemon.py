@@ -97,10 +97,10 @@ class SimulatedImexDaemons:
         for informer in self._informers.values():
             informer.on_change(self._changed)
             informer.start()
-        for resource, informer in self._informers.items():
-            if not informer.wait_synced(_SYNCED):
+        for informer in self._informers.values():
+            if trouble := informer.wait_served(_SYNCED):
                 self.stop()
-                raise TimeoutError(f"the API server did not list {resource} within {_SYNCED:g} s")
+                raise TimeoutError(f"the daemons {trouble}")
         self._thread = threading.Thread(target=self._work, name="simulated-imex-daemons", daemon=True)
         self._thread.start()
 

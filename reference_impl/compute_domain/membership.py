@@ -55,11 +55,9 @@ class Membership:
             informer.on_change(self._changed)
             informer.start()
         for informer in (self._domains, self._cliques):
-            if not informer.wait_synced(_SYNCED):
+            if trouble := informer.wait_served(_SYNCED):
                 self.stop()
-                raise TimeoutError(
-                    f"the API server did not list {informer.resource} within {_SYNCED:g} s; is its CRD installed?"
-                )
+                raise TimeoutError(f"the ComputeDomain plugin {trouble}; is the CRD installed?")
 
     def stop(self) -> None:
         """End the watches. Idempotent."""

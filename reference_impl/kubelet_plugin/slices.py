@@ -223,8 +223,8 @@ class SlicePublisher:
             wanted = self._wanted
         if wanted is None or informer is None:
             return
-        if not informer.wait_synced(30):
-            raise TimeoutError("the API server did not list ResourceSlices within 30 s")
+        if trouble := informer.wait_served(30):
+            raise TimeoutError(f"the driver {trouble}")
         node = self._client.get(NODES, self._node_name)
         plan = self.plan(list(wanted), informer.list(), node)
         for obsolete in plan.delete:

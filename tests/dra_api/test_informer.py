@@ -6,11 +6,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import pytest
 from scripted import Feed, Scripted, pod, pods, refusal
 
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
-from dra_api.informer import Change, Informer
+from dra_api.informer import REFUSED_S, Change, Informer
 from dra_api.objects import PODS
 from dra_api.transport import Response, Stream, TransportError
 
@@ -179,3 +180,31 @@ def test_stopping_ends_thread_and_watch_also_twice_and_before_the_start() -> Non
         assert made._thread is not None
         assert not made._thread.is_alive()
     Informer(KubeClient(Scripted()), PODS, clock=AdvanceableClock()).stop()
+
+
+FORBIDDEN = "Forbidden"
+
+
+@pytest.mark.parametrize(("lists", "what"), [([], "list"), ([pods(10)], "watch")])
+def test_a_server_that_refuses_and_refuses_has_answered(lists: list[Response | Exception], what: str) -> None:
+    refused = [refusal(403, FORBIDDEN) for _ in range(100)]
+    with informer([*lists, *refused], [*refused]) as (made, transport, _, clock):
+        transport.wait(lambda asked: len(asked) >= len(lists) + 2)
+        clock.advance(REFUSED_S + 1)
+        said = made.wait_served(10)
+        assert said.startswith(f"cannot {what} {PODS} within 5 s: ")
+        assert "403 Forbidden" in said
+
+
+def test_a_server_that_refuses_at_first_serves_in_the_end() -> None:
+    with informer([refusal(403, FORBIDDEN), pods(10)], [refusal(403, FORBIDDEN), Feed()]) as (made, transport, _, clock):
+        for asked_before in (1, 3):
+            transport.wait(lambda asked, least=asked_before: len(asked) >= least)  # type: ignore[misc]
+            clock.advance(1)
+        assert made.wait_served(10) == ""
+
+
+def test_a_watch_that_fails_otherwise_keeps_nobody_waiting() -> None:
+    broken = [refusal(500, "InternalError") for _ in range(100)]
+    with informer([pods(10)], broken) as (made, _, _changes, _clock):
+        assert made.wait_served(10) == ""
