@@ -9,10 +9,12 @@ import click
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
 from dra_api.transport import TransportError
+from dra_conformance.access import missing
 from dra_conformance.control_plane import leftovers
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.events.calls import Calls, CallsTransport
 
 
 @click.command(epilog="Exit code 13 when something is still there, 10 when the cluster cannot be reached.")
@@ -40,13 +42,16 @@ def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, pat
         raise UsageError(f"--run-id {run_id!r} is no run id", hint="It has eight hexadecimal digits, like f75a9eff.")
     plane = KubeconfigControlPlane(kubeconfig)
     plane.start()
+    calls = Calls()
     try:
-        client = KubeClient(plane.transport(), user_agent=CLEANER)
+        client = KubeClient(CallsTransport(plane.transport(), calls), user_agent=CLEANER)
         return _clean(client, run_id or "", look=dry_run or not (run_id or every), patience=patience)
     except (ApiError, TransportError) as error:
         raise TargetUnreachable(f"the cleanup stopped: {error}", hint="It can be started again.") from None
     finally:
         plane.stop()
+        if refused := calls.take_refused():
+            click.echo(missing.told(refused), err=True)
 
 
 def _clean(client: KubeClient, run_id: str, *, look: bool, patience: float) -> int:

@@ -103,7 +103,9 @@ def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -
             _empty(client, each.name)
         _delete(client, each, reasons)
     deadline = clock.monotonic() + patience
-    remaining = _wait(client, found.leftovers, clock, clock.monotonic() + min(patience / 2, _GRACE))
+    refused = [each for each in found.leftovers if each.uid in reasons]  # nobody deletes them while we wait
+    deleted = [each for each in found.leftovers if each.uid not in reasons]
+    remaining = _wait(client, deleted, clock, clock.monotonic() + min(patience / 2, _GRACE))
     while remaining and clock.monotonic() < deadline:
         # Again and again: a cluster empties a namespace in turns, pods first, and deletes the rest only then.
         for each in remaining:
@@ -111,6 +113,7 @@ def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -
             for resource, obj in held or [(each.resource, _now(client, each) or {})]:
                 _release(client, resource, obj)
         remaining = _wait(client, remaining, clock, min(clock.monotonic() + _ROUND, deadline))
+    remaining = sorted([*remaining, *(each for each in refused if _there(client, each))], key=_order)
     return [replace(each, reason=reasons.get(each.uid) or _why(client, each)) for each in remaining]
 
 

@@ -14,8 +14,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_api.client import ApiError, KubeClient
+from dra_api.client import ApiError, Forbidden, KubeClient
 from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, VALIDATING_WEBHOOKS, Obj
+from dra_conformance.access import missing
+from dra_conformance.access.table import HARNESS
 from dra_conformance.errors import Untestable
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ _RULE = {
     "resources": ["resourceclaims", "resourceclaimtemplates"],
     "scope": "Namespaced",
 }
+_LIST_WEBHOOKS = (HARNESS, VALIDATING_WEBHOOKS.group, VALIDATING_WEBHOOKS.plural, "list")
 _NOWHERE = "https://127.0.0.1:1/"
 
 
@@ -100,14 +103,16 @@ def _notices(world: World) -> bool:
     return False
 
 
-def registered_for_claims(client: KubeClient) -> bool:
-    """Whether some webhook of a cluster is asked about ResourceClaims. One that may not be read counts as none."""
+def not_registered_for_claims(client: KubeClient) -> str:
+    """Why it is not known that some webhook of a cluster is asked about ResourceClaims; empty where one is."""
     try:
         found = client.list(VALIDATING_WEBHOOKS).items
-    except ApiError:
-        return False
+    except ApiError as error:
+        why = missing.say(_LIST_WEBHOOKS) if isinstance(error, Forbidden) else str(error)
+        return f"whether a webhook of the cluster is registered for ResourceClaims is not known: {why}"
     rules = [rule for obj in found for hook in obj.get("webhooks") or () for rule in hook.get("rules") or ()]
-    return any(
+    registered = any(
         "resource.k8s.io" in (rule.get("apiGroups") or ()) and "resourceclaims" in (rule.get("resources") or ())
         for rule in rules
     )
+    return "" if registered else "no webhook of the cluster is registered for ResourceClaims"

@@ -152,7 +152,7 @@ def load(folder: Path | None = None) -> list[Mutant]:
 
 
 # What nearly every child needs, imported once in the parent. None of them starts a thread or opens a file by that.
-_LOADED_BEFORE_FORKING = (
+LOADED_BEFORE_FORKING = (
     "dra_conformance.cli.run",
     "dra_conformance.control_plane.rehearsal",
     "dra_conformance.control_plane.embedded.resource",
@@ -193,7 +193,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
 
     preflight.check(options)
     vocabulary.modules()
-    for name in _LOADED_BEFORE_FORKING:
+    for name in LOADED_BEFORE_FORKING:
         importlib.import_module(name)
     scenarios = features.read_all([assets.features(), *(Path(folder) for folder in options.features)])
     targets: dict[str, list[str]] = {}

@@ -33,8 +33,8 @@ class Target:
     """What is known of the system under test before the first scenario.
 
     `gates_assumed`: a cluster does not tell its gates, and they are taken to be those of its release.
-    `missing_apis` are plural names of optional resources that the control plane does not serve; `claim_webhook` says
-    whether the webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
+    `missing_apis` are plural names of optional resources that the control plane does not serve; `no_claim_webhook`
+    says why no webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
     resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real;
     `capabilities` are those that are declared of the driver.
     """
@@ -46,7 +46,7 @@ class Target:
     driver_name: str = "gpu.nvidia.com"
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
-    claim_webhook: bool = True
+    no_claim_webhook: str = ""
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS
     nvml: str = "fake"
@@ -259,7 +259,7 @@ def _unmet_by_webhook(need: str, target: Target) -> str | None:
     if webhook.kind == "cluster":
         if need != "webhook-admission":
             return "asks or configures the webhook itself; the cluster's is not ours"
-        return None if target.claim_webhook else "no webhook of the cluster is registered for ResourceClaims"
+        return target.no_claim_webhook or None
     if need == "webhook-admission" and not target.own_control_plane:
         return f"the API server of a cluster does not reach a webhook on this machine ({webhook.kind})"
     if need == "webhook-gates" and webhook.kind == "exec" and "{feature_gates}" not in webhook.argument:

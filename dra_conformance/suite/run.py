@@ -47,7 +47,7 @@ from dra_conformance.faults.model import FaultPoints
 from dra_conformance.rules import Catalogue, Version
 from dra_conformance.seats import guest
 from dra_conformance.seats.manager import Seats
-from dra_conformance.seats.registration import registered_for_claims
+from dra_conformance.seats.registration import not_registered_for_claims
 from dra_conformance.seats.ways import Ways
 from dra_conformance.seats.work_folder import WorkFolder
 from dra_conformance.suite import control_planes, crds, told
@@ -240,7 +240,7 @@ class Run:
             self.control_plane = self._make_control_plane()
         own = self.control_plane.own
         missing: list[str] = []
-        asked = True
+        no_webhook = ""
         if self.options.seat("control-plane").kind in ("binaries", "k3s"):
             version = Version.parse(self.control_plane.version())  # programs and image tell, without being started
         if not own:
@@ -252,7 +252,7 @@ class Run:
             self._resource_versions = tuple(version for version in VERSIONS if version in served)
             wanted = not self.options.profile or "webhook" in self.options.profile
             if wanted and self.options.seat("webhook").kind == "cluster":
-                asked = registered_for_claims(client)
+                no_webhook = not_registered_for_claims(client)
         gates.update(self.control_plane.feature_gates)
         assumed = not own and not gates
         if assumed:
@@ -265,7 +265,7 @@ class Run:
             driver_name=self.options.driver_name,
             own_control_plane=own,
             missing_apis=frozenset(missing),
-            claim_webhook=asked,
+            no_claim_webhook=no_webhook,
             revision=self.options.revision,
             resource_versions=self._resource_versions,
             nvml=self.options.nvml,

@@ -359,7 +359,7 @@ def pytest_runtest_makereport(
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
     if call.when == "teardown":
-        _tell_missing_rights(state)
+        _tell_missing_rights(state, report)
     state.tell_outcome(item, report)
     return report
 
@@ -395,12 +395,22 @@ def _judge(
         item.session.shouldstop = "--fail-fast"
 
 
-def _tell_missing_rights(state: Session) -> None:
-    """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong."""
+def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
+    """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong.
+
+    One that passes on a cluster although a part of ours was refused what it needs is untestable: who was judged had
+    to do with a part that could not do its work.
+    """
     status, reason = state.outcome
     refused = state.run.calls.take_refused()
-    if refused and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
-        state.outcome = (status, f"{reason}; {missing.told(refused)}")
+    if not refused:
+        return
+    told = missing.told(refused)
+    if status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
+        state.outcome = (status, f"{reason}; {told}")
+    elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:
+        state.outcome = (Status.UNTESTABLE, f"a part of the run could not do its work; {told}")
+        report.outcome, report.longrepr = "failed", state.outcome[1]
 
 
 def _classify(error: BaseException, when: str, world: World | None) -> tuple[Status, str]:

@@ -1,11 +1,13 @@
-"""`python -m peers access [--all] [--removals N|all]`: is what `rbac` prints enough, and is all of it needed?
+"""`python -m peers access [--all] [--removals N|all] [--write]`: is what `rbac` prints enough, and is all of it needed?
 
 1. The suite on the embedded control plane: which scenario asks for what; the table must say the same.
 2. Scenarios that together ask for everything (`--all`: every scenario) on a real API server, under an identity that
    holds the printed roles and nothing else: nothing may be refused, and every verb of every role must be used by its
    holder, as the server's audit log tells.
 3. What a killed run leaves, of every kind, removed by `cleanup` under the same identity; everything else stays.
-4. Verbs taken away one by one (a sample, or all): some scenario that asks for it must no longer pass.
+4. Verbs taken away one by one, each from one holder (a sample of 60, of N, or all): the scenario that
+   `peers/access/missed.yaml` names, or another that asks for it, must no longer pass, and say which right is missing.
+   `--write` looks for these scenarios anew and writes that file and docs/rbac.md.
 """
 
 from __future__ import annotations
@@ -13,37 +15,40 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dra_api.client import KubeClient
+from dra_api.objects import VALIDATING_WEBHOOKS
 from dra_conformance import assets
 from dra_conformance.access import check
 from dra_conformance.access.check import Need
-from dra_conformance.access.table import AGENTS, CLEANUP, IMPLIED, SOMETIMES, rights
+from dra_conformance.access.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, rights
 from dra_conformance.errors import TargetUnreachable
 from dra_conformance.events.log import read
 from dra_conformance.suite import features
-from peers.access import audit, leave
-from peers.access.stage import GATES, OURS, Identity, Stage, rehearse, stage
+from peers.access import audit, leave, missed, removals
+from peers.access.holders import Holders
+from peers.access.missed import Missed
+from peers.access.stage import GATES, OURS, Identity, Stage, holder_of, rehearse, stage
+from peers.access.trial import CLEANS
 
-USAGE = "usage: python -m peers access [--all] [--removals N|all]"
-_SAMPLE, _SEED, _TRIES = 6, 1, 4
+USAGE = "usage: python -m peers access [--all] [--removals N|all] [--write]"
+_SAMPLE, _SEED, _TRIES = 60, 1, 4
 _LEFT = "0123abcd"
-Ask = tuple[str, str, str]
-"""API group, resource, verb: what RBAC knows."""
 
 
 def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
     """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
     options = list(words)
-    every = "--all" in options
-    if every:
-        options.remove("--all")
-    wanted = options[1] if options[:1] == ["--removals"] and len(options) == 2 else str(_SAMPLE)
-    if (options and options[:1] != ["--removals"]) or not (wanted == "all" or wanted.isdecimal()):
+    every, write = "--all" in options, "--write" in options
+    options = [word for word in options if word not in ("--all", "--write")]
+    wanted = options[1] if options[:1] == ["--removals"] and len(options) == 2 else "" if options else str(_SAMPLE)
+    if write and wanted == str(_SAMPLE):
+        wanted = "all"
+    if not (wanted == "all" or (wanted.isdecimal() and not write)):
         print(USAGE)
         return 4
     if not (bin_dir / "kube-apiserver").exists():
@@ -58,12 +63,30 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                 vendor = made.identity("vendor", *OURS)
                 here = made.planned(vendor)
                 uses = {need: [each for each in named if each in here] for need, named in uses.items()}
-                run = partial(_run, made, vendor)
-                told += run([]) if every else run_until_used(uses, run=run, unused=partial(_unused, made, [vendor]))
+                holders = Holders(made, vendor.roles, printed_for=vendor.user)
+                known = {} if write else {row.need: row for row in missed.load()}
+                untouched = removals.search(
+                    sorted(removals.ON_NEW),
+                    holders=holders,
+                    uses=uses,
+                    known=known,
+                    admin=made.plane.kubeconfig,
+                    folder=made.folder,
+                    thoroughly=write,
+                )
+                told += untouched.told
+                passed: set[str] = set()
+                run = partial(_run, made, vendor, passed=passed)
+                named = [row.scenario for row in missed.load() if row.scenario in here and not write]
+                told += (
+                    run([])
+                    if every
+                    else run_until_used(uses, run=run, unused=partial(_unused, made, [vendor]), named=named)
+                )
                 told += _clean(made, vendor)
                 told += _compare(made, [vendor])
                 count = None if wanted == "all" else int(wanted)
-                told += _remove(made, vendor, uses, count)
+                told += _remove(made, vendor, holders, uses, count, first=untouched.rows, passed=passed, write=write)
         except TargetUnreachable as error:
             return absent(f"the real control plane does not start: {error}")
     for line in told:
@@ -92,14 +115,14 @@ def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
     }
 
 
-def cover(uses: Mapping[Need, Sequence[str]]) -> list[str]:
-    """Few scenarios that together ask for everything: again and again the one that adds most."""
+def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list[str]:
+    """Few scenarios that together ask for everything: those `named`, then again and again the one that adds most."""
     by_scenario: defaultdict[str, set[Need]] = defaultdict(set)
-    for need, named in uses.items():
-        for scenario in named:
+    for need, asking in uses.items():
+        for scenario in asking:
             by_scenario[scenario].add(need)
-    open_needs = {need for need, named in uses.items() if named}
-    chosen: list[str] = []
+    chosen = list(dict.fromkeys(named))
+    open_needs = {need for need, asking in uses.items() if asking}.difference(*(by_scenario[each] for each in chosen))
     while open_needs:
         best = max(sorted(by_scenario), key=lambda each: len(by_scenario[each] & open_needs))
         chosen.append(best)
@@ -107,13 +130,15 @@ def cover(uses: Mapping[Need, Sequence[str]]) -> list[str]:
     return chosen
 
 
-def _run(made: Stage, who: Identity, focus: Sequence[str]) -> list[str]:
-    """Run scenarios; what is to be told of those that do not pass."""
+def _run(made: Stage, who: Identity, focus: Sequence[str], *, passed: set[str] | None = None) -> list[str]:
+    """Run scenarios; what is to be told of those that do not pass. Those that do are added to `passed`."""
     code, report = made.run(who, *OURS, focus=[_pattern(each) for each in focus])
     rows = report.get("scenarios") or ()
-    passed = sum(row["status"] == "passed" for row in rows)
+    good = {row["id"] for row in rows if row["status"] == "passed"}
+    if passed is not None:
+        passed |= good
     bad = [row for row in rows if row["status"] in ("failed", "error", "untestable")]
-    print(f"access: as {who.user}: {passed} scenarios passed, {len(bad)} did not", flush=True)
+    print(f"access: as {who.user}: {len(good)} scenarios passed, {len(bad)} did not", flush=True)
     if not rows:
         return [f"{who.user}: no report (exit {code})"]
     return [f"{who.user}: {line}" for line in lasting(bad, passes=partial(_passes, made, who, patience=20))]
@@ -144,13 +169,14 @@ def run_until_used(
     *,
     run: Callable[[Sequence[str]], list[str]],
     unused: Callable[[], Sequence[Need]],
+    named: Iterable[str] = (),
 ) -> list[str]:
-    """Run few scenarios that together ask for everything; and for what was not asked for this time, some more.
+    """Run few scenarios that together ask for everything, `named` among them; and for what nobody used, some more.
 
     Not every request is made every time: a kubelet tells an event where it was too early for something, or not. `run`
     runs scenarios and returns what is to be told; `unused` are the rights that nobody has used so far.
     """
-    chosen = cover(uses)
+    chosen = cover(uses, named)
     told = run(chosen)
     for _ in range(_TRIES):
         more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused()]
@@ -235,7 +261,7 @@ def _silent() -> set[Need]:
 def _granted(who: Identity) -> set[Need]:
     found: set[Need] = set()
     for role in who.roles:
-        holder = role["metadata"]["name"].removeprefix(f"{who.user}-dra-conformance").removeprefix("-") or "harness"
+        holder = holder_of(role, who.user)
         for rule in role["rules"]:
             found |= {
                 (holder, rule["apiGroups"][0], name, verb) for name in rule["resources"] for verb in rule["verbs"]
@@ -243,38 +269,73 @@ def _granted(who: Identity) -> set[Need]:
     return found
 
 
-def _remove(made: Stage, who: Identity, needs: Mapping[Need, Sequence[str]], count: int | None) -> list[str]:
-    """Take verbs away, one after the other; what is not missed by any scenario that asks for it."""
-    # A role grants to the user, whoever of the run asks: so a verb is taken from all holders at once.
-    uses: dict[Ask, list[str]] = {}
-    for (_, *ask), named in needs.items():
-        uses.setdefault((ask[0], ask[1], ask[2]), []).extend(named)
-    uses.update(_implied(who, uses))
-    asks: Iterable[Ask] = sorted(
-        {
-            (group, name, verb)
-            for holder, group, name, verb in _granted(who)
-            if holder != CLEANUP and uses.get((group, name, verb))
-        }
+def _remove(
+    made: Stage,
+    who: Identity,
+    holders: Holders,
+    uses: Mapping[Need, Sequence[str]],
+    count: int | None,
+    *,
+    first: Collection[Missed],
+    passed: Collection[str],
+    write: bool,
+) -> list[str]:
+    """Take verbs away, one after the other from its holder; what is not missed by any scenario that asks for it."""
+    known = {row.need: row for row in missed.load()}
+    told = [] if write else [f"peers/access/missed.yaml: {line}" for line in unlike(known)]
+    needs = [need for need in holders.granted() if need not in removals.ON_NEW and (write or need in known)]
+    if count is not None:
+        needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
+    asked = {**uses, **_implied(needs, uses), **_only_here(made)}
+    asked[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in asked.items()}
+    found = removals.search(
+        needs,
+        holders=holders,
+        uses=likeliest,
+        known={} if write else known,
+        admin=made.plane.kubeconfig,
+        folder=made.folder,
+        thoroughly=write,
     )
-    silent = [ask for ask in asks if ask[1] in IMPLIED]  # the audit log does not tell of these, so all are tried
-    others = [ask for ask in asks if ask not in silent]
-    chosen = [*silent, *(others if count is None else random.Random(_SEED).sample(others, count))]  # noqa: S311
-    missed = 0
-    told: list[str] = []
-    for group, name, verb in chosen:
-        for scenario in uses[group, name, verb][:_TRIES]:
-            with made.without(who, group, name, verb):
-                passes = _passes(made, who, scenario, patience=3)
-            # A scenario that does not pass with all rights either says nothing about this one.
-            if not passes and _passes(made, who, scenario, patience=20):
-                missed += 1
-                print(f"access: without {verb} {name}: {scenario} does not pass", flush=True)
-                break
-        else:
-            told.append(f"nobody misses {verb} {name}{f'.{group}' if group else ''}")
-    print(f"access: {len(chosen)} verbs taken away one by one, {missed} of them missed by a scenario", flush=True)
-    return told
+    print(f"access: {len(needs)} verbs taken away one by one, {len(found.rows)} of them missed", flush=True)
+    if write:
+        more = sorted({row.scenario for row in found.rows} - {CLEANS} - set(passed))
+        missed.save([*first, *found.rows])
+        chance = [_say(need) for need in missed.by_chance()]
+        silent = [line for line in found.told if not any(f"nobody misses {need}" in line for need in chance)]
+        return silent + (_run(made, who, more) if more else [])
+    return told + found.told
+
+
+def unlike(known: Collection[Need]) -> list[str]:
+    """Where rows and printed roles differ; what is asked for by chance may be missing."""
+    printed = missed.printed()
+    told = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - missed.by_chance().keys())]
+    return told + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]
+
+
+def _only_here(made: Stage) -> dict[Need, list[str]]:
+    """Candidates for the right to look for the webhook of a cluster: with one that nobody is sent to, they are planned.
+
+    Any that judge what is admitted will do: they pass where the right is, and do not apply where it is missing.
+    """
+    hook = {
+        "name": "nobody.dra-conformance.test",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "namespaceSelector": {"matchLabels": {"dra-conformance/webhook": "nobody"}},
+        "rules": [
+            {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"]}
+            | {"resources": ["resourceclaims"]}
+        ],
+    }
+    made.admin.create(VALIDATING_WEBHOOKS, {"metadata": {"name": "nobody.dra-conformance.test"}, "webhooks": [hook]})
+    need = (HARNESS, VALIDATING_WEBHOOKS.group, VALIDATING_WEBHOOKS.plural, "list")
+    planned = features.read_all([assets.features()])
+    return {need: [each.id for each in planned if "webhook-admission" in each.tags.needs]}
 
 
 def _passes(made: Stage, who: Identity, scenario: str, *, patience: int) -> bool:
@@ -284,14 +345,15 @@ def _passes(made: Stage, who: Identity, scenario: str, *, patience: int) -> bool
     return bool(ran) and ran[0]["status"] == "passed" and not report.get("leftovers")
 
 
-def _implied(who: Identity, uses: Mapping[Ask, Sequence[str]]) -> dict[Ask, list[str]]:
+def _implied(needs: Iterable[Need], uses: Mapping[Need, Sequence[str]]) -> dict[Need, list[str]]:
     """The scenarios that meet rights which nobody requests: those that write what the server asks for them at."""
     texts = {each.id: " ".join(step.text for step in each.steps) for each in features.read_all([assets.features()])}
-    found: dict[Ask, list[str]] = {}
-    for group, name, verb in {(group, name, verb) for _, group, name, verb in _granted(who) if name in IMPLIED}:
-        wanted = "status.devices" if name.endswith("/driver") else ""
-        writers = uses.get((group, IMPLIED[name], verb.rpartition(":")[2]), ())
-        found[group, name, verb] = [each for each in writers if wanted in texts[each]]
+    found: dict[Need, list[str]] = {}
+    for holder, group, name, verb in needs:
+        if name in IMPLIED:
+            wanted = "status.devices" if name.endswith("/driver") else ""
+            writers = uses.get((holder, group, IMPLIED[name], verb.rpartition(":")[2]), ())
+            found[holder, group, name, verb] = [each for each in writers if wanted in texts[each]]
     return found
 
 

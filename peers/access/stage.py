@@ -19,11 +19,14 @@ import yaml
 from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CRDS, KNOWN, Obj, name_of
 from dra_conformance import assets, documents
+from dra_conformance.access.roles import PREFIX
+from dra_conformance.access.table import HARNESS
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 
 GATES = {"DRADeviceTaintRules": True}
 SEATS = ("claim-controller", "scheduler", "binder", "kubelet", "driver", "fabric", "taint-eviction")
 OURS = [word for seat in SEATS for word in (f"--{seat}", "reference")]
+METRICS: Obj = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 _PATIENCE = "10"
 
 
@@ -63,8 +66,7 @@ class Stage:
     def _let_read_gates(self, user: str) -> None:
         """What the roles leave to the administrator: with /metrics a run knows that gates are on which ship off."""
         name = f"{user}-metrics"
-        rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
-        self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": rules})
+        self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": [METRICS]})
         role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}
         subjects = [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user}]
         self.admin.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
@@ -93,20 +95,10 @@ class Stage:
         result = _command("cleanup", *words)
         return result.returncode, result.stdout + result.stderr
 
-    @contextlib.contextmanager
-    def without(self, who: Identity, group: str, resource: str, verb: str) -> Iterator[None]:
-        """Take one verb on one resource from all roles of somebody for a while."""
-        changed = [role for role in who.roles if reduced(role, group, resource, verb) != role["rules"]]
-        try:
-            for role in changed:
-                self._write(role, reduced(role, group, resource, verb))
-            yield
-        finally:
-            for role in changed:
-                self._write(role, role["rules"])
 
-    def _write(self, role: Obj, rules: list[Obj]) -> None:
-        self.admin.patch(CLUSTER_ROLES, name_of(role), {"rules": rules})
+def holder_of(role: Obj, user: str) -> str:
+    """Whose role this is, of those that were printed for a user of the stage."""
+    return name_of(role).removeprefix(f"{user}-{PREFIX}").removeprefix("-") or HARNESS
 
 
 def reduced(role: Obj, group: str, resource: str, verb: str) -> list[Obj]:

@@ -121,7 +121,7 @@ class ComputeDomainController:
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
             informer.start()
-        for resource, informer in self._informers.items():
+        for informer in self._informers.values():
             if trouble := informer.wait_served(_SYNCED):
                 self.stop()
                 raise TimeoutError(f"the ComputeDomain controller {trouble}")

@@ -197,7 +197,12 @@ def test_a_server_that_refuses_and_refuses_has_answered(lists: list[Response | E
 
 
 def test_a_server_that_refuses_at_first_serves_in_the_end() -> None:
-    with informer([refusal(403, FORBIDDEN), pods(10)], [refusal(403, FORBIDDEN), Feed()]) as (made, transport, _, clock):
+    with informer([refusal(403, FORBIDDEN), pods(10)], [refusal(403, FORBIDDEN), Feed()]) as (
+        made,
+        transport,
+        _,
+        clock,
+    ):
         for asked_before in (1, 3):
             transport.wait(lambda asked, least=asked_before: len(asked) >= least)  # type: ignore[misc]
             clock.advance(1)

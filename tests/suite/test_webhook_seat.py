@@ -12,7 +12,7 @@ from dra_api.clock import RealClock
 from dra_api.objects import VALIDATING_WEBHOOKS
 from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 from dra_conformance.rules import Catalogue, Version
-from dra_conformance.seats.registration import configuration, registered_for_claims
+from dra_conformance.seats.registration import configuration, not_registered_for_claims
 from dra_conformance.suite import features, plan
 from dra_conformance.suite.options import RunOptions
 from dra_conformance.suite.plan import Target
@@ -42,7 +42,11 @@ def scenarios() -> list[features.Scenario]:
             {PROTOCOL: "", ADMISSION: "does not reach a webhook on this machine"},
         ),
         ("cluster", {"own_control_plane": False}, {PROTOCOL: "is not ours", ADMISSION: "", GATES: "is not ours"}),
-        ("cluster", {"own_control_plane": False, "claim_webhook": False}, {ADMISSION: "no webhook of the cluster"}),
+        (
+            "cluster",
+            {"own_control_plane": False, "no_claim_webhook": "no webhook of the cluster is there"},
+            {ADMISSION: "no webhook of the cluster"},
+        ),
         (
             "reference",
             {"driver_name": "gpu.example.com"},
@@ -66,7 +70,7 @@ def test_a_cluster_s_webhook_is_found_by_its_rules(tmp_path: Path) -> None:
     plane.start()
     try:
         client = KubeClient(plane.transport())
-        assert not registered_for_claims(client)
+        assert not_registered_for_claims(client)
         authority = tmp_path / "ca.crt"
         authority.write_text("nobody looks at it here")
         made = configuration("ours", url="https://127.0.0.1:1/", authority=authority, value="x", timeout=1)
@@ -74,8 +78,8 @@ def test_a_cluster_s_webhook_is_found_by_its_rules(tmp_path: Path) -> None:
         for hook in other["webhooks"]:
             hook["rules"] = [{**rule, "resources": ["resourceslices"]} for rule in hook["rules"]]
         client.create(VALIDATING_WEBHOOKS, other)
-        assert not registered_for_claims(client)
+        assert not_registered_for_claims(client)
         client.create(VALIDATING_WEBHOOKS, made)
-        assert registered_for_claims(client)
+        assert not_registered_for_claims(client) == ""
     finally:
         plane.stop()
