@@ -25,6 +25,7 @@ _REVISION = re.compile(r'revision "([^"]+)"')
 # Manifests of an older version of resource.k8s.io end in its name.
 _PASSING = re.compile(r"(\d+) seconds pass")
 _LONGEST_WAIT = 180  # seconds that a scenario may spend on waiting for a program that keeps its own time
+_SEVERAL = 4
 _OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 
 
@@ -36,7 +37,7 @@ class Target:
     `missing_apis` are plural names of optional resources that the control plane does not serve; `no_claim_webhook`
     says why no webhook of a cluster that is not ours is asked about claims; `resource_versions` are the versions of
     resource.k8s.io in which it serves ResourceClaims, best first; `nvml` is whom the chapter nvml asks, fake or real;
-    `capabilities` are those that are declared of the driver.
+    `gpus` is how many of them there are where that is known; `capabilities` are those that are declared of the driver.
     """
 
     kubernetes_version: Version
@@ -50,6 +51,7 @@ class Target:
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS
     nvml: str = "fake"
+    gpus: int | None = None
     capabilities: tuple[str, ...] = ("configuration", "health")
 
 
@@ -174,6 +176,8 @@ def _unmet(need: str, scenario: Scenario, target: Target) -> str | None:
         return "changes the GPUs, which only the fake NVML lets it do (--nvml fake)" if target.nvml == "real" else None
     if need == "fake-nvml" and target.nvml == "real":
         return "changes or chooses the GPUs, which only the fake NVML lets it do (--nvml fake)"
+    if need == "several-gpus" and target.gpus is not None and target.gpus < _SEVERAL:
+        return f"needs {_SEVERAL} GPUs; this machine has {target.gpus}"
     if need == "seen-nvml" and driver.kind != "reference" and target.nvml != "real":
         return f"asks NVML what the driver sees; the driver is {driver.kind} and may see another (--nvml real)"
     if need == "fake-nvml" and driver.kind != "reference":

@@ -40,7 +40,7 @@ def check(options: RunOptions) -> None:
             raise UsageError(f"--features {folder}: there is no such folder")
     _inventory(options.inventory)
     if options.nvml == "real":
-        _machine_nvml()
+        machine_gpus()
     for name, spec in options.seats().items():
         if spec.kind == "reference":
             check_settings(name, spec.settings)
@@ -74,18 +74,21 @@ def _inventory(name: str) -> None:
         raise UsageError(f"--inventory {name}: {error}") from None
 
 
-def _machine_nvml() -> None:
+def machine_gpus() -> int:
+    """How many GPUs this machine has. Raises TargetUnreachable where no driver answers."""
     import fake_nvml
 
     nvml = fake_nvml.load_pynvml(None)
     try:
         nvml.nvmlInit()
+        count = int(nvml.nvmlDeviceGetCount())
     except nvml.NVMLError as error:
         raise TargetUnreachable(
             f"--nvml real: this machine has no NVIDIA driver that answers ({error})",
             hint="Leave the option out: then the GPUs are those of the fake NVML.",
         ) from None
     nvml.nvmlShutdown()
+    return count
 
 
 def _placeholders(seat: str, command: Sequence[str]) -> None:

@@ -54,6 +54,7 @@ from dra_conformance.suite import control_planes, crds, told
 from dra_conformance.suite.features import Scenario
 from dra_conformance.suite.options import RunOptions, plain
 from dra_conformance.suite.plan import Plan, Target
+from dra_conformance.suite.preflight import machine_gpus
 
 T = TypeVar("T")
 
@@ -269,6 +270,7 @@ class Run:
             revision=self.options.revision,
             resource_versions=self._resource_versions,
             nvml=self.options.nvml,
+            gpus=machine_gpus() if self.options.nvml == "real" else None,
             capabilities=self.options.declared.capabilities,
         )
 

@@ -34,6 +34,7 @@ ON_REQUEST = frozenset({"fault-sweep"})
 # What a scenario may need beside its seats; `plan` knows how each is decided.
 NEEDS: dict[str, str] = {
     "fake-nvml": "GPUs of the fake NVML that the scenario can change",
+    "several-gpus": "at least four GPUs, where they are this machine's (--nvml real)",
     "seen-nvml": "the NVML that the driver sees: that of the reference driver, or this machine's (--nvml real)",
     "declared-configuration": "a driver that is declared to read opaque parameters",
     "declared-health": "a driver that is declared to stream the health of its devices",

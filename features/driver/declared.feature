@@ -3,7 +3,7 @@ Feature: A driver keeps what its vendor declares
   What a driver can do beside the contract, and how its parameters look, only its vendor knows. What is declared is asked
   for; a declaration without the samples that would show it is untestable.
 
-  @NV-071b @NV-071c @needs:declared-configuration
+  @NV-071b @NV-071c @needs:declared-configuration @needs:several-gpus
   Scenario: Valid sample configurations are prepared, invalid ones refused
     Given node "n1" running the driver
     When a claim with each declared sample configuration is prepared and unprepared on "n1"

@@ -6,7 +6,7 @@ Feature: Of several configurations one wins, whole
   Background:
     Given node "n1" running the driver
 
-  @NV-078 @NV-079
+  @NV-078 @NV-079 @needs:several-gpus
   Scenario: The claim's configuration beats the class's, and the later one the earlier
     Given a ResourceClaim "claim-good" for the driver on "n1" with the configurations:
       | source    | request | parameters                                                                             |
@@ -30,7 +30,7 @@ Feature: Of several configurations one wins, whole
     And claim "later-good" is prepared [NV-079]
     And claim "later-bad" is refused because "Magic" [NV-079]
 
-  @NV-080 @NV-081
+  @NV-080 @NV-081 @needs:several-gpus
   Scenario: Naming a request gives no precedence, and does not reach its subrequests
     Given a ResourceClaim "general-last" for the driver on "n1" with the configurations:
       | source    | request | parameters                                                                             |
@@ -48,7 +48,7 @@ Feature: Of several configurations one wins, whole
     And claim "named-last" is prepared [NV-080]
     And claim "parent" is prepared [NV-081]
 
-  @NV-077
+  @NV-077 @needs:several-gpus
   Scenario: Configuration of another driver of the family is refused where it names the request
     Given a ResourceClaim "named" for the driver on "n1" with the configurations:
       | source    | request | parameters                                                                                                    |

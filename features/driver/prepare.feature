@@ -14,7 +14,7 @@ Feature: A driver prepares the devices of a claim
     And every CDI id of the answer for claim "train" resolves on "n1" [NV-049d]
     And the answer for claim "train" names every device that the claim was allocated [NV-049]
 
-  @NV-049b @NV-049c @NV-049
+  @NV-049b @NV-049c @NV-049 @needs:several-gpus
   Scenario: Several claims are prepared in one call
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
@@ -51,7 +51,7 @@ Feature: A driver prepares the devices of a claim
     Then claim "mixed" is prepared
     And the answer for claim "mixed" names only devices that the claim was allocated
 
-  @NV-070
+  @NV-070 @needs:several-gpus
   Scenario: Different claims are prepared at the same time
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
@@ -70,7 +70,7 @@ Feature: A driver prepares the devices of a claim
     Then claim "train" is prepared
     And all answers for claim "train" are the same
 
-  @DRA-271b @seat:kubelet
+  @DRA-271b @seat:kubelet @needs:several-gpus
   Scenario: Containers see the devices of their own claims
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"

@@ -30,7 +30,7 @@ Feature: A driver refuses what it must not prepare
     When claim "train" is prepared on "n1"
     Then claim "train" is refused
 
-  @NV-056 @NV-056b
+  @NV-056 @NV-056b @needs:several-gpus
   Scenario: One bad claim does no harm to the others
     Given node "n1" running the driver
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"

@@ -43,7 +43,7 @@ Feature: A driver takes its devices back
     When claim "second" is prepared on "n1"
     Then claim "second" is prepared
 
-  @NV-096
+  @NV-096 @needs:several-gpus
   Scenario: What Prepare wrote for a claim is removed
     Given node "n1" running the driver
     And a ResourceClaim "earlier" allocated 1 devices of the driver on "n1"
@@ -55,7 +55,7 @@ Feature: A driver takes its devices back
     When claim "train" is unprepared on "n1"
     Then the CDI files of "n1" are those of before
 
-  @NV-051c @NV-108c
+  @NV-051c @NV-108c @needs:several-gpus
   Scenario: However often calls come and in whatever order, the last one for each claim counts
     Given node "n1" running the driver
     And a ResourceClaim "a" allocated 1 devices of the driver on "n1"

@@ -75,7 +75,7 @@ Feature: NVML's GPUs
     Given NVML on the GPUs of "gb200-nvl72-node"
     Then all GPUs are in one cluster and one clique
 
-  @NVML-069
+  @NVML-069 @needs:several-gpus
   Scenario: A link has two ends
     Given NVML
     Then GPUs reach each other over NVLink in both directions or not at all

@@ -235,6 +235,7 @@ def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
                     driver_name=options.driver_name,
                     own_control_plane=False,
                     resource_versions=("v1beta1",),
+                    gpus=1,
                     capabilities=options.declared.capabilities,
                 ),
             )
