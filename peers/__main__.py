@@ -2,7 +2,8 @@
 `python -m peers check [NAME ...]` runs the suite against them, compares the embedded control plane with the real one,
 lets upstream's allocator duel with ours and tries the roles that are printed, two of these beside each other;
 `python -m peers fidelity [--write]` is the comparison alone, request by request;
-`python -m peers access` tries the roles that `dra-conformance rbac` prints on the real API server.
+`python -m peers access` tries the roles that `dra-conformance rbac` prints on the real API server;
+`python -m peers docker` tries `--control-plane k3s` on a Docker engine and a container of its own.
 
 What a peer is known to break stands in `peers/expected/*.yaml`, rule by rule, with the reason. `check` fails on any
 difference from that, better or worse: neither the peer nor the suite may change its verdict unseen.
@@ -27,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 BIN = HERE / "bin"
 DUEL_CASES = 2000
 OLD_CASES, OLD_DUEL_TAKES = 500, 10.0
-DUEL_TAKES, FIDELITY_TAKES, ACCESS_TAKES = 35.0, 56.0, 300.0  # seconds, on two cores
+DUEL_TAKES, FIDELITY_TAKES, ACCESS_TAKES, DOCKER_TAKES = 35.0, 56.0, 300.0, 120.0  # seconds, on two cores
 
 
 def required() -> bool:
@@ -95,7 +96,7 @@ def check(names: Sequence[str] = ()) -> int:
     """Run the suite against every peer, the duel, the probes and the printed roles; or what is named of these."""
     jobs: list[judging.Job] = []
     worst = 0
-    judged = [peer for peer in expectations() if peer.get("judged_by") not in ("duel", "tests")]
+    judged = [peer for peer in expectations() if peer.get("judged_by") not in ("duel", "tests", "docker")]
     for peer in judged:
         if names and peer["name"] not in names:
             continue
@@ -115,6 +116,7 @@ def check(names: Sequence[str] = ()) -> int:
         },
         "fidelity": (FIDELITY_TAKES, ["peers", "fidelity"]),
         "access": (ACCESS_TAKES, ["peers", "access"]),
+        "docker": (DOCKER_TAKES, ["peers", "docker"]),
     }
     if not (BIN / "dra-allocator").exists():
         commands = {name: command for name, command in commands.items() if not name.startswith("duel")}
@@ -145,8 +147,12 @@ def main() -> int:
         from peers.access import command as access
 
         return access.main(sys.argv[2:], bin_dir=BIN, absent=absent)
+    if sys.argv[1:] == ["docker"]:
+        from peers.engine import command as engine
+
+        return engine.main(bin_dir=BIN, absent=absent)
     if sys.argv[1:] != ["build"]:
-        print("usage: python -m peers build|check [NAME ...]|fidelity|access", file=sys.stderr)
+        print("usage: python -m peers build|check [NAME ...]|fidelity|access|docker", file=sys.stderr)
         return 4
     return build()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 
 from dra_conformance.control_plane.binaries.programs import (
@@ -17,10 +16,10 @@ from dra_conformance.control_plane.binaries.programs import (
 )
 from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError, feature_gates
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.errors import TargetUnreachable
 from dra_conformance.suite.options import RunOptions
 
 _AREA = "Control plane"
-_DOCKER_TIMEOUT = 15.0
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
@@ -79,23 +78,15 @@ def _gates(options: RunOptions, known: dict[str, bool]) -> Iterator[Finding]:
 
 
 def _docker(*, needed: bool) -> Finding:
-    name = "Docker (k3s, kind)"
-    program = shutil.which("docker")
-    if program is None:
-        return missing(_AREA, name, "there is no docker on PATH", "Install Docker, or use binaries.", needed=needed)
+    """Docker as `--control-plane k3s` reaches it: by its API. No docker program is needed for that."""
+    from dra_conformance.control_plane.k3s import docker_info
+
+    name = "Docker (k3s)"
     try:
-        done = subprocess.run(
-            [program, "info", "--format", "{{.ServerVersion}} {{.CgroupVersion}} {{.Driver}}"],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=_DOCKER_TIMEOUT,
-        )
-    except (subprocess.TimeoutExpired, OSError) as error:
-        return wrong(_AREA, name, f"docker info: {error}", "Start the Docker daemon.", found=program, needed=needed)
-    if done.returncode != 0 or not done.stdout.strip():
-        said = (done.stderr.strip() or done.stdout.strip() or "no answer").splitlines()[-1]
-        way_out = "Start the daemon, or let this user speak to its socket."
-        return wrong(_AREA, name, said, way_out, found=program, needed=needed)
-    release, cgroup, driver = (*done.stdout.split(), "?", "?")[:3]
+        told = docker_info()
+    except TargetUnreachable as error:
+        cause = error.message.removeprefix("--control-plane k3s: ")
+        state = missing if "is not installed" in cause else wrong
+        return state(_AREA, name, cause, error.hint, needed=needed)
+    release, cgroup, driver = (told.get(key) or "?" for key in ("ServerVersion", "CgroupVersion", "Driver"))
     return ok(_AREA, name, f"daemon {release}, cgroup v{cgroup}, storage {driver}", needed=needed)

@@ -11,6 +11,7 @@ import re
 import socketserver
 import struct
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import orjson
 
 _ID = "c0ffee" * 10 + "c0ff"
+_TOOL = "f00d" * 16
 _BRIDGE = {
     "Name": "bridge",
     "Id": "b1",
@@ -33,7 +35,9 @@ READY = b'level=info msg="Node controller sync successful"\n'
 class FakeDocker:
     """`kubeconfig` is the text that the container holds, `port` what its 6443 is published as.
 
-    `says` is what the container prints; `images` are those that can be pulled.
+    `says` is what the container prints; `images` are those that can be pulled. `exit_code` is that of a container that
+    ended; `refuses` is what is said in place of starting one. A container with an entry point of its own is a tool: it
+    is noted in `tools`, `on_tool` is called, and it has ended well.
     """
 
     socket: Path
@@ -43,6 +47,10 @@ class FakeDocker:
     images: tuple[str, ...] = ("rancher/k3s:v1.36.2-k3s1",)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     removed: bool = False
+    exit_code: int | None = None
+    refuses: str = ""
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    on_tool: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         docker = self
@@ -67,8 +75,9 @@ class FakeDocker:
 
     @property
     def created(self) -> dict[str, Any]:
-        """The body of the only request for a container."""
-        (body,) = [body for method, path, body in self.requests if (method, path) == ("POST", "/containers/create")]
+        """The body of the only request for a container that is no tool."""
+        asked = [body for method, path, body in self.requests if (method, path) == ("POST", "/containers/create")]
+        (body,) = [body for body in asked if not body.get("Entrypoint")]
         assert isinstance(body, dict)
         return body
 
@@ -111,6 +120,20 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(200 if known else 404, {"Id": f"sha256:{_ID}"} if known else _missing(name))
             case "POST", "/images/create":
                 self._json(404, _missing(query))
+            case "POST", "/containers/create" if body.get("Entrypoint"):
+                self.fake.tools.append(body)
+                self._json(201, {"Id": _TOOL, "Warnings": []})
+            case "POST", _ if path == f"/containers/{_TOOL}/start":
+                self.fake.on_tool()
+                self._send(204, b"")
+            case "GET", _ if path == f"/containers/{_TOOL}/json":
+                self._json(200, {**self._inspected(), "Id": _TOOL, "HostConfig": {"LogConfig": {"Type": "json-file"}}})
+            case "POST", _ if path == f"/containers/{_TOOL}/wait":
+                self._json(200, {"StatusCode": 0})
+            case "GET", _ if path == f"/containers/{_TOOL}/logs":
+                self._send(200, b"", "application/octet-stream")
+            case "DELETE", _ if path == f"/containers/{_TOOL}":
+                self._send(204, b"")
             case "POST", "/containers/create":
                 known = str(body["Image"]) in self.fake.images
                 self._json(201 if known else 404, {"Id": _ID, "Warnings": []} if known else _missing(body["Image"]))
@@ -123,7 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
             case "GET", _ if path == f"/containers/{_ID}/json":
                 self._json(200, self._inspected())
             case "POST", _ if path == f"/containers/{_ID}/start":
-                self._send(204, b"")
+                if self.fake.refuses:
+                    self._json(500, {"message": self.fake.refuses})
+                else:
+                    self._send(204, b"")
             case "GET", _ if path == f"/containers/{_ID}/logs":
                 self._send(200, _frame(self.fake.says), "application/octet-stream")
             case "POST", _ if path == f"/containers/{_ID}/exec":
@@ -133,6 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True  # the output of a command ends with the connection
             case "GET", "/exec/exec1/json":
                 self._json(200, {"ID": "exec1", "ExitCode": 0, "Running": False})
+            case "DELETE", _ if path == f"/containers/{_ID}" and self.fake.removed:
+                self._json(404, {"message": f"No such container: {_ID}"})
             case "DELETE", _ if path == f"/containers/{_ID}":
                 self.fake.removed = True
                 self._send(204, b"")
@@ -146,7 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
             "Name": "/k3s",
             "Config": {"Tty": False, "Image": self.fake.images[0], "Labels": {}},
             "HostConfig": {"NetworkMode": "bridge"},
-            "State": {"Status": "running", "Running": True, "ExitCode": 0},
+            "State": {"Status": "running", "Running": True, "ExitCode": 0}
+            if self.fake.exit_code is None
+            else {"Status": "exited", "Running": False, "ExitCode": self.fake.exit_code},
             "NetworkSettings": {"Ports": ports, "Networks": {"bridge": {"Gateway": "127.0.0.1", "IPAddress": ""}}},
             "Image": f"sha256:{_ID}",
         }

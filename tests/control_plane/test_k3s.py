@@ -1,15 +1,21 @@
-"""`--control-plane k3s` against a stand-in of Docker (`fake_docker`): no image is pulled, no container started."""
+"""`--control-plane k3s` against a stand-in of Docker (`fake_docker`): no image is pulled, no container started.
+
+`python -m peers docker` tries the same class on a real engine. What that taught has its test here.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 import pytest
@@ -18,7 +24,9 @@ from testcontainers.core.config import ConnectionMode
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NAMESPACES
+from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.k3s import DEFAULT_IMAGE, K3sControlPlane, flags
+from dra_conformance.control_plane.k3s.container import REAPER
 from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
 from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
 from dra_conformance.suite.options import from_mapping
@@ -86,7 +94,7 @@ def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocke
     plane = K3sControlPlane(
         directory=short / "k3s",
         feature_gates={"DRADeviceTaintRules": True},
-        runtime_config={"resource.k8s.io/v1": False},
+        runtime_config={"resource.k8s.io/v1beta2": False},
         foreign_seats=["scheduler", "taint-eviction"],
     )
     plane.start()
@@ -108,7 +116,7 @@ def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocke
     for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"):
         assert f"--{program}-arg=feature-gates=DRADeviceTaintRules=true" in words
     (versions,) = [word for word in words if "runtime-config" in word]
-    assert "resource.k8s.io/v1=false" in versions
+    assert "resource.k8s.io/v1beta2=false" in versions
     assert "resource.k8s.io/v1beta1=true" in versions
     assert not [word for word in asked.get("Env") or () if word.startswith("K3S_URL")]
 
@@ -127,6 +135,124 @@ def test_a_cluster_that_does_not_come_up_is_told_with_its_last_words(
 def test_an_image_that_is_not_to_be_had_is_named(docker: FakeDocker, short: Path) -> None:
     with pytest.raises(TargetUnreachable, match=r"does not start example/k3s:v1\.35\.0: .*pull access denied"):
         K3sControlPlane(image="example/k3s:v1.35.0", directory=short / "k3s").start()
+
+
+def test_gates_that_nobody_set_are_those_of_the_release(short: Path) -> None:
+    # Without them, scenarios of gates that are off were run and failed.
+    gates = K3sControlPlane(directory=short / "k3s", feature_gates={"DRADeviceTaintRules": True}).feature_gates
+    assert gates["DRAListTypeAttributes"] is False
+    assert gates["DRADeviceTaintRules"] is True
+
+
+def test_a_server_of_another_release_than_the_tag_s_is_refused(docker: FakeDocker, short: Path) -> None:
+    docker.images = ("example/k3s:v1.35.0",)
+    plane = K3sControlPlane(image="example/k3s:v1.35.0", directory=short / "k3s")
+    with pytest.raises(TargetUnreachable, match=r"is Kubernetes v1\.36\.\d.*, not v1\.35\.0 as its tag says"):
+        plane.start()
+    assert docker.removed
+
+
+def test_a_server_with_other_gates_than_the_plan_was_made_for_is_refused(
+    docker: FakeDocker, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = HttpTransport.request
+
+    def with_metrics(self: HttpTransport, method: str, path: str, **options: Any) -> Any:
+        if path == "/metrics":  # as a real server has it; the one behind the stand-in has none
+            return SimpleNamespace(status=200, body=b'kubernetes_feature_enabled{name="DRAAdminAccess",stage=""} 0\n')
+        return ask(self, method, path, **options)
+
+    monkeypatch.setattr(HttpTransport, "request", with_metrics)
+    with pytest.raises(TargetUnreachable, match=r"does not have the gates .* planned for: DRAAdminAccess is off"):
+        K3sControlPlane(directory=short / "k3s").start()
+    assert docker.removed
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        (DEFAULT_IMAGE, f"k3s ({DEFAULT_IMAGE})"),
+        ("mirror/of/k3s:v1.36.2", "k3s (mirror/of/k3s:v1.36.2)"),
+        ("no-k3s:v1.36.2", "container in the place of k3s (no-k3s:v1.36.2)"),
+    ],
+)
+def test_what_is_not_k3s_by_its_name_is_not_called_so(image: str, name: str, short: Path) -> None:
+    assert K3sControlPlane(image=image, directory=short / "k3s").name == name
+
+
+def test_v1_cannot_be_switched_off_because_the_cluster_would_never_be_ready(docker: FakeDocker, short: Path) -> None:
+    plane = K3sControlPlane(directory=short / "k3s", runtime_config={"resource.k8s.io/v1": False})
+    with pytest.raises(UsageError, match=r"never becomes ready without resource\.k8s\.io/v1"):
+        plane.start()
+    assert not docker.requests
+
+
+def test_a_container_that_ended_is_told_with_its_exit_code(docker: FakeDocker, short: Path) -> None:
+    docker.says, docker.exit_code = b'level=fatal msg="no cgroups"\n', 1
+    with pytest.raises(TargetUnreachable, match=r"it is exited with exit code 1; it said last: .*no cgroups"):
+        K3sControlPlane(directory=short / "k3s").start()
+    assert docker.removed
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told", "way_out"),
+    [
+        (f"pull access denied for {REAPER}", "which removes containers of killed harnesses", "RYUK_DISABLED=true"),
+        ("path /x is mounted on / but it is not a shared mount", "not a shared mount", "mount --make-rshared /"),
+        ("no space left on device", "no space left", "docker info"),
+    ],
+)
+def test_what_docker_refuses_is_told_with_its_own_way_out(
+    docker: FakeDocker, short: Path, refusal: str, told: str, way_out: str
+) -> None:
+    docker.refuses = refusal
+    with pytest.raises(TargetUnreachable, match=told) as caught:
+        K3sControlPlane(directory=short / "k3s").start()
+    assert way_out in caught.value.hint
+    assert docker.removed  # it was made before it was not started
+
+
+def test_a_container_that_somebody_else_removed_is_no_trouble(docker: FakeDocker, short: Path) -> None:
+    plane = K3sControlPlane(directory=short / "k3s")
+    plane.start()
+    docker.removed = True
+    plane.stop()
+    assert not (short / "k3s").exists()
+
+
+def test_an_engine_that_went_away_is_told_and_the_folder_goes(docker: FakeDocker, short: Path) -> None:
+    plane = K3sControlPlane(directory=short / "k3s")
+    plane.start()
+    docker.socket.unlink()
+    with pytest.raises(TargetUnreachable, match="does not remove the container") as caught:
+        plane.stop()
+    assert "docker rm --force" in caught.value.hint
+    assert not (short / "k3s").exists()
+
+
+def test_what_root_left_in_the_shared_folder_is_removed_by_the_image_s_own_tools(
+    docker: FakeDocker, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane = K3sControlPlane(directory=short / "k3s")
+    plane.start()
+    (plane.kubelet_root / "pods").mkdir()
+    kept = [plane.kubelet_root]
+    real = shutil.rmtree
+
+    def not_ours(path: Path, **options: bool) -> None:
+        if not kept or path != short / "k3s":
+            real(path, **options)
+
+    monkeypatch.setattr("shutil.rmtree", not_ours)
+    docker.on_tool = kept.clear  # from then on nothing is root's any more
+    plane.stop()
+    (tool,) = docker.tools
+    assert tool["Entrypoint"] == ["rm"]
+    assert tool["Cmd"][0] == "-rf"
+    assert str(short / "k3s" / "kubelet") in tool["Cmd"]
+    assert tool["HostConfig"]["Privileged"] is True
+    assert f"{short}/k3s:{short}/k3s:rw,rshared" in tool["HostConfig"]["Binds"]
+    assert not (short / "k3s").exists()
 
 
 def test_a_tag_without_a_release_is_refused_before_docker_is_asked(short: Path) -> None:

@@ -6,16 +6,24 @@ one of a harness that was killed.
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import docker
+import requests
 from testcontainers.community.k3s import K3SContainer
-from testcontainers.core.config import ConnectionMode
+from testcontainers.core.config import ConnectionMode, testcontainers_config
 
 from dra_api.clock import RealClock
+from dra_conformance.errors import TargetUnreachable
+
+REAPER = testcontainers_config.ryuk_image
+"""The image of testcontainers' own, which is started beside the first container."""
 
 _CDI = "/etc/cdi"  # where containerd in the image looks for specs, beside the volatile /var/run/cdi
 _READY_LINE = b"Node controller sync successful"
@@ -56,6 +64,50 @@ class Container(K3SContainer):
         self.with_command(list(command))
         return self
 
+    def discard(self, folder: Path) -> None:
+        """Remove the container and what it left in `folder`, which it shared: files of root, and mounts of pods.
+
+        Raises TargetUnreachable with what could not be removed.
+        """
+        client, container = self.get_docker_client().client, self._container
+        self._container = None
+        try:
+            if container is not None:
+                with contextlib.suppress(docker.errors.NotFound):  # somebody else was quicker
+                    container.remove(force=True, v=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            if container is not None and folder.exists():
+                self._clear(client, folder)
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            name = container.name if container is not None else self.image
+            raise TargetUnreachable(
+                f"--control-plane k3s: Docker does not remove the container {name}: {error}",
+                hint=f"`docker rm --force --volumes {name}`, and remove {folder}.",
+            ) from None
+        finally:
+            client.close()
+
+    def _clear(self, client: Any, folder: Path) -> None:
+        """Let the image's own tools, as root in a container, remove what this user cannot."""
+
+        def let(tool: str, *arguments: str) -> None:
+            shared = {str(folder): {"bind": str(folder), "mode": "rw,rshared"}}
+            client.containers.run(
+                self.image,
+                list(arguments),
+                entrypoint=[tool],
+                volumes=shared,
+                privileged=True,
+                network_mode="none",
+                remove=True,
+            )
+
+        if mounts := _mounts_below(folder):
+            let("umount", "-l", *mounts)
+        if there := sorted(str(path) for path in folder.iterdir()):
+            let("rm", "-rf", *there)
+        shutil.rmtree(folder, ignore_errors=True)
+
     def _connect(self) -> None:
         """Wait for the line that tells of a running cluster. Raises TimeoutError, at once when the container ends."""
         clock, never = RealClock(), threading.Event()
@@ -86,4 +138,16 @@ class Container(K3SContainer):
             said = wrapped.logs(tail=5).decode(errors="replace").strip()
         except docker.errors.DockerException as error:
             return str(error)
-        return f"it is {wrapped.status}; it said last: {said or 'nothing'}"
+        code = wrapped.attrs["State"].get("ExitCode")
+        ended = f" with exit code {code}" if wrapped.status == "exited" else ""
+        return f"it is {wrapped.status}{ended}; it said last: {said or 'nothing'}"
+
+
+def _mounts_below(folder: Path) -> list[str]:
+    """What is mounted below a folder as this process sees it, the innermost first."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:  # not Linux: Docker runs in a machine of its own, whose mounts do not come here
+        return []
+    points = [re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
+    return sorted((point for point in points if point.startswith(f"{folder}/")), key=len, reverse=True)

@@ -11,13 +11,14 @@ import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.embedded.resource.gates import default_gates
 from dra_conformance.control_plane.k3s import flags
 from dra_conformance.control_plane.private_file import write_private
 from dra_conformance.errors import TargetUnreachable, UsageError
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
 DEFAULT_IMAGE = "rancher/k3s:v1.36.2-k3s1"
 _TIMEOUT = 180.0
-_TAG = re.compile(r":v(\d+\.\d+\.\d+)")
+_ANSWERS_WITHIN = 15
+_TAG = re.compile(r":v((\d+\.\d+)\.\d+)")
+_V1 = "resource.k8s.io/v1"
+_FIRST_WITH_V1 = (1, 34)
+_GATE = re.compile(rb'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([01])', re.MULTILINE)
 _WAY_OUT = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
 
@@ -67,8 +72,9 @@ class K3sControlPlane:
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
-        return f"k3s ({self.image})"
+        """What the report calls it; an image whose name does not say that it is k3s is not called so."""
+        repository = self.image.rpartition(":")[0].rpartition("/")[2]
+        return f"{'k3s' if repository == 'k3s' else 'container in the place of k3s'} ({self.image})"
 
     @property
     def kubeconfig(self) -> Path:
@@ -87,8 +93,9 @@ class K3sControlPlane:
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """The gates that were set; the others are the release's defaults."""
-        return self._gates
+        """The gates of DRA as the image's release ships them, and those that were set."""
+        release = _TAG.search(self.image)
+        return {**(default_gates(release[2]) if release else {}), **self._gates}
 
     def version(self) -> str:
         """What the server says; before `start`, what the image's tag says."""
@@ -108,7 +115,7 @@ class K3sControlPlane:
         """Start the container and wait until the cluster serves. Raises TargetUnreachable with cause and way out."""
         if self._container is not None:
             return
-        self.version()  # a tag without a release is told before anything is pulled
+        self._check_versions()  # what cannot be is told before anything is pulled
         for folder in (self._directory, self.kubelet_root, self.cdi):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -118,14 +125,16 @@ class K3sControlPlane:
             raise
 
     def stop(self) -> None:
-        """Remove the container and the folder. Idempotent."""
+        """Remove the container and the folder. Idempotent. Raises TargetUnreachable with what could not be removed."""
         for transport in self._transports:
             transport.close()
         self._transports.clear()
         container, self._container = self._container, None
-        if container is not None:
-            container.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        try:
+            if container is not None:
+                container.discard(self._directory)
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def kill(self, program: str) -> None:
         """Raises NotOurs: k3s is one process for all."""
@@ -163,15 +172,59 @@ class K3sControlPlane:
             container.start()
             config = container.config_yaml()
         except docker.errors.DockerException as error:
-            raise TargetUnreachable(
-                f"--control-plane k3s: Docker does not start {self.image}: {_first_line(error)}", hint=_WAY_OUT
-            ) from None
+            raise self._refused(error) from None
         except TimeoutError:
             raise TargetUnreachable(
                 f"--control-plane k3s: the cluster did not come up (at most {_TIMEOUT:.0f} s); {container.state()}"
             ) from None
         write_private(self.kubeconfig, config.encode())
-        self._version = self._ask_version()
+        promised, self._version = self.version(), self._ask_version()
+        if _minor(self._version) != _minor(promised):
+            raise TargetUnreachable(
+                f"--control-plane k3s: {self.image} is Kubernetes {self._version}, not {promised} as its tag says",
+                hint="The run was planned for the tag's release: tag the image with its own.",
+            )
+        self._check_gates()
+
+    def _refused(self, error: Exception) -> TargetUnreachable:
+        """What Docker's refusal means: it may be about the reaper's image, or about a mount, and not about k3s."""
+        from dra_conformance.control_plane.k3s.container import REAPER
+
+        told, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
+        if REAPER.partition(":")[0] in str(error):
+            start = f"--control-plane k3s: Docker does not start {REAPER}, which removes containers of killed harnesses"
+            way_out = "Pull that image too, or set TESTCONTAINERS_RYUK_DISABLED=true and do without it."
+        elif "shared mount" in str(error):
+            way_out = (
+                f"Drivers and the cluster share {self.kubelet_root}: `mount --make-rshared /` on Docker's machine."
+            )
+        else:
+            way_out = _WAY_OUT
+        return TargetUnreachable(f"{start}: {told}", hint=way_out)
+
+    def _check_versions(self) -> None:
+        release = self.version()
+        if not self._runtime_config.get(_V1, True) and _minor(release) >= _FIRST_WITH_V1:
+            raise UsageError(
+                f"--runtime-config {_V1}=false: a k3s cluster of {release} never becomes ready without {_V1}: "
+                "its Node authorizer watches it, and its own node needs that authorizer",
+                hint="--control-plane binaries can do without it.",
+            )
+
+    def _check_gates(self) -> None:
+        """Raise TargetUnreachable where the server's gates are not those that the plan was made for."""
+        answer = self.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
+        told = {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
+        wrong = [
+            f"{name} is {'on' if told[name] else 'off'}"
+            for name, on in sorted(self.feature_gates.items())
+            if told.get(name, on) != on
+        ]
+        if wrong:
+            raise TargetUnreachable(
+                f"--control-plane k3s: {self.image} does not have the gates that were planned for: {', '.join(wrong)}",
+                hint="Say with --feature-gates what they are to be.",
+            )
 
     def _ask_version(self) -> str:
         try:
@@ -186,21 +239,35 @@ class K3sControlPlane:
 
 def require_docker() -> None:
     """Ask the Docker daemon for a sign of life. Raises TargetUnreachable where it, or the extra `k3s`, is not there."""
+    docker_info()
+
+
+def docker_info() -> Mapping[str, Any]:
+    """What the Docker daemon says of itself (`docker info`). Raises TargetUnreachable as `require_docker`."""
     try:
         import docker
+        import requests
         import testcontainers.community.k3s  # noqa: F401 - is it installed
+        from testcontainers.core.docker_client import DockerClient
     except ImportError as error:
         raise TargetUnreachable(
             f"--control-plane k3s: {str(error.name).partition('.')[0]} is not installed",
             hint="pip install 'dra-conformance[k3s]'",
         ) from None
     try:
-        client = docker.from_env()
-        client.ping()
-        client.close()
-    except docker.errors.DockerException as error:
-        told = _first_line(error)
-        raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {told}", hint=_WAY_OUT) from None
+        client = DockerClient(timeout=_ANSWERS_WITHIN).client  # as the container's own: it knows contexts, too
+        try:
+            told: Mapping[str, Any] = client.info()
+        finally:
+            client.close()
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        why = _first_line(error)
+        raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {why}", hint=_WAY_OUT) from None
+    return told
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("v").split(".")[:2])
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,43 @@
+"""The same scenarios on the container and on Kubernetes' programs as processes: the verdicts must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from peers.engine import image
+from peers.engine.runs import Ended, Runs
+
+# The API's own chapters, and what the cluster's own scheduler and controllers do in their seats; of that, what takes
+# seconds, and one rule that kube-scheduler is known to break.
+_SELECTED = (
+    *("--focus", "^claims/api_"),
+    *("--focus", "^claims/lifecycle#(a-pod-that-(names|came|is|runs|ended-as)|the-claim|pods)"),
+    *("--focus", "^allocation/(alternatives|constraints)"),
+)
+
+
+def look(runs: Runs) -> Iterator[str]:
+    """What differs, scenario by scenario, in words."""
+    container = runs.run(*_SELECTED, "--workers", "2")
+    processes = runs.run_binaries(*_SELECTED, "--workers", "2")
+    yield from _named(container, runs)
+    here, there = container.verdicts(), processes.verdicts()
+    judged = [each for each, status in here.items() if status in ("passed", "failed") and there.get(each) == status]
+    print(f"docker: {len(judged)} scenarios have the same verdict on the container and on processes", flush=True)
+    if not judged:
+        yield f"nothing was judged alike\n{container.said[-1500:]}{processes.said[-1500:]}"
+    for scenario in sorted(here.keys() | there.keys()):
+        if here.get(scenario) == "not-applicable":
+            continue  # what nobody can do to the parts of a cluster, and has to be able to do for this scenario
+        if here.get(scenario) != there.get(scenario):
+            yield f"{scenario}: {here.get(scenario)} on the container, {there.get(scenario)} on processes"
+    yield from (f"after a whole run there is {each}" for each in runs.left())
+
+
+def _named(ended: Ended, runs: Runs) -> Iterator[str]:
+    target = ended.report.get("target") or {}
+    wanted = f"container in the place of k3s ({runs.image}), started by the run"
+    if target.get("controlPlane") != wanted or image.NAME not in runs.image:
+        yield f"the report calls the control plane {target.get('controlPlane')!r}, not {wanted!r}\n{ended.said[-1500:]}"
+    if target.get("evidence") != "evidence":
+        yield f"the report calls what it saw {target.get('evidence')!r}"

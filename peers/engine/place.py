@@ -1,0 +1,92 @@
+"""Where the engine lives: mount, PID and network namespaces of its own, a folder (0700) and cgroups.
+
+`apart` runs a command there and takes everything away after it, however it ended. `settle` is called by that command,
+as its first act. Inside, mounts are shared below the namespace, as Docker's `rshared` asks for and as systemd sets up a
+machine; of the network there is a loopback and what the engine makes; /run, /var/lib and /var/log are empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dra_conformance.kubelet.real.cgroups import NodeCgroups, mounted
+
+_HIDDEN = ("/run", "/var/lib", "/var/log")
+_END = 20.0
+_SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41  # netdevice(7)
+
+
+def apart(command: Callable[[Path], Sequence[str]]) -> tuple[int, list[str]]:
+    """Run `command(folder)` there; its exit code, and what could not be taken away after it."""
+    folder = Path(tempfile.mkdtemp(prefix="dra-docker-"))
+    words = ["setpriv", "--pdeathsig", "KILL", "--"]
+    words += ["unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child"]
+    words += ["--mount-proc", "--", *command(folder)]
+    try:
+        NodeCgroups(folder.name).make()
+        process = subprocess.Popen(words, cwd=Path(__file__).resolve().parents[2])
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # the command was told, too: it ends what it began, or it is killed
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+            raise
+        finally:
+            _kill(process)
+    finally:
+        clear(folder)
+    return code, traces(folder)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill `unshare` and wait until process 1 of its namespace has ended, which is when all others have."""
+    with contextlib.ExitStack() as open_files:
+        first: list[int] = []
+        with contextlib.suppress(OSError):
+            for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                first.append(os.pidfd_open(int(pid)))
+                open_files.callback(os.close, first[-1])
+        process.kill()
+        process.wait()
+        if first:
+            select.select(first, [], [], _END)
+
+
+def clear(folder: Path) -> None:
+    """Take away what the kernel does not: the cgroups and the folder of a place that has ended."""
+    NodeCgroups(folder.name).remove()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def traces(folder: Path) -> list[str]:
+    """What of this machine still knows of a place by its folder."""
+    found = [f"the folder {folder}"] if folder.exists() else []
+    cgroups = [path / folder.name for path in mounted(Path("/proc/mounts").read_text())]
+    found += [f"the cgroup {path}" for path in cgroups if path.exists()]
+    found += [f"the mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line]
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(folder) in words:
+                found.append(f"process {path.parent.name}: {words}")
+    return found
+
+
+def settle() -> None:
+    """Make the namespaces into a machine for Docker."""
+    for how in ("--make-rprivate", "--make-rshared"):  # private first: then shared with nobody outside
+        subprocess.run(["mount", how, "/"], check=True)
+    for path in _HIDDEN:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", path], check=True)
+    with socket.socket() as asking:
+        fcntl.ioctl(asking, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))

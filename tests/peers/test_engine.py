@@ -1,0 +1,84 @@
+"""What `python -m peers docker` says where it cannot be done, and that its place leaves nothing, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from dra_conformance.kubelet.real import needs
+from peers.engine import command, docker, image, place
+
+ROOT = Path(__file__).resolve().parents[2]
+CHILD = """
+    import signal, sys
+    from pathlib import Path
+    from peers.engine import place
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    print(place.apart(lambda folder: [sys.executable, "-c", sys.argv[1], str(folder)]))
+"""
+STAYS = """
+    import pathlib, subprocess, sys
+    from peers.engine import place
+    place.settle()
+    folder = pathlib.Path(sys.argv[1])
+    (folder / "mounted").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(folder / "mounted")], check=True)
+    child = subprocess.Popen(["sleep", "1000"])
+    print(folder, flush=True)
+    child.wait()
+"""
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A folder in which everything seems to be built."""
+    for name in (*docker.PROGRAMS, "dra-cluster", "control-plane", "dra-node"):
+        (tmp_path / name).touch()
+    assert not image.needed(tmp_path)
+    return tmp_path
+
+
+def test_what_is_not_built_is_said_in_one_line(built: Path) -> None:
+    told: list[str] = []
+    (built / "dockerd").unlink()
+    (built / "dra-cluster").unlink()
+    assert command.main(bin_dir=built, absent=lambda reason: (told.append(reason), 7)[1]) == 7
+    assert told == ["docker: dockerd, dra-cluster not built (make peers)"]
+
+
+def test_a_machine_without_root_is_told_in_one_line(
+    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(needs, "look", lambda: [needs.Need("privileges", "uid 1000", "a kubelet runs as root", "")])
+    assert command.main(bin_dir=built, absent=lambda _: 1) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "peers: docker: no engine runs here: privileges: a kubelet runs as root; --control-plane k3s was not tried"
+    ]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_the_command_ends_the_place(how: signal.Signals) -> None:
+    if lacking := [f"{need.name}: {need.lacks}" for need in needs.look() if need.lacks]:
+        pytest.skip(f"no namespaces here: {'; '.join(lacking)}")
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(CHILD), textwrap.dedent(STAYS)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,  # as a terminal does it: Ctrl-C goes to all of them
+    )
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    assert folder.name.startswith("dra-docker-")
+    os.killpg(process.pid, how) if how is signal.SIGINT else os.kill(process.pid, how)
+    process.communicate(timeout=60)
+    if how is signal.SIGKILL:  # nobody is left to tidy up, but nothing runs and nothing is mounted
+        place.clear(folder)
+    assert place.traces(folder) == []
