@@ -113,8 +113,15 @@ def gets_on(found: Disagreement) -> bool:
 
 
 def goes_on(found: Disagreement) -> bool:
-    """Upstream refuses a device that it should take: it finds no other, or comes to one on which a selector fails."""
-    return found.upstream.outcome == "unallocatable" or cel_failed(found.upstream.message)
+    """Upstream refuses a device that it should take: it finds no other, or goes on with another.
+
+    Either side then comes to devices and requests that the other does not come to, on which a selector may fail.
+    """
+    return (
+        found.upstream.outcome == "unallocatable"
+        or cel_failed(found.upstream.message)
+        or cel_failed(found.reference.message)
+    )
 
 
 # -- predicates --------------------------------------------------------------------------------------------------------
@@ -136,13 +143,8 @@ def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> b
 
 
 def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
-    """A device picked with admin access counts as in use for every later request of the same attempt.
-
-    Of a device in use no selector is asked, so it cannot fail there either, as the reference's then may.
-    """
-    if not goes_on(found) and not cel_failed(found.reference.message):
-        return False
-    return watched(case) and len([*wishes(case)]) > 1
+    """A device picked with admin access counts as in use for every later request of the same attempt."""
+    return goes_on(found) and watched(case) and len([*wishes(case)]) > 1
 
 
 def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:

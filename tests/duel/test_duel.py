@@ -240,6 +240,21 @@ def test_what_a_duel_found_and_was_mended_stays_so(name: str, tmp_path: Path) ->
     assert not duel.unexplained, duel.written
 
 
+# Cases in which a deviation of upstream's shows far from where it lies; by the entry that explains them.
+EXPLAINED = {
+    path.stem: orjson.loads(path.read_bytes()) for path in sorted((Path(__file__).parent / "explained").glob("*.json"))
+}
+
+
+@needs_upstream
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_what_a_deviation_leads_to_is_explained_by_it(name: str, tmp_path: Path) -> None:
+    with Upstream() as upstream:
+        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
+        duel.play(EXPLAINED[name]["case"])
+    assert duel.explained == {EXPLAINED[name]["explained"]: 1}
+
+
 @needs_upstream
 @pytest.mark.parametrize(
     ("expression", "why"),
