@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,7 +107,7 @@ def create(directory: Path, inventory: str, name: str | None, nodes: int | None)
     with Node.create(Inventory.load(inventory), directory, name=name) as node:
         node.keep()
         for key, value in node.env().items():
-            click.echo(f"export {key}={value}")
+            click.echo(f"export {key}={shlex.quote(value)}")
 
 
 @main.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,6 +163,15 @@ def test_a_node_that_cannot_be_written_says_so_and_leaves_nothing(
     with pytest.raises(fake_nvml.FakeNvmlError, match=r"no node can be made in .*: No space left on device"):
         fake_nvml.Node.create("t4", tmp_path / "node")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_of_a_node_is_words_of_a_shell_whatever_its_folder_is_called(tmp_path: Path) -> None:
+    folder = tmp_path / "it's; echo broken $HOME"
+    result = CliRunner().invoke(main, ["create", str(folder), "-i", "t4"])
+    assert result.exit_code == 0, result.output
+    shell = f"{result.output}\nprintf '%s' \"$FAKE_NVML_STATE\""
+    assert subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout == f"{folder}/state"
+    assert CliRunner().invoke(main, ["remove", str(folder)]).exit_code == 0
 
 
 def test_a_disk_that_fills_up_later_takes_nothing_from_a_node(make_node: Make) -> None:
