@@ -12,6 +12,7 @@ from typing import Any
 from fake_nvml.smi_ask import gpus, has_mig_on
 
 _WIDTH = 79
+_NO_PROFILES = "No GPU instance profiles found: Not Found\n"
 
 
 def list_gpus(nvml: Any) -> str:
@@ -35,13 +36,14 @@ def list_gpus(nvml: Any) -> str:
 def mig_profiles(nvml: Any) -> str:
     """`nvidia-smi mig -lgip`."""
     line = "+" + "-" * _WIDTH + "+"
-    rows = [
+    head = [
         line,
         f"| {'GPU instance profiles:':<{_WIDTH - 1}}|",
         f"| {'GPU   Name               ID    Instances   Memory     P2P    SM    DEC   ENC':<{_WIDTH - 1}}|",
         f"| {'                               Free/Total   GiB              CE    JPEG  OFA':<{_WIDTH - 1}}|",
         "|" + "=" * _WIDTH + "|",
     ]
+    rows: list[str] = []
     for index, handle in gpus(nvml):
         for profile in _profiles(nvml, handle):
             free = nvml.nvmlDeviceGetGpuInstanceRemainingCapacity(handle, profile.id)
@@ -54,7 +56,7 @@ def mig_profiles(nvml: Any) -> str:
             )
             second = f"{'':<62}{profile.copyEngineCount:<6}{profile.jpegCount:<6}{profile.ofaCount}"
             rows += [f"| {first:<{_WIDTH - 1}}|", f"| {second:<{_WIDTH - 1}}|", line]
-    return "\n".join(rows) + "\n"
+    return "\n".join([*head, *rows]) + "\n" if rows else _NO_PROFILES
 
 
 def mig_placements(nvml: Any) -> str:
@@ -69,7 +71,7 @@ def mig_placements(nvml: Any) -> str:
             word = "Placement " if count.value == 1 else "Placements"
             starts = ",".join(str(place.start) for place in places)
             rows.append(f"GPU {index:>2} Profile ID {profile.id:>2} {word}: {{{starts}}}:{places[0].size}")
-    return "\n".join(rows) + "\n" if rows else "No GPU instance profiles found: Not Found\n"
+    return "\n".join(rows) + "\n" if rows else _NO_PROFILES
 
 
 def mig_instances(nvml: Any) -> str:

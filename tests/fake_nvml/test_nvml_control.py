@@ -34,6 +34,8 @@ def test_every_view_of_every_inventory(tmp_path: Path, name: str) -> None:
             result = CliRunner().invoke(main, ["smi", "--node", str(folder), *arguments])
             assert result.exit_code == 0, result.output
             assert len(result.output) > 20
+            lines = result.output.splitlines()
+            assert not lines[0].startswith("+") or lines[-1].startswith("+"), "a table that is opened is closed"
         node.lose_gpu(0)
         assert "GPU is lost" in CliRunner().invoke(main, ["smi", "--node", str(folder), "-q"]).output
 
