@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dra_api.transport import Transport
+import pytest
+
+from dra_api.transport import Response, Transport
 from dra_conformance.control_plane.embedded.protobuf import encode
 
 Obj = dict[str, Any]
@@ -46,6 +48,21 @@ def test_a_pod_is_created_bound_and_deleted(transport: Transport) -> None:
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
     assert send(transport, "DELETE", f"{pods}/p", options)[0] == 200
     assert transport.request("GET", f"{pods}/p").status == 404
+
+
+@pytest.mark.parametrize(
+    ("accept", "served"), [(f"{PROTOBUF}, */*", True), (f"{PROTOBUF},application/json", True), (PROTOBUF, False)]
+)
+def test_a_watch_serves_whoever_takes_json_too(transport: Transport, accept: str, served: bool) -> None:
+    """The first is client-go's with a content type alone, the second with the types that its components accept."""
+    found = transport.stream(
+        "/api/v1/pods", query=[("watch", "true"), ("timeoutSeconds", "1")], headers={"Accept": accept}, timeout=10
+    )
+    if isinstance(found, Response):
+        assert (served, found.status) == (False, 406)
+    else:
+        found.close()
+        assert served
 
 
 def test_a_round_trip_through_protobuf_is_a_no_op(transport: Transport) -> None:
