@@ -1,7 +1,11 @@
-"""The same scenarios on the container and on Kubernetes' programs as processes: the verdicts must be the same."""
+"""The same scenarios on the container and on Kubernetes' programs as processes: the verdicts must be the same.
+
+Scenarios whose verdicts differ are judged again, alone and on both; what differs then, too, is told.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from peers.engine import image
@@ -26,12 +30,35 @@ def look(runs: Runs) -> Iterator[str]:
     print(f"docker: {len(judged)} scenarios have the same verdict on the container and on processes", flush=True)
     if not judged:
         yield f"nothing was judged alike\n{container.said[-1500:]}{processes.said[-1500:]}"
-    for scenario in sorted(here.keys() | there.keys()):
+    elif differing := _differing(container, processes):
+        yield from _again(runs, differing)
+    yield from (f"after a whole run there is {each}" for each in runs.left())
+
+
+def _again(runs: Runs, differing: dict[str, str]) -> Iterator[str]:
+    """Those that differ when they are judged alone; of the others it is printed that they are unstable."""
+    only = [word for each in differing for word in ("--focus", f"^{re.escape(each)} ")]
+    still = _differing(runs.run(*only), runs.run_binaries(*only), among=set(differing))
+    for scenario, told in differing.items():
+        if scenario in still:
+            yield still[scenario]
+        else:
+            print(f"  unstable: {told}; not so when it was judged again alone", flush=True)
+
+
+def _differing(container: Ended, processes: Ended, *, among: set[str] | None = None) -> dict[str, str]:
+    """Scenarios with two verdicts, each with both and with what was seen, in words."""
+    here, there = container.verdicts(), processes.verdicts()
+    found: dict[str, str] = {}
+    for scenario in sorted(here.keys() | there.keys() | (among or set())):
         if here.get(scenario) == "not-applicable":
             continue  # what nobody can do to the parts of a cluster, and has to be able to do for this scenario
-        if here.get(scenario) != there.get(scenario):
-            yield f"{scenario}: {here.get(scenario)} on the container, {there.get(scenario)} on processes"
-    yield from (f"after a whole run there is {each}" for each in runs.left())
+        if here.get(scenario) != there.get(scenario) or scenario not in here:
+            why = "; ".join(filter(None, (container.reason(scenario), processes.reason(scenario))))
+            found[scenario] = (
+                f"{scenario}: {here.get(scenario)} on the container, {there.get(scenario)} on processes ({why})"
+            )
+    return found
 
 
 def _named(ended: Ended, runs: Runs) -> Iterator[str]:

@@ -33,6 +33,11 @@ class Ended:
         rows = self.report.get("scenarios") or ()
         return {row["id"]: row["status"] for row in rows if row["status"] != "filtered"}
 
+    def reason(self, scenario: str) -> str:
+        """Why a scenario did not pass; empty where it did."""
+        rows = self.report.get("scenarios") or ()
+        return next((str(row.get("reason") or "") for row in rows if row["id"] == scenario), "")
+
 
 class Runs:
     """Runs on `image` in `engine`. What they write goes below `folder`; `left` tells what they did not take away."""

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from dra_conformance.kubelet.real import needs
-from peers.engine import command, docker, image, place
+from peers.engine import command, compare, docker, image, place
+from peers.engine.runs import Ended
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = """
@@ -60,6 +61,55 @@ def test_a_machine_without_root_is_told_in_one_line(
     assert capsys.readouterr().out.splitlines() == [
         "peers: docker: no engine runs here: privileges: a kubelet runs as root; --control-plane k3s was not tried"
     ]
+
+
+class Told:
+    """Runs whose reports are told beforehand: of the container and of processes, in turns."""
+
+    image = f"{image.NAME}:v1.36.2"
+
+    def __init__(self, *statuses: dict[str, str]) -> None:
+        self._reports = [self._report(each) for each in statuses]
+        self.words: list[tuple[str, ...]] = []
+
+    def _report(self, statuses: dict[str, str]) -> Ended:
+        rows = [{"id": name, "status": status, "reason": f"why {status}"} for name, status in statuses.items()]
+        target = {"controlPlane": f"container in the place of k3s ({self.image}), started by the run"}
+        return Ended(0, "", {"scenarios": rows, "target": {**target, "evidence": "evidence"}})
+
+    def run(self, *words: str) -> Ended:
+        self.words.append(words)
+        return self._reports.pop(0)
+
+    run_binaries = run
+
+    def left(self) -> list[str]:
+        return []
+
+
+def test_verdicts_that_differ_twice_are_told_and_those_that_differ_once_are_unstable(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = Told(
+        {"f/a#x": "passed", "f/b#y": "passed", "f/c#z": "failed", "f/d#n": "not-applicable"},
+        {"f/a#x": "failed", "f/b#y": "failed", "f/c#z": "failed", "f/d#n": "passed"},
+        {"f/a#x": "passed", "f/b#y": "passed"},
+        {"f/a#x": "failed", "f/b#y": "passed"},
+    )
+    told = list(compare.look(runs))  # type: ignore[arg-type]
+    assert told == ["f/a#x: passed on the container, failed on processes (why passed; why failed)"]
+    assert runs.words[2] == ("--focus", r"^f/a\#x ", "--focus", r"^f/b\#y ")
+    assert "unstable: f/b#y: passed on the container, failed on processes" in capsys.readouterr().out
+
+
+def test_verdicts_that_nobody_gave_again_are_told() -> None:
+    runs = Told({"f/a#x": "passed", "f/b#y": "passed"}, {"f/a#x": "failed", "f/b#y": "passed"}, {}, {})
+    assert list(compare.look(runs)) == ["f/a#x: None on the container, None on processes ()"]  # type: ignore[arg-type]
+
+
+def test_nothing_judged_alike_is_no_good_end() -> None:
+    (told,) = compare.look(Told({}, {}))  # type: ignore[arg-type]
+    assert told.startswith("nothing was judged alike")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
