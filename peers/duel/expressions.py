@@ -289,7 +289,7 @@ def explain(question: Obj, upstream: Verdict, reference: Verdict) -> str:
     cel-go or not, depending on how its tracker's stack stands; verdict and estimate are equal.
     """
     mismatch = "no matching overload" in upstream.message
-    if mismatch and "[]" in question["expression"] and re.search(r"applied to '\([^']*\bbool\b", upstream.message):
+    if mismatch and "[]" in question["expression"] and re.search(r"applied to '[^']*\bbool\b", upstream.message):
         return "cel-empty-list-type"
     same = (upstream.outcome, upstream.estimate) == (reference.outcome, reference.estimate)
     slip = _SLIP * (_ITEMS if _LOOPS.search(question["expression"]) else 1)

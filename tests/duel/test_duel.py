@@ -263,6 +263,7 @@ def test_what_a_deviation_leads_to_is_explained_by_it(name: str, tmp_path: Path)
         ('("".substring(7) == ("" + "") || true)', "cel-cost-of-absorbed-error"),
         # cel-go reads `[]` as a list of bool behind a comparison, wherever that stands in the operands.
         ('size("1") in [].filter(x, x > device.attributes["d"].n)', "cel-empty-list-type"),
+        ('[].filter(x, x > device.attributes["d"].n).sum() > 1', "cel-empty-list-type"),
     ],
 )
 def test_what_cel_does_otherwise_is_known(expression: str, why: str, tmp_path: Path) -> None:

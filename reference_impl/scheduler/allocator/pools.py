@@ -27,6 +27,8 @@ class NodePool:
 
     `devices` are those usable on the node, in slice and list order; `counters` are the pool's counter totals in
     billionths; `by_name` holds every current device of the pool on any node, for what allocated ones consume.
+    `has_binding_conditions` says whether a slice that offers something to the node has a device that needs conditions
+    before a pod is bound, be it usable there or not: as upstream orders its pools.
     """
 
     id: PoolId
@@ -35,11 +37,7 @@ class NodePool:
     devices: tuple[Device, ...]
     counters: Mapping[tuple[str, str], int] = field(default_factory=dict)
     by_name: Mapping[str, Device] = field(default_factory=dict)
-
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether any device of the pool needs conditions before a pod is bound."""
-        return any(device.binding_conditions for device in self.devices)
+    has_binding_conditions: bool = False
 
 
 def newest_generation(slices: Sequence[Slice]) -> int:
@@ -130,8 +128,9 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         wanted = max(piece.slice_count for piece in current)
         reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
         return NodePool(identity, "incomplete", reason, ())
-    devices = tuple(device for piece in offered for device in piece.devices if device_offered_to(device, node))
-    if reason := problem_in(current, [device for piece in offered for device in piece.devices], features):
+    listed = [device for piece in offered for device in piece.devices]
+    devices = tuple(device for device in listed if device_offered_to(device, node))
+    if reason := problem_in(current, listed, features):
         return NodePool(identity, "invalid", reason, ())
     if not features.binding_conditions:
         devices = tuple(device for device in devices if not device.binding_conditions)
@@ -142,7 +141,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         for counter, value in values.items()
     }
     by_name = {device.id.device: device for piece in current for device in piece.devices} if counters else {}
-    return NodePool(identity, "complete", "", devices, counters, by_name)
+    waits = any(device.binding_conditions for device in listed)
+    return NodePool(identity, "complete", "", devices, counters, by_name, waits)
 
 
 def order(pools: Iterable[NodePool]) -> list[NodePool]:
