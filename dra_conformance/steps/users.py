@@ -139,24 +139,39 @@ def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None
             "subjects": [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user_name(world, user)}],
         }
     )
+    if not _comes_to_be_allowed(world, user, allowed[0], resource, name):
+        raise Untestable(f"the API server does not let {user} {allowed[0]} {resource}, although a role says so")
+
+
+def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name: str) -> bool:
+    """Wait until the API server would let a user do something, at most the run's patience: whether it comes so far."""
     plural, _, subresource = resource.partition("/")
     asked = {
         "group": "resource.k8s.io",
         "resource": plural,
         "subresource": subresource,
         "name": name,
-        "verb": allowed[0],
+        "verb": verb,
     }
+    groups = [world.memory[f"group of {user}"]] if f"group of {user}" in world.memory else []
     review = {
         "apiVersion": REVIEWS.api_version,
         "kind": REVIEWS.kind,
-        "spec": {"user": user_name(world, user), "resourceAttributes": asked},
+        "spec": {"user": user_name(world, user), "groups": groups, "resourceAttributes": asked},
     }
     deadline = world.log.clock.monotonic() + world.run.patience
     while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
         if world.log.clock.monotonic() > deadline:
-            raise Untestable(f"the API server does not let {user} {allowed[0]} {resource}, although a role says so")
+            return False
         world.log.clock.wait(threading.Event(), 0.05)
+    return True
+
+
+@given('the API server had the time to learn that it is of user "{user}"')
+def _(world: World, user: str) -> None:
+    """Wait until a node may delete the object, at most the run's patience: an authorizer knows objects by a watch."""
+    obj = draft(world)
+    _comes_to_be_allowed(world, user, "delete", manifests.resource_of(obj).plural, name_of(obj))
 
 
 @when('user "{user}" updates its status "{path}" to {value}')

@@ -33,6 +33,21 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
 
 
+@mutant(
+    "a-node-deletes-nothing",
+    rule="DRA-080",
+    scenario="claims/api_nodes#a-node-deletes-a-slice-of-its-own-that-is-there",
+)
+def _(patch: Patch) -> None:
+    """A node may make its slices, and not take them away."""
+    patch.wrap(
+        f"{_NODES}:NodeAuthorizer._slice",
+        lambda original: (
+            lambda self, node, info: (False, "no") if info.verb == "delete" else original(self, node, info)
+        ),
+    )
+
+
 @mutant("a-node-sees-all-slices", rule="DRA-081")
 def _(patch: Patch) -> None:
     """A node may list and watch without a selector."""
