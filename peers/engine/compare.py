@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from peers.engine import image
 from peers.engine.runs import Ended, Runs
 
-# The API's own chapters, and what the cluster's own scheduler and controllers do in their seats; of that, what takes
-# seconds, and one rule that kube-scheduler is known to break.
+# Two chapters of the API (processes are judged by all of them elsewhere), and what the cluster's own scheduler and
+# controllers do in their seats; of that, what takes seconds, and one rule that kube-scheduler is known to break.
 _SELECTED = (
-    *("--focus", "^claims/api_"),
+    *("--focus", "^claims/api_(claims|nodes)"),
     *("--focus", "^claims/lifecycle#(a-pod-that-(names|came|is|runs|ended-as)|the-claim|pods)"),
     *("--focus", "^allocation/(alternatives|constraints)"),
 )
