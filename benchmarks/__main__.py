@@ -13,7 +13,7 @@ GROUPS = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
-    "driver": ("The GPU driver under load, on the embedded control plane", driver.figures),
+    "driver": ("The GPU driver under load", driver.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),

@@ -13,8 +13,10 @@ from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import CRDS, DEVICE_CLASSES, NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES
 from dra_conformance import assets
+from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 
+BIN = Path(__file__).resolve().parents[1] / "peers" / "bin"
 DRIVER = "bench.dra.test"
 
 
@@ -32,6 +34,31 @@ def embedded(*, https: bool = False) -> Iterator[EmbeddedControlPlane]:
             yield plane
         finally:
             plane.stop()
+
+
+@contextlib.contextmanager
+def api_server(*, real: bool) -> Iterator[EmbeddedControlPlane | BinariesControlPlane]:
+    """An API server for programs: the embedded one, or kube-apiserver with etcd as `make peers` builds them."""
+    if not real:
+        with embedded(https=True) as plane:
+            yield plane
+        return
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as name:
+        folder = Path(name)
+        programs = BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN))
+        programs.start()
+        try:
+            yield programs
+        finally:
+            programs.stop()
+
+
+def has_real_api_server() -> bool:
+    """Whether `make peers` has built one; says so where not."""
+    if (BIN / "kube-apiserver").exists():
+        return True
+    print("  kube-apiserver is not built (make peers): the embedded one only")
+    return False
 
 
 def populate(client: KubeClient, *, nodes: int, devices: int) -> None:

@@ -3,155 +3,49 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import fake_nvml
-from benchmarks.cluster import embedded, pod
+from benchmarks.cluster import api_server, embedded, has_real_api_server, pod
+from benchmarks.drivers import (
+    DEVICES,
+    EXAMPLE,
+    GPU,
+    PEER,
+    allocated,
+    example_driver,
+    in_process,
+    make_class,
+    own_process,
+    prepared,
+    request,
+    unprepared,
+)
 from benchmarks.figures import Figure, percentile
-from benchmarks.prepare import PEER
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Change, Informer
-from dra_api.objects import DEVICE_CLASSES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj
-from dra_api.rpc import ClaimRef
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.kubelet import Kubelet, PluginHandle
+from dra_api.objects import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from reference_impl.binder import Binder
 from reference_impl.claim_controller import ClaimController
-from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
-from reference_impl.kubelet_plugin.plugin import KubeletPlugin
+from reference_impl.kubelet_plugin.options import FeatureGates
 from reference_impl.scheduler import Scheduler
 
-GPU = "gpu.nvidia.com"
-EXAMPLE = "gpu.example.com"
-AT_ONCE = 8
+AT_ONCE = DEVICES
 ROUNDS = 25
 PODS_IN_ALL = 64
 NODES = 4
 
 
-@contextlib.contextmanager
-def driver(
-    plane: EmbeddedControlPlane, root: Path, name: str, *, inventory: str, gates: FeatureGates | None = None
-) -> Iterator[tuple[PluginHandle, KubeletPlugin]]:
-    """A node with a kubelet and the reference driver in this process."""
-    root.mkdir()
-    with (
-        fake_nvml.Node.create(inventory, root / "nvml") as node,
-        Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), name, root / "k") as kubelet,
-    ):
-        plugin = KubeletPlugin(
-            KubeClient(plane.transport()),
-            clock=RealClock(),
-            nvml=fake_nvml.load_pynvml(node),
-            options=KubeletPluginOptions(
-                node_name=name,
-                plugins_dir=kubelet.plugins_dir,
-                registrar_dir=kubelet.registration_dir,
-                cdi_root=kubelet.cdi_roots[0],
-                driver_root=node.driver_root,
-                gates=gates or FeatureGates(),
-            ),
-        )
-        plugin.start()
-        try:
-            yield kubelet.wait_registered(GPU, 20.0), plugin
-        finally:
-            plugin.stop()
-
-
-@contextlib.contextmanager
-def own_process(plane: EmbeddedControlPlane, root: Path) -> Iterator[PluginHandle]:
-    """A node with a kubelet here and the reference driver in a process of its own, on eight GPUs."""
-    root.mkdir()
-    with (
-        fake_nvml.Node.create("dgx-h100", root / "nvml") as node,
-        Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet,
-    ):
-        command = [
-            *(sys.executable, "-m", "reference_impl", "kubelet-plugin", "--kubeconfig", str(plane.kubeconfig)),
-            *("--node-name", "n1", "--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
-            *("--kubelet-registrar-directory-path", str(kubelet.registration_dir)),
-            *("--cdi-root", str(kubelet.cdi_roots[0]), "--container-driver-root", str(node.driver_root)),
-        ]
-        program = subprocess.Popen(command, env={**os.environ, **node.env()}, stdout=subprocess.DEVNULL)
-        try:
-            yield kubelet.wait_registered(GPU, 30.0)
-        finally:
-            program.terminate()
-            program.wait()
-
-
-def make_class(client: KubeClient) -> None:
-    """A DeviceClass for all whole GPUs."""
-    expression = f'device.driver == "{GPU}" && device.attributes["{GPU}"].type == "gpu"'
-    selectors = [{"cel": {"expression": expression}}]
-    client.create(DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"selectors": selectors}})
-
-
-def request() -> Obj:
-    """A claim's spec: one device of the class."""
-    return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
-
-
-def allocated(client: KubeClient, name: str, node: str, device: str, *, driver_name: str = GPU) -> ClaimRef:
-    """A claim that was given one device by hand."""
-    made = client.create(RESOURCE_CLAIMS, {"metadata": {"name": name, "namespace": "default"}, "spec": request()})
-    result = {"request": "gpu", "driver": driver_name, "pool": node, "device": device}
-    made["status"] = {"allocation": {"devices": {"results": [result]}}}
-    client.update_status(RESOURCE_CLAIMS, made)
-    return ClaimRef("default", made["metadata"]["uid"], name)
-
-
-def prepared(plugin: PluginHandle, ref: ClaimRef) -> float:
-    """Milliseconds of one Prepare. Raises RuntimeError when it fails."""
-    began = time.perf_counter()
-    answer = plugin.prepare([ref])[ref.uid]
-    if answer.error:
-        raise RuntimeError(answer.error)
-    return (time.perf_counter() - began) * 1000
-
-
-def unprepared(plugin: PluginHandle, ref: ClaimRef) -> None:
-    """One Unprepare. Raises RuntimeError when it fails."""
-    if problem := plugin.unprepare([ref]).get(ref.uid):
-        raise RuntimeError(problem)
-
-
-@contextlib.contextmanager
-def example_driver(plane: EmbeddedControlPlane, root: Path) -> Iterator[PluginHandle]:
-    """The same with the official example driver, whose client limits are raised: they are not what is measured."""
-    root.mkdir()
-    with Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet:
-        (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)
-        command = [
-            *(str(PEER), "--kubeconfig", str(plane.kubeconfig), "--node-name", "n1", "--num-devices", str(AT_ONCE)),
-            *("--cdi-root", str(kubelet.cdi_roots[0]), "--kube-api-qps", "1000", "--kube-api-burst", "2000"),
-            *("--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
-            *("--kubelet-registrar-directory-path", str(kubelet.registration_dir)),
-        ]
-        program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            yield kubelet.wait_registered(EXAMPLE, 30.0)
-        finally:
-            program.kill()
-            program.wait()
-
-
-def at_once(driver_name: str = GPU) -> list[float]:
+def at_once(driver_name: str = GPU, *, real: bool = False) -> list[float]:
     """Milliseconds of each of eight calls at once, for eight GPUs."""
     times: list[float] = []
     start = example_driver if driver_name == EXAMPLE else own_process
-    with embedded(https=True) as plane, tempfile.TemporaryDirectory(prefix="dra-b-") as folder:
+    with api_server(real=real) as plane, tempfile.TemporaryDirectory(prefix="dra-b-") as folder:
         client = KubeClient(plane.transport())
         make_class(client)
         with start(plane, Path(folder) / "n") as plugin, ThreadPoolExecutor(AT_ONCE) as pool:
@@ -170,7 +64,7 @@ def mig() -> tuple[float, float]:
         client = KubeClient(plane.transport())
         make_class(client)
         gates = FeatureGates(DynamicMIG=True, NVMLDeviceHealthCheck=False)
-        with driver(plane, Path(folder) / "n", "n1", inventory="dgx-h100", gates=gates) as (plugin, _):
+        with in_process(plane, Path(folder) / "n", "n1", inventory="dgx-h100", gates=gates) as (plugin, _):
             names = [f"gpu-{gpu}-mig-1g10gb-19-{start}" for gpu in range(8) for start in range(7)]
             refs = [allocated(client, name, "n1", name) for name in names]
             began = time.monotonic()
@@ -226,7 +120,7 @@ def whole_system() -> tuple[float, Stages]:
         template = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"spec": request()}}
         client.create(RESOURCE_CLAIM_TEMPLATES, template)
         for number in range(NODES):
-            ending.enter_context(driver(plane, Path(folder) / f"n{number}", f"n{number}", inventory="h100-16"))
+            ending.enter_context(in_process(plane, Path(folder) / f"n{number}", f"n{number}", inventory="h100-16"))
         parts: list[Any] = [
             ClaimController(KubeClient(plane.transport(), user_agent="claim-controller"), clock=clock),
             Scheduler(KubeClient(plane.transport(), user_agent="scheduler"), clock=clock),
@@ -250,21 +144,32 @@ def whole_system() -> tuple[float, Stages]:
         return time.monotonic() - began, stages
 
 
+def _at_once_rows() -> list[Figure]:
+    found = []
+    for real in (False, True) if has_real_api_server() else (False,):
+        where = "kube-apiserver" if real else "embedded API server"
+        for name in (GPU, EXAMPLE) if PEER.exists() else (GPU,):
+            times = at_once(name, real=real)
+            what = "own process" if name == GPU else name
+            found.append(
+                Figure(
+                    f"Prepare, {AT_ONCE} at once, {what}, {where}",
+                    "ms p50",
+                    times,
+                    aim="≤ 8" if name == GPU else "",
+                    note=f"p99 {percentile(times, 0.99):.3g} ms",
+                )
+            )
+    return found
+
+
 def figures() -> list[Figure]:
     """Eight Prepares at once, 56 MIG devices, 64 pods."""
-    eight = at_once()
+    eight = _at_once_rows()
     made, unmade = zip(*(mig() for _ in range(3)), strict=True)
     seconds, stages = whole_system()
     found = [
-        Figure(
-            f"Prepare, {AT_ONCE} at once, own process", "ms p50", eight, "≤ 8", f"p99 {percentile(eight, 0.99):.3g} ms"
-        ),
-        *(
-            Figure(
-                f"Prepare, {AT_ONCE} at once, {EXAMPLE}", "ms p50", times, note=f"p99 {percentile(times, 0.99):.3g} ms"
-            )
-            for times in ([at_once(EXAMPLE)] if PEER.exists() else ())
-        ),
+        *eight,
         Figure("56 MIG devices made, a claim each", "s", made, "< 2 with the next"),
         Figure("56 MIG devices unmade", "s", unmade),
         Figure(f"{PODS_IN_ALL} pods on {NODES} nodes, create to Running", "s", [seconds]),

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.cluster import embedded, pod, populate
+from benchmarks.cluster import BIN, embedded, pod, populate
 from benchmarks.figures import Figure, repeat
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
@@ -40,7 +40,6 @@ from dra_conformance import assets
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.seats.process import ManagedProcess
 
-BIN = Path(__file__).resolve().parents[1] / "peers" / "bin"
 NODES, DEVICES = 50, 8
 _LIMIT = 90.0
 _TICKS = os.sysconf("SC_CLK_TCK")
