@@ -186,6 +186,45 @@ def start_daemons(world: World) -> None:
     world.cleanup.callback(daemons.stop)
 
 
+@given('a clique of ComputeDomain "{name}" has an entry of node "{node}", where no daemon runs')
+def _(world: World, name: str, node: str) -> None:
+    """Create the ComputeDomainClique that a daemon leaves behind whose pod went before it could take its entry out."""
+    ensure_driver_namespace(world)
+    uid, clique = uid_of(domain(world, name)), f"{world.namespace}.0"
+    entry = {"nodeName": world.name(node), "ipAddress": "192.0.2.1", "cliqueID": clique, "index": 0, "status": "Ready"}
+    world.client.create(
+        COMPUTE_DOMAIN_CLIQUES,
+        {
+            "apiVersion": COMPUTE_DOMAIN_CLIQUES.api_version,
+            "kind": COMPUTE_DOMAIN_CLIQUES.kind,
+            "metadata": {
+                "name": f"{uid}.{clique}",
+                "namespace": DRIVER_NAMESPACE,
+                "labels": {LABEL: uid, f"{LABEL}.cliqueID": clique},
+            },
+            "daemons": [entry],
+        },
+    )
+
+
+@then('the clique of ComputeDomain "{name}" comes to have no entry of node "{node}"')
+def _(world: World, name: str, node: str) -> None:
+    """No ComputeDomainClique of the domain has an entry of the node any more; the clique may stay."""
+    uid = uid_of(domain(world, name))
+
+    def look() -> Seen:
+        entries = [
+            entry["nodeName"]
+            for clique in world.client.list(
+                COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}"
+            ).items
+            for entry in clique.get("daemons") or ()
+        ]
+        return world.name(node) not in entries, entries or "no entry"
+
+    world.eventually(f"cliques of ComputeDomain {name}", look, expected=f"no entry of {world.name(node)}")
+
+
 @then('the ComputeDomain "{name}" has no nodes to wait for, and gives single channels')
 def _(world: World, name: str) -> None:
     """numNodes is stored as 0 and allocationMode as Single."""

@@ -228,6 +228,17 @@ def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
     ]
 
 
+@when('the event "{reason}" of pod "{pod}" had the time to be told again')
+def _(world: World, reason: str, pod: str) -> None:
+    """Wait until the event was counted up or recorded anew, a second at most: to tell it once is right as well."""
+
+    def look() -> bool:
+        told = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        return sum(int(event.get("count") or 1) for event in told) > 1
+
+    world.log.wait_for(look, 1.0)
+
+
 @then('pod "{pod}" gets a {kind:word} event "{reason}"')
 def _(world: World, pod: str, kind: str, reason: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod."""

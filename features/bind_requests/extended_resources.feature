@@ -66,7 +66,7 @@ Feature: Extended resources in BindRequests
     And one claim with the devices "dev-1" comes to stand behind pod "train"
     And claim "left" is allocated the devices "dev-1"
 
-  @KAI-162 @seat:binder @needs:own-control-plane
+  @KAI-162 @seat:binder @needs:faults
   Scenario: Where the pod cannot be bound, the claim goes again
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"

@@ -26,7 +26,8 @@ Feature: The life of a claim
     Given a pod "early" using template "subject"
     And the manifest "claims/template"
     Then pod "early" gets a Warning event "FailedResourceClaimCreation"
-    When it is created
+    When the event "FailedResourceClaimCreation" of pod "early" had the time to be told again
+    And it is created
     Then pod "early" gets one claim for "gpu"
 
   @DRA-104

@@ -20,6 +20,12 @@ Feature: What becomes of a ComputeDomain
     Given a ComputeDomain "job" for 1 nodes
     Then the ComputeDomain "job" comes to be NotReady
 
+  @NV-151
+  Scenario: A node whose daemon is gone leaves its clique
+    Given a ComputeDomain "job" for 1 nodes
+    And a clique of ComputeDomain "job" has an entry of node "lost", where no daemon runs
+    Then the clique of ComputeDomain "job" comes to have no entry of node "lost"
+
   @NV-153
   Scenario: A ComputeDomain that is deleted leaves nothing behind
     Given a ComputeDomain "job" for 1 nodes

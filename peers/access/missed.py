@@ -80,6 +80,7 @@ def by_chance() -> dict[Need, str]:
 
 def page(rows: Sequence[Missed]) -> str:
     """docs/rbac.md; no dates in it."""
+    share = f"{len(rows)} of {len(printed())}"
     lines = [
         "# Every right, and what fails without it",
         "",
@@ -90,9 +91,9 @@ def page(rows: Sequence[Missed]) -> str:
         "rows again; `make test` fails where the roles and this page differ. How the roles are made, and what else is",
         "proven of them, is told in [your-cluster.md](your-cluster.md).",
         "",
-        f"**{len(rows)} of {len(printed())} rights are missed by a scenario.** The others are at the end, with what",
-        "must come about before they are asked for. Where the reason is that a part could not do its work, every check",
-        "passed, but a part of the run was refused something meanwhile: on a cluster such a scenario is `untestable`.",
+        f"**{share} rights are missed by a scenario.** Where the reason is that a part could not",
+        "do its work, every check passed, but a part of the run was refused something meanwhile: on a cluster such a",
+        "scenario is `untestable`.",
     ]
     for holder in HOLDERS:
         mine = [row for row in rows if row.holder == holder]

@@ -146,6 +146,15 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.compute_domain.status:global_status", lambda domain, nodes: "NotReady")
 
 
+@mutant("the-dead-stay-in-their-clique", rule="NV-151")
+def _(patch: Patch) -> None:
+    """Nobody looks whether the daemons of a clique are still there."""
+    patch.replace(
+        "reference_impl.compute_domain.controller:ComputeDomainController.remove_dead_entries",
+        lambda self, domain: None,
+    )
+
+
 @mutant("domain-lists-no-nodes", rule="NV-150")
 def _(patch: Patch) -> None:
     """The status does not say which nodes joined."""
