@@ -113,10 +113,14 @@ class AdvanceableClock:
             self._parties.add(party)
 
     def at_rest(self) -> bool:
-        """Whether everybody who works by this clock has nothing to do."""
+        """Whether everybody who works by this clock has nothing to do.
+
+        All are asked twice: what goes from one to another while they are asked was with neither at its turn, and is
+        with the second then.
+        """
         with self._lock:
             parties = list(self._parties)
-        return all(party.at_rest() for party in parties)
+        return all(party.at_rest() for _ in range(2) for party in parties)
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
         """Wait for `event`, at most `timeout` seconds of this clock."""
