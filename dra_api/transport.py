@@ -8,7 +8,7 @@ A transport owns its connection pool: whoever made it calls `close`.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -122,6 +122,47 @@ class TransportAround:
     def close(self) -> None:
         """Close the inner transport."""
         self._inner.close()
+
+
+class WithHeaders(TransportAround):
+    """Puts other headers in the place of those that a request has: what `headers` makes of them."""
+
+    def __init__(self, inner: Transport, headers: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        super().__init__(inner)
+        self._headers = headers
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Pass a request on with the other headers."""
+        return super().request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            headers=self._headers(headers),
+            timeout=timeout,
+        )
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Pass a watch on with the other headers."""
+        return super().stream(path, query=query, headers=self._headers(headers), timeout=timeout)
 
 
 def _tls(configuration: Any) -> ssl.SSLContext:

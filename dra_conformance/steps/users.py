@@ -6,7 +6,7 @@ Roles are the scenario's own and end with it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from dra_api.client import KubeClient
 from dra_api.objects import (
@@ -18,7 +18,7 @@ from dra_api.objects import (
     name_of,
     namespace_of,
 )
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
+from dra_api.transport import Transport, WithHeaders
 from dra_conformance.errors import Untestable
 from dra_conformance.steps.claim_status import with_field
 from dra_conformance.steps.objects import attempt, draft
@@ -30,45 +30,11 @@ REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "Subjec
 NODE_NAME = "authentication.kubernetes.io/node-name"
 
 
-class Impersonating(TransportAround):
+class Impersonating(WithHeaders):
     """A transport that speaks as somebody else; the one below stays its owner's."""
 
     def __init__(self, below: Transport, headers: Mapping[str, str]) -> None:
-        super().__init__(below)
-        self._headers = dict(headers)
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
-        """Make a request as the other user."""
-        return super().request(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            headers={**headers, **self._headers},
-            timeout=timeout,
-        )
-
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
-        """Watch as the other user."""
-        return super().stream(path, query=query, headers={**headers, **self._headers}, timeout=timeout)
+        super().__init__(below, lambda given: {**given, **headers})
 
     def close(self) -> None:
         """Nothing of its own is open, and the one below stays."""

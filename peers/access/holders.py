@@ -15,7 +15,7 @@ import orjson
 
 from dra_api.clock import RealClock
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
+from dra_api.transport import Transport, WithHeaders
 from dra_conformance.access.check import Need
 from dra_conformance.access.table import AGENTS, CLEANUP, HARNESS, SEATS
 from peers.access.stage import METRICS, Stage, holder_of, reduced
@@ -25,49 +25,15 @@ _KNOWN_WITHIN, _TURN = 60.0, 0.02
 _IMPERSONATE = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}
 
 
-class ByHolder(TransportAround):
+class ByHolder(WithHeaders):
     """Sends each request in the name of the user that stands for its agent."""
 
     def __init__(self, inner: Transport, users: Mapping[str, str]) -> None:
-        super().__init__(inner)
-        self._users = users
+        def named(headers: Mapping[str, str]) -> Mapping[str, str]:
+            holder = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
+            return {**headers, "Impersonate-User": users[holder]}
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
-        """Pass the request on."""
-        return self._inner.request(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            headers=self._named(headers),
-            timeout=timeout,
-        )
-
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
-        """Pass the watch on."""
-        return self._inner.stream(path, query=query, headers=self._named(headers), timeout=timeout)
-
-    def _named(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        holder = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
-        return {**headers, "Impersonate-User": self._users[holder]}
+        super().__init__(inner, named)
 
 
 class Holders:
