@@ -162,16 +162,16 @@ def release(dice: Dice, case: Obj, aspects: Aspects) -> None:
         case["taken"].remove(dice.pick(case["taken"]))
 
 
+def _result(piece: Obj, device: str) -> Obj:
+    """A device of a slice's pool as an allocation names it."""
+    return {"request": "r", "driver": piece["spec"]["driver"], "pool": piece["spec"]["pool"]["name"], "device": device}
+
+
 def use_alone(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """A device is in use by one claim alone, as it was when it could not be shared; or was never listed."""
     if found := one_listed(dice, case):
         piece, device = found
-        result: Obj = {
-            "request": "r",
-            "driver": piece["spec"]["driver"],
-            "pool": piece["spec"]["pool"]["name"],
-            "device": "gone" if dice.one_in(4) else device["name"],
-        }
+        result = _result(piece, "gone" if dice.one_in(4) else device["name"])
         if "admin" in aspects and dice.one_in(3):
             result["adminAccess"] = True
         case["taken"].append(result)
@@ -182,13 +182,8 @@ def use_share(dice: Dice, case: Obj, aspects: Aspects) -> None:
     del aspects
     if found := one_listed(dice, case):
         piece, device = found
-        result: Obj = {
-            "request": "r",
-            "driver": piece["spec"]["driver"],
-            "pool": piece["spec"]["pool"]["name"],
-            "device": device["name"],
-            "shareID": f"00000000-0000-4000-9000-{len(case['taken']):012}",
-        }
+        result = _result(piece, device["name"])
+        result["shareID"] = f"00000000-0000-4000-9000-{len(case['taken']):012}"
         if names := dice.some(["memory", "cores", "gone"], 0, 2):
             result["consumedCapacity"] = {name: dice.pick(["0", "1", "1Gi", "4Gi"]) for name in names}
         case["taken"].append(result)
