@@ -1,5 +1,5 @@
 """`--control-plane k3s`: a whole small cluster in one container, through Docker and testcontainers (extra `k3s`)."""
 
-from dra_conformance.control_plane.k3s.control_plane import DEFAULT_IMAGE, K3sControlPlane, docker_info, require_docker
+from dra_conformance.control_plane.k3s.control_plane import DEFAULT_IMAGE, K3sControlPlane, docker_info
 
-__all__ = ["DEFAULT_IMAGE", "K3sControlPlane", "docker_info", "require_docker"]
+__all__ = ["DEFAULT_IMAGE", "K3sControlPlane", "docker_info"]

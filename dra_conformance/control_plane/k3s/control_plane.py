@@ -153,7 +153,7 @@ class K3sControlPlane:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        require_docker()
+        docker_info()
         import docker.errors
 
         from dra_conformance.control_plane.k3s.container import Container
@@ -237,13 +237,11 @@ class K3sControlPlane:
         return told
 
 
-def require_docker() -> None:
-    """Ask the Docker daemon for a sign of life. Raises TargetUnreachable where it, or the extra `k3s`, is not there."""
-    docker_info()
-
-
 def docker_info() -> Mapping[str, Any]:
-    """What the Docker daemon says of itself (`docker info`). Raises TargetUnreachable as `require_docker`."""
+    """What the Docker daemon says of itself (`docker info`).
+
+    Raises TargetUnreachable where it, or the extra `k3s`, is not there.
+    """
     try:
         import docker
         import requests
