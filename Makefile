@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint unit nvml-sanitized suite mutants bench peers peers-check duel clean help
+.PHONY: run test lint unit nvml-sanitized suite mutants bench third-party verify-third-party duel clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,7 +17,7 @@ help:       ## show these lines
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
 	@$(BIN)/dra-conformance run -n 2
 
-test: $(DEV_READY) lint unit nvml-sanitized suite mutants peers-check       ## everything that must hold before a change lands
+test: $(DEV_READY) lint unit nvml-sanitized suite mutants verify-third-party       ## everything that must hold before a change lands
 
 lint: $(DEV_READY)       ## style, types, layers
 	@echo "== lint"
@@ -39,7 +39,7 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
 	@$(BIN)/dra-conformance run -n 2 --watch-lag 0.03 --require conformant --out dra-report/late
-	@$(BIN)/python -m dra_conformance.access dra-report/events.jsonl
+	@$(BIN)/python -m dra_conformance.rbac dra-report/events.jsonl
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
 		--require conformant --out dra-report/sweep-direct
@@ -50,22 +50,22 @@ mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of it
 	@$(BIN)/dra-conformance mutants
 
 bench: $(DEV_READY)       ## measure; prints, asserts nothing
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m verification.benchmarks
 
-peers: $(DEV_READY)       ## build the third-party programs that we test against (needs Go)
-	@$(BIN)/python -m peers build
+third-party: $(DEV_READY)       ## build the third-party programs that we test against (needs Go)
+	@$(BIN)/python -m verification build
 
-peers-check: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
-	@$(BIN)/python -m peers check
+verify-third-party: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
+	@$(BIN)/python -m verification check
 
 CASES ?= 2000
 SEED ?=
 BUG_COMPATIBLE ?=
-duel: $(DEV_READY)       ## reference against upstream's allocator and CEL: make duel CASES=20000 SEED=1 (needs `make peers`)
-	@$(BIN)/python -m peers.duel --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE))
+duel: $(DEV_READY)       ## reference against upstream's allocator and CEL: make duel CASES=20000 SEED=1 (needs `make third-party`)
+	@$(BIN)/python -m verification.differential --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE))
 
 clean:       ## remove everything that was made here
-	rm -rf $(VENV) dra-report peers/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) dra-report verification/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf fake_nvml/lib
 

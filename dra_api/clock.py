@@ -78,7 +78,7 @@ class AdvanceableClock:
     """Real time plus an offset that a test can raise: time flows by itself, and `advance` lets more of it pass at once.
 
     Parts that wait with a timeout wake when the advanced time passes it. Programs outside this process do not see the
-    jump, which is why steps only use it where every seat concerned runs in process. It also knows who works by it, and
+    jump, which is why steps only use it where every component concerned runs in process. It also knows who works by it, and
     so whether all of them are at rest (the idea of trio's autojump clock).
     """
 

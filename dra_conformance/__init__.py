@@ -1,1 +1,1 @@
-"""The harness: plans, seats, steps, oracle, event log and reports of the DRA conformance suite."""
+"""The harness: plans, components, steps, oracle, event log and reports of the DRA conformance suite."""

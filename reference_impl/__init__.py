@@ -1,1 +1,1 @@
-"""One correct DRA system to read and to run: one folder a seat, each a program (`python -m reference_impl PART`)."""
+"""One correct DRA system to read and to run: one folder a component, each a program (`python -m reference_impl PART`)."""

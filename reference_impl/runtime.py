@@ -20,13 +20,13 @@ from typing import Protocol, TypeGuard, cast
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
+from dra_api.component import Component
 from dra_api.kubeconfig import KubeconfigError
-from dra_api.part import Part
 from dra_api.transport import HttpTransport, TransportError
 
 log = logging.getLogger("reference_impl")
 
-# Where each part's command lives. A part is one seat of the system; two parts may share a folder.
+# Where each part's command lives. A part is one component of the system; two parts may share a folder.
 COMMANDS: Mapping[str, str] = {
     "scheduler": "reference_impl.scheduler.command",
     "binder": "reference_impl.binder.command",
@@ -60,7 +60,7 @@ KNOWN_GATES = frozenset(
 class PartError(Exception):
     """A part cannot be built or started, for a reason its user can mend. Shown as one line, without a traceback.
 
-    Raise it in `build` or `Part.start`; every other exception but API, transport and OS errors is a bug and shows
+    Raise it in `build` or `Component.start`; every other exception but API, transport and OS errors is a bug and shows
     its traceback.
     """
 
@@ -72,7 +72,7 @@ class Command(Protocol):
         """Add the part's own options."""
         ...
 
-    def build(self, args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+    def build(self, args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
         """Make the part, not yet started. Raises PartError with the reason when it cannot."""
         ...
 
@@ -84,7 +84,7 @@ class StandaloneCommand(Protocol):
         """Add the part's own options."""
         ...
 
-    def build_alone(self, args: argparse.Namespace, clock: Clock) -> Part:
+    def build_alone(self, args: argparse.Namespace, clock: Clock) -> Component:
         """Make the part, not yet started. Raises PartError with the reason when it cannot."""
         ...
 
@@ -180,7 +180,7 @@ def connect(args: argparse.Namespace, part: str) -> KubeClient:
     return KubeClient(transport, user_agent=f"reference-{part}")
 
 
-def run_until_stopped(part: Part, *, stopped: threading.Event, clock: Clock) -> None:
+def run_until_stopped(part: Component, *, stopped: threading.Event, clock: Clock) -> None:
     """Start `part`, say that it is ready on standard output, and stop it when `stopped` is set."""
     try:
         part.start()

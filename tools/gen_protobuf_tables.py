@@ -20,7 +20,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent / "dra_conformance/control_plane/embedded/protobuf/messages.json.gz"
+TARGET = Path(__file__).resolve().parent.parent / "apiserver_emulator/protobuf/messages.json.gz"
 GROUPS = {
     "": "k8s.io.api.core",
     "admissionregistration.k8s.io": "k8s.io.api.admissionregistration",

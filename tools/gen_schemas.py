@@ -1,7 +1,7 @@
 """Write the stripped API definitions that the embedded API server carries.
 
 Reads the published OpenAPI definitions out of the installed `kubernetes-validate` package (a development dependency)
-and writes one gzipped JSON file a Kubernetes minor into `dra_conformance/control_plane/embedded/schemas/`. Kept: types,
+and writes one gzipped JSON file a Kubernetes minor into `apiserver_emulator/schemas/`. Kept: types,
 formats, required fields, enums, group-version-kinds and the x-kubernetes list, map, patch and union extensions.
 Dropped: descriptions, and every definition that the served groups do not reach. Output is byte-for-byte reproducible.
 
@@ -21,7 +21,7 @@ from typing import Any
 Obj = dict[str, Any]
 
 MINORS = ("1.34", "1.35", "1.36", "1.37")
-TARGET = Path(__file__).resolve().parent.parent / "dra_conformance/control_plane/embedded/schemas"
+TARGET = Path(__file__).resolve().parent.parent / "apiserver_emulator/schemas"
 PREFIX = "#/$defs/"
 GROUPS = (
     "io.k8s.api.admissionregistration.v1.",

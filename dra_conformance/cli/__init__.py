@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from dra_conformance.errors import ExitCode, SuiteError
+from dra_conformance.core.errors import ExitCode, SuiteError
 
 _COMMANDS = {
     "run": "dra_conformance.cli.run",

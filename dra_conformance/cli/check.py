@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from dra_conformance.oracle import Answer, Case, Judgement, Settings, Violation
@@ -70,8 +70,8 @@ def command(
 
 
 def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
+    from dra_conformance.core.rules.window import Version
     from dra_conformance.oracle import Settings
-    from dra_conformance.rules.window import Version
 
     release = None
     if kubernetes:

@@ -9,12 +9,12 @@ import click
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
 from dra_api.transport import TransportError
-from dra_conformance.access import missing
 from dra_conformance.control_plane import leftovers
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER
-from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
-from dra_conformance.events.calls import Calls, CallsTransport
+from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.core.events.calls import Calls, CallsTransport
+from dra_conformance.rbac import missing
 
 
 @click.command(epilog="Exit code 13 when something is still there, 10 when the cluster cannot be reached.")

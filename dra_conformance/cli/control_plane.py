@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dra_conformance.errors import ExitCode
+from dra_conformance.core.errors import ExitCode
 
 
 @click.group()
@@ -13,7 +13,8 @@ def command() -> None:
 
     \b
     `run --control-plane binaries` looks for etcd, kube-apiserver, kube-controller-manager and kube-scheduler in
-    --bin-dir, KUBEBUILDER_ASSETS, the store of setup-envtest, the project's own cache and peers/bin, in this order.
+    --bin-dir, KUBEBUILDER_ASSETS, the store of setup-envtest, the project's own cache and verification/bin, in this
+    order.
     """
 
 
@@ -88,8 +89,8 @@ def serve(
       dra-conformance run --control-plane kubeconfig:/tmp/dra/kubeconfig --driver-name gpu.example.com \\
           --driver socket:/tmp/dra/plugins_registry/gpu.example.com-reg.sock --profile driver-core
     """
-    from dra_conformance.seats.served import Served, wait_for_signal
-    from dra_conformance.suite.options import RunOptions
+    from dra_conformance.components.served import Served, wait_for_signal
+    from dra_conformance.core.options import RunOptions
 
     options = RunOptions(
         kubernetes_version=kubernetes_version, feature_gates=feature_gates, runtime_config=runtime_config

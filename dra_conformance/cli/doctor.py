@@ -11,7 +11,7 @@ import click
 import orjson
 
 from dra_conformance.cli.run import options_of, run_options
-from dra_conformance.errors import ExitCode
+from dra_conformance.core.errors import ExitCode
 
 
 @click.command(epilog="Exit code 0 when nothing stands in the way of this run, 10 when something does.")
@@ -29,15 +29,15 @@ def command(config_path: Path | None, form: str, **given: Any) -> int:
       dra-conformance doctor --control-plane kubeconfig:./config --profile api
       dra-conformance doctor --format json
     """
-    from dra_conformance.doctor import cluster, kubelet, machine, programs, seats, show
+    from dra_conformance.doctor import cluster, components, kubelet, machine, programs, show
 
     options = options_of(config_path, given)
     findings = [
         *machine.look(options),
         *programs.look(options),
         *cluster.look(options),
-        *seats.look(options),
-        *kubelet.look(needed=options.seat("kubelet").kind == "kubelet", bin_dir=options.bin_dir),
+        *components.look(options),
+        *kubelet.look(needed=options.component("kubelet").kind == "kubelet", bin_dir=options.bin_dir),
     ]
     if form == "json":
         click.echo(orjson.dumps(show.document(findings), option=orjson.OPT_INDENT_2).decode())

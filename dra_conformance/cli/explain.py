@@ -6,8 +6,8 @@ import textwrap
 
 import click
 
-from dra_conformance.errors import ExitCode
-from dra_conformance.rules import Catalogue
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.rules import Catalogue
 
 
 @click.command()
@@ -19,11 +19,11 @@ def command(rule: str) -> int:
     Example:
       dra-conformance explain DRA-258
     """
-    from dra_conformance import assets
-    from dra_conformance.suite import features, mutation
+    from dra_conformance.core import assets, features
+    from dra_conformance.engine import mutation
 
     found = Catalogue.load().find(rule)
-    click.echo(f"{found.id}  {found.level}  binds the {found.seat}\n")
+    click.echo(f"{found.id}  {found.level}  binds the {found.component}\n")
     for line in textwrap.wrap(found.text, 96):
         click.echo(f"  {line}")
     click.echo("")

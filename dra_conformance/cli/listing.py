@@ -6,30 +6,30 @@ from collections import Counter, defaultdict
 
 import click
 
-from dra_conformance.errors import ExitCode
-from dra_conformance.rules import Catalogue
-from dra_conformance.rules.catalogue import SEATS
-from dra_conformance.suite.tags import PROFILES
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules.catalogue import COMPONENTS
+from dra_conformance.core.tags import PROFILES
 
 
 @click.command()
 @click.argument("what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "gaps"]), default="rules")
 @click.option("--profile", default=None, help="Only what belongs to this profile.")
-@click.option("--seat", default=None, help="Only rules that bind this seat.")
+@click.option("--component", default=None, help="Only rules that bind this component.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
+def command(what: str, profile: str | None, component: str | None, form: str) -> int:
     """Show rules (the default), scenarios, profiles, steps, or gaps: known rules that nothing judges yet.
 
     \b
     Examples:
-      dra-conformance list rules --seat driver
+      dra-conformance list rules --component driver
       dra-conformance list scenarios --profile driver-core
     """
     if profile is not None and profile not in PROFILES:
         raise click.UsageError(f"There is no profile {profile!r}. Profiles: {', '.join(PROFILES)}.")
-    if seat is not None and seat not in SEATS:
-        raise click.UsageError(f"There is no seat {seat!r}. Seats: {', '.join(SEATS)}.")
-    rows = _LISTINGS[what](profile, seat)
+    if component is not None and component not in COMPONENTS:
+        raise click.UsageError(f"There is no component {component!r}. Components: {', '.join(COMPONENTS)}.")
+    rows = _LISTINGS[what](profile, component)
     if form == "json":
         import orjson
 
@@ -44,7 +44,7 @@ def command(what: str, profile: str | None, seat: str | None, form: str) -> int:
 def _text(what: str, row: dict[str, object]) -> str:
     match what:
         case "rules":
-            return f"{row['id']:<9} {row['level']:<6} {row['seat']:<16} {row['scenarios']:>2}  {row['text']}"
+            return f"{row['id']:<9} {row['level']:<6} {row['component']:<16} {row['scenarios']:>2}  {row['text']}"
         case "scenarios":
             rules = row["rules"]
             named = ", ".join(rules) if isinstance(rules, (list, tuple)) else ""
@@ -57,8 +57,8 @@ def _text(what: str, row: dict[str, object]) -> str:
             return f"{str(row['kind']).capitalize():<6} {row['sentence']}\n         {row['purpose']}"
 
 
-def _rules(profile: str | None, seat: str | None) -> list[dict[str, object]]:
-    from dra_conformance.suite import features
+def _rules(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.core import features
 
     counts: Counter[str] = Counter()
     for scenario in features.read_all():
@@ -68,7 +68,7 @@ def _rules(profile: str | None, seat: str | None) -> list[dict[str, object]]:
         {
             "id": rule.id,
             "level": rule.level,
-            "seat": rule.seat,
+            "component": rule.component,
             "since": rule.since,
             "until": rule.until,
             "gate": rule.gate,
@@ -78,22 +78,22 @@ def _rules(profile: str | None, seat: str | None) -> list[dict[str, object]]:
             "source": rule.source,
         }
         for rule in Catalogue.load().values()
-        if (seat is None or rule.seat == seat) and (profile is None or counts[rule.id])
+        if (component is None or rule.component == component) and (profile is None or counts[rule.id])
     ]
 
 
-def _scenarios(profile: str | None, seat: str | None) -> list[dict[str, object]]:
-    from dra_conformance.suite import features
+def _scenarios(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.core import features
 
     return [
         {"id": s.id, "name": s.name, "where": s.where, "rules": list(s.rules), "profiles": list(s.tags.profiles)}
         for s in features.read_all()
-        if (profile is None or profile in s.tags.profiles) and (seat is None or seat in s.tags.seats)
+        if (profile is None or profile in s.tags.profiles) and (component is None or component in s.tags.components)
     ]
 
 
-def _profiles(profile: str | None, seat: str | None) -> list[dict[str, object]]:
-    from dra_conformance.suite import features
+def _profiles(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.core import features
 
     rules: dict[str, set[str]] = defaultdict(set)
     scenarios: Counter[str] = Counter()
@@ -108,17 +108,14 @@ def _profiles(profile: str | None, seat: str | None) -> list[dict[str, object]]:
     ]
 
 
-def _steps(profile: str | None, seat: str | None) -> list[dict[str, object]]:
-    from dra_conformance.suite import vocabulary
+def _steps(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.steps.catalogue import catalogue
 
-    return [
-        {"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module}
-        for d in vocabulary.catalogue()
-    ]
+    return [{"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module} for d in catalogue()]
 
 
-def _gaps(profile: str | None, seat: str | None) -> list[dict[str, object]]:
-    from dra_conformance.rules import gaps
+def _gaps(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.core.rules import gaps
 
     return [{"id": gap.id, "text": gap.text, "reason": gap.reason} for gap in gaps.load()]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.core.errors import ExitCode, UsageError
 
 
 @click.command()
@@ -48,8 +48,9 @@ def command(
       dra-conformance mutants --rule KAI-031
       dra-conformance mutants --format json
     """
-    from dra_conformance.suite import mutation
-    from dra_conformance.suite.options import RunOptions
+    from dra_conformance.core.options import RunOptions
+    from dra_conformance.engine import mutation
+    from dra_conformance.pytest_plugin import mutation_matrix
 
     mutants = [one for one in mutation.load(folder) if (not rule or one.rule in rule) and focus in one.id]
     if not mutants:
@@ -61,7 +62,7 @@ def command(
         return ExitCode.OK
     outcomes = []
     options = RunOptions(patience=patience, features=features).validated()
-    for outcome in mutation.matrix(mutants, options, jobs=jobs, limit=limit):
+    for outcome in mutation_matrix.matrix(mutants, options, jobs=jobs, limit=limit):
         outcomes.append(outcome)
         if form == "text":
             click.echo(f"{outcome.status:<9} {outcome.rule:<9} {outcome.id:<48} {outcome.scenario}")

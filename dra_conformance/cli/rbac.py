@@ -8,9 +8,9 @@ from typing import Any
 import click
 import yaml
 
-from dra_conformance.access import roles
 from dra_conformance.cli.run import options_of, run_options
-from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.rbac import roles
 
 
 @click.command(epilog="docs/your-cluster.md tells what is proven about these roles, and how.")
@@ -25,7 +25,7 @@ def command(
 ) -> int:
     """Print the least rights that `run` with the same options needs.
 
-    The harness, its cleanup and each seat that our reference fills have a ClusterRole of their own: whoever brings
+    The harness, its cleanup and each component that our reference fills have a ClusterRole of their own: whoever brings
     their own scheduler does not grant what ours needs. Programs behind exec: bring their own rights.
 
     \b
@@ -38,7 +38,7 @@ def command(
         raise UsageError("--user and --serviceaccount: one of them", hint="--namespace goes with --serviceaccount.")
     given["control_plane"] = given.get("control_plane") or "kubeconfig"
     options = options_of(config_path, given)
-    if options.seat("control-plane").kind != "kubeconfig":
+    if options.component("control-plane").kind != "kubeconfig":
         raise UsageError(
             f"--control-plane {options.control_plane}: a control plane of the run's own asks nobody for rights",
             hint="Leave the option out, or write kubeconfig.",
@@ -53,7 +53,7 @@ def command(
             objects[:0] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": made}}]
     profiles = ", ".join(options.profile) or "all"
     click.echo(f"# dra-conformance: profiles {profiles}; rights of {', '.join(roles.holders(options))}")
-    for name, spec in options.seats().items():
+    for name, spec in options.components().items():
         if spec.kind == "exec":
             click.echo(f"# --{name} exec: runs with the same kubeconfig; add what that program needs itself")
     click.echo(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=110), nl=False)

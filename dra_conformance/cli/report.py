@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dra_conformance.errors import ExitCode, UsageError
+from dra_conformance.core.errors import ExitCode, UsageError
 
 
 @click.command()
@@ -26,7 +26,7 @@ def command(folder: Path, form: str) -> int:
       dra-conformance report
       dra-conformance report dra-report --format junit > junit.xml
     """
-    from dra_conformance import documents
+    from dra_conformance.core import documents
     from dra_conformance.report import files, junit
     from dra_conformance.report.html import render as render_html
     from dra_conformance.report.model import to_plain

@@ -1,29 +1,26 @@
-"""`dra-conformance run`: one option a seat, then which scenarios, then how and where."""
+"""`dra-conformance run`: one option a component, then which scenarios, then how and where."""
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
-import signal
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dra_conformance.errors import ExitCode, UsageError
-from dra_conformance.suite import declaration
-from dra_conformance.suite.options import Order, RunOptions, config_file, from_mapping, redact, to_json
+from dra_conformance.core import declaration
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.options import RunOptions, config_file, from_mapping, redact
 
-_SEAT_HELP = {
+_COMPONENT_HELP = {
     "control-plane": "embedded, binaries, k3s or kubeconfig[:FILE].",
     "claim-controller": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
     "scheduler": "reference[:publish=direct,bug-compatible=1.36], exec:COMMAND, kube-scheduler, cluster or none.",
     "binder": "reference, exec:COMMAND, cluster or none.",
     "kubelet": "reference, kubelet (a real one, with containers) or cluster.",
     "driver": "reference, exec:COMMAND, socket:PATH or cluster.",
-    "fabric": "reference, exec:COMMAND (a controller), cluster or none.",
+    "compute-domain-controller": "reference, exec:COMMAND (a controller), cluster or none.",
     "taint-eviction": "reference, exec:COMMAND, kube-controller-manager, cluster or none.",
     "webhook": "reference, exec:COMMAND, cluster or none.",
 }
@@ -32,7 +29,8 @@ _SEAT_HELP = {
 def run_options(function: Any) -> Any:
     """The options that say what a run judges and what of it: for every command that speaks of a run to come."""
     decorators: list[Any] = [
-        click.option(f"--{seat}", metavar="SEAT", default=None, help=text) for seat, text in _SEAT_HELP.items()
+        click.option(f"--{component}", metavar="COMPONENT", default=None, help=text)
+        for component, text in _COMPONENT_HELP.items()
     ]
     decorators += [
         click.option("--webhook-path", metavar="PATH", default=None, help="Where the webhook takes reviews."),
@@ -124,6 +122,8 @@ def command(ctx: click.Context, /, config_path: Path | None, workers: int | None
     options = options_of(config_path, given)
     if options.dry_run:
         return _dry_run(options)
+    from dra_conformance.pytest_plugin.launch import execute  # slow to import; --dry-run and --help need none of it
+
     words = ["dra-conformance", *(ctx.obj or ())]
     return execute(options, workers=workers, command=redact(shlex.join(words)))
 
@@ -141,16 +141,17 @@ def options_of(config_path: Path | None, given: dict[str, Any]) -> RunOptions:
 
 
 def _dry_run(options: RunOptions) -> int:
-    from dra_conformance import assets
-    from dra_conformance.suite import features, plan, preflight, vocabulary
-    from dra_conformance.suite.run import Run
+    from dra_conformance.core import assets, features
+    from dra_conformance.engine import plan, preflight, vocabulary
+    from dra_conformance.engine.run import Run
+    from dra_conformance.steps.catalogue import catalogue
 
     preflight.check(options)
     with tempfile.TemporaryDirectory(prefix="dra-dry-") as folder:
         run = Run(options, folder=Path(folder))
         try:
             scenarios = features.read_all([assets.features(), *(Path(extra) for extra in options.features)])
-            vocabulary.check(scenarios, vocabulary.catalogue())
+            vocabulary.check(scenarios, catalogue())
             made = plan.make(scenarios, run.catalogue, options, run.target())
         finally:
             run.stop()
@@ -160,68 +161,3 @@ def _dry_run(options: RunOptions) -> int:
         click.echo(f"{status:<15} {decision.scenario.id}" + (f"  ({decision.reason})" if decision.reason else ""))
     click.echo(f"{len(made)} scenarios planned, {len(made.to_run)} to run; nothing was started")
     return ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED
-
-
-# The run is ours, not the user's test run: no other plugin, no conftest.py, no cache, no rewritten bytecode.
-_PYTEST = (
-    "--disable-plugin-autoload",
-    *("-p", "pytest_bdd.plugin"),
-    *("-p", "dra_conformance.suite.plugin"),
-    *("-p", "no:terminal"),
-    *("-p", "no:cacheprovider"),
-    *("-p", "no:unraisableexception"),  # collects garbage five times at the end: half a second
-    *("-p", "no:logging"),
-    # Fixtures that no step uses: pytest-bdd asks each of them, before every step, whether it is the step's.
-    *(
-        word
-        for name in ("doctest", "junitxml", "legacypath", "monkeypatch", "recwarn", "subtests")
-        for word in ("-p", f"no:{name}")
-    ),
-    "--assert=plain",
-    "--noconftest",
-    *("-c", os.devnull),
-)
-
-
-def execute(options: RunOptions, *, workers: int | None = None, command: str = "") -> int:
-    """Run the suite under pytest in this process; the exit code."""
-    import pytest
-
-    from dra_conformance.suite import preflight
-    from dra_conformance.suite.plugin import SUITE
-
-    preflight.check(options)
-    if options.seat("driver").kind == "socket" and workers and workers > 1:
-        raise UsageError("-n: one running driver cannot serve several workers at once", hint="Leave -n out.")
-    folder = Path(options.out).absolute()
-    temporary = folder / ".workers"
-    spread = _spread(workers, temporary, fail_fast=options.fail_fast)
-    handed = folder / ".order.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handed.write_bytes(to_json(Order(options=options, command=command)))
-    except OSError as error:
-        raise UsageError(
-            f"cannot write to {error.filename}: {error.strerror}", hint="--out names another folder."
-        ) from None
-    aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    # Until the session has handlers of its own (suite/interrupts.py), which it takes back itself.
-    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        code = pytest.main(["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread])
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-        os.environ.update(aside)
-        handed.unlink(missing_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
-    return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
-
-
-def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[str]:
-    if not workers:
-        return []
-    try:
-        import xdist  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
-        raise UsageError("-n needs pytest-xdist", hint="pip install pytest-xdist") from None
-    return ["-p", "xdist.plugin", "-n", str(workers), f"--basetemp={temporary}", *(["-x"] if fail_fast else [])]

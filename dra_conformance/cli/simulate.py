@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dra_api.objects import Obj, key_of, name_of, namespace_of, uid_of
-from dra_conformance.errors import ExitCode, SuiteError, UsageError
+from dra_conformance.core.errors import ExitCode, SuiteError, UsageError
 
 if TYPE_CHECKING:
     from dra_conformance.oracle import Cluster

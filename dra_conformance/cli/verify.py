@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dra_conformance.errors import ExitCode
+from dra_conformance.core.errors import ExitCode
 
 
 @click.command()

@@ -1,1 +1,1 @@
-"""Control planes: the seat that stores, validates and watches Kubernetes objects."""
+"""Control planes: the component that stores, validates and watches Kubernetes objects."""

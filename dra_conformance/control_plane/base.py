@@ -40,7 +40,7 @@ class ControlPlane(Protocol):
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig for programs in seats (mode 0600)."""
+        """A kubeconfig for programs in components (mode 0600)."""
         ...
 
     @property

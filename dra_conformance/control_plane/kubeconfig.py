@@ -12,7 +12,7 @@ import orjson
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable
 
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
 

@@ -25,8 +25,8 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from dra_conformance.access.table import held_by_runs, made_by_runs
 from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.rbac.table import held_by_runs, made_by_runs
 
 FINALIZERS = frozenset(
     {

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from dra_api.request import Request, RequestInfo, request_info
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
-from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
 
 RUN_LABEL = "dra-conformance/run"
 """Label on every object that a run made on a cluster; its value is the run's id."""

@@ -22,13 +22,13 @@ from dra_api.objects import (
     Resource,
 )
 from dra_api.transport import TransportError
-from dra_conformance.access import roles
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.options import RunOptions
+from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
-from dra_conformance.errors import TargetUnreachable
-from dra_conformance.rules.window import Version
-from dra_conformance.suite.options import RunOptions
+from dra_conformance.rbac import roles
 
 _AREA, _RIGHTS = "Cluster", "Rights"
 _KNOWN = (Version(1, 34), Version(1, 37))
@@ -41,9 +41,9 @@ _REVIEWS = Resource(
 
 def look(options: RunOptions) -> Iterator[Finding]:
     """Nothing where the run has a control plane of its own."""
-    if options.seat("control-plane").kind != "kubeconfig":
+    if options.component("control-plane").kind != "kubeconfig":
         return
-    plane = KubeconfigControlPlane(options.seat("control-plane").argument)
+    plane = KubeconfigControlPlane(options.component("control-plane").argument)
     yield from _file(plane.kubeconfig)
     try:
         plane.start()
@@ -148,7 +148,7 @@ def _may(client: KubeClient, group: str, resource: str, verb: str) -> bool:
 def _drivers(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
     """Whether the driver under test publishes anything, where it is the cluster's."""
     name = options.driver_name
-    ours = options.seat("driver").kind != "cluster"
+    ours = options.component("driver").kind != "cluster"
     try:
         published = [obj for obj in client.list(RESOURCE_SLICES).items if obj["spec"].get("driver") == name]
         classes = client.list(DEVICE_CLASSES).items

@@ -1,6 +1,6 @@
 """What a real kubelet with real containers would need on this machine, and which of it is not there.
 
-The needs are those of `dra_conformance.kubelet.real.needs`, which a run with `--kubelet kubelet` refuses for.
+The needs are those of `dra_conformance.kubelet.real.requirements`, which a run with `--kubelet kubelet` refuses for.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
-from dra_conformance.errors import TargetUnreachable
-from dra_conformance.kubelet.real import needs, programs
+from dra_conformance.kubelet.real import programs, requirements
 
 _AREA = "Real kubelet"
 
@@ -19,13 +19,13 @@ _AREA = "Real kubelet"
 def look(
     *,
     root: Path = Path("/"),
-    which: needs.Which = shutil.which,
+    which: requirements.Which = shutil.which,
     needed: bool = False,
     release: str = "",
     bin_dir: str = "",
 ) -> Iterator[Finding]:
     """One finding for each prerequisite. `release` is that of the kubelet that is wanted; empty takes any."""
-    for need in needs.look(root=root, which=which):
+    for need in requirements.look(root=root, which=which):
         if not need.lacks:
             yield ok(_AREA, need.name, need.found, needed=needed)
         elif need.found:

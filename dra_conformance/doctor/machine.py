@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from dra_conformance.components.work_folder import root_for_sockets
+from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
-from dra_conformance.seats.work_folder import root_for_sockets
-from dra_conformance.suite.options import RunOptions
 
 _PYTHON = (3, 11)
 _SPACE = 200 << 20
@@ -89,7 +89,7 @@ def _folders(options: RunOptions) -> Iterator[Finding]:
         yield wrong(area, "report", f"cannot write to {there}", "--out names another folder.", found=str(out))
     else:
         yield ok(area, "report", str(out))
-    root = root_for_sockets(small=options.seat("control-plane").kind == "embedded")
+    root = root_for_sockets(small=options.component("control-plane").kind == "embedded")
     if not os.access(root, os.W_OK | os.X_OK):
         yield wrong(area, "sockets", f"cannot write to {root}", "TMPDIR names another folder, with a short path.")
     elif (free := shutil.disk_usage(root).free) < _SPACE:
@@ -106,7 +106,7 @@ def _gpus(options: RunOptions) -> Iterator[Finding]:
     from fake_nvml.library import control_path, library_path
 
     area = "GPUs"
-    needed = options.seat("driver").kind == "reference" and options.seat("kubelet").kind == "reference"
+    needed = options.component("driver").kind == "reference" and options.component("kubelet").kind == "reference"
     try:
         control_path()
         yield ok(area, "fake NVML", str(library_path()), needed=needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
+from apiserver_emulator.resource.gates import FeatureGateError, feature_gates
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
     NEEDED,
@@ -14,17 +15,16 @@ from dra_conformance.control_plane.binaries.programs import (
     folders,
     installed,
 )
-from dra_conformance.control_plane.embedded.resource.gates import FeatureGateError, feature_gates
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
-from dra_conformance.errors import TargetUnreachable
-from dra_conformance.suite.options import RunOptions
 
 _AREA = "Control plane"
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
     """What the control plane of this run needs on the machine, and what others would need."""
-    kind = options.seat("control-plane").kind
+    kind = options.component("control-plane").kind
     yield from _embedded(options, needed=kind == "embedded")
     yield from _binaries(options, needed=kind == "binaries")
     yield _docker(needed=kind in ("k3s", "kind"))
@@ -45,7 +45,9 @@ def _embedded(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
 
 def _binaries(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
     wanted = Wanted(options.kubernetes_version)
-    way_out = f"`dra-conformance control-plane install {options.kubernetes_version}`, or `make peers` in a checkout."
+    way_out = (
+        f"`dra-conformance control-plane install {options.kubernetes_version}`, or `make third-party` in a checkout."
+    )
     try:
         programs = find(wanted, bin_dir=options.bin_dir)
     except ProgramsMissing as error:

@@ -1,7 +1,7 @@
-"""Faults between a seat and its API server: refusals, lost answers, slow answers, broken watches.
+"""Faults between a component and its API server: refusals, lost answers, slow answers, broken watches.
 
 One vocabulary (`model`), two doors: `transport` for reference parts in this process, `proxy` for programs outside it.
-Both ask the same `FaultPoints`, so a scenario arranges a fault once and every kind of seat meets it.
+Both ask the same `FaultPoints`, so a scenario arranges a fault once and every kind of component meets it.
 """
 
 from dra_conformance.faults.aim import Aim, Volley

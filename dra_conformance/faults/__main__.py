@@ -1,6 +1,6 @@
 """`python -m dra_conformance.faults LOG… [--write]`: does a scenario make every write of every part fail?
 
-LOG are the `events.jsonl` of runs with the reference in its seats: one of all scenarios, the sweeps, and those with
+LOG are the `events.jsonl` of runs with the reference in its components: one of all scenarios, the sweeps, and those with
 direct binding. `--write` makes the table and docs/half-written.md from them; what a write leaves is kept, and
 written by hand for a new one. Exit code 1 where a write is not covered, or not in the table.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from dra_conformance.errors import UsageError
+from dra_conformance.core.errors import UsageError
 from dra_conformance.faults import half_written
 from dra_conformance.faults.page import page
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dra_api.objects import Resource
-from dra_conformance.errors import SpecificationError
+from dra_conformance.core.errors import SpecificationError
 from dra_conformance.faults.model import Call, Fault
 
 # What a sentence calls a request: verbs and subresource.
@@ -27,22 +27,22 @@ REQUESTS: dict[str, tuple[frozenset[str], str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """Requests of some seats for one resource in one namespace (empty: of cluster scope)."""
+    """Requests of some components for one resource in one namespace (empty: of cluster scope)."""
 
-    seats: Collection[str]
+    components: Collection[str]
     resource: Resource
     verbs: frozenset[str]
     subresource: str = ""
     namespace: str = ""
 
     @classmethod
-    def at(cls, what: str, resource: Resource, *, seats: Collection[str], namespace: str) -> Aim:
+    def at(cls, what: str, resource: Resource, *, components: Collection[str], namespace: str) -> Aim:
         """The requests that a sentence calls `what`. Raises SpecificationError for a word that is none."""
         if what not in REQUESTS:
             raise SpecificationError(f"{what!r} are no requests that can fail; known: {', '.join(REQUESTS)}")
         verbs, subresource = REQUESTS[what]
         return cls(
-            seats=frozenset(seats),
+            components=frozenset(components),
             resource=resource,
             verbs=verbs,
             subresource=subresource,
@@ -53,7 +53,7 @@ class Aim:
         """Whether this request is meant."""
         info = call.info
         return (
-            call.seat in self.seats
+            call.component in self.components
             and info.verb in self.verbs
             and (info.group, info.resource, info.subresource)
             == (self.resource.group, self.resource.plural, self.subresource)
@@ -90,4 +90,4 @@ class Volley:
     def __str__(self) -> str:
         aim = self.aim
         what = f"{aim.resource.plural}/{aim.subresource}" if aim.subresource else aim.resource.plural
-        return f"{'/'.join(sorted(aim.verbs))} of {what} by {', '.join(sorted(aim.seats))}: {self.fault}"
+        return f"{'/'.join(sorted(aim.verbs))} of {what} by {', '.join(sorted(aim.components))}: {self.fault}"

@@ -1,4 +1,4 @@
-"""Which writes the seats make, in order, and which scenario makes each of them fail: read from event logs.
+"""Which writes the components make, in order, and which scenario makes each of them fail: read from event logs.
 
 A write is a step at which state may be left half written. `made` and `struck` are pure functions of logs; the table
 `half_written.yaml` beside this module is made from them (`python -m dra_conformance.faults LOG… --write`), and so is
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from dra_conformance.access.table import AGENTS
-from dra_conformance.control_plane.embedded.request import Request, request_info
-from dra_conformance.events.log import Event, read
+from dra_api.request import Request, request_info
+from dra_conformance.core.events.log import Event, read
+from dra_conformance.rbac.table import AGENTS
 
-SEATS = ("claim-controller", "scheduler", "binder", "driver", "taint-eviction")
-"""The seats whose writes must all be covered."""
+COMPONENTS = ("claim-controller", "scheduler", "binder", "driver", "taint-eviction")
+"""The components whose writes must all be covered."""
 
 FILE = Path(__file__).with_name("half_written.yaml")
 _WRITES = frozenset({"create", "update", "patch", "delete"})
@@ -34,26 +34,26 @@ class Write:
     To tell an event is one sort: the second telling of the same is a patch of the first.
     """
 
-    seat: str
+    component: str
     verb: str
     resource: str
 
     @classmethod
-    def of(cls, seat: str, verb: str, resource: str) -> Write:
+    def of(cls, component: str, verb: str, resource: str) -> Write:
         """The sort of a request."""
-        return cls(seat, "tell" if resource == _TELLING else verb, resource)
+        return cls(component, "tell" if resource == _TELLING else verb, resource)
 
     def __str__(self) -> str:
-        return f"{self.seat}: {self.verb} {self.resource}"
+        return f"{self.component}: {self.verb} {self.resource}"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One write of a seat and who makes it fail: scenarios (without their examples), each with the ways of failing.
+    """One write of a component and who makes it fail: scenarios (without their examples), each with the ways of failing.
 
-    `leaves` says, in our words, what is half written when the seat comes no further than this.
+    `leaves` says, in our words, what is half written when the component comes no further than this.
     """
 
-    seat: str
+    component: str
     verb: str
     resource: str
     leaves: str = ""
@@ -62,12 +62,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     @property
     def write(self) -> Write:
         """Its sort."""
-        return Write(self.seat, self.verb, self.resource)
+        return Write(self.component, self.verb, self.resource)
 
 
 @dataclass(slots=True)
 class Found:
-    """What logs show: the writes of each seat in the order in which one follows another, and what made them fail."""
+    """What logs show: the writes of each component in the order in which one follows another, and what made them fail."""
 
     order: dict[str, list[Write]] = field(default_factory=dict)
     seen_in: dict[Write, str] = field(default_factory=dict)
@@ -80,22 +80,22 @@ class Found:
 
 
 def of_logs(logs: Iterable[Path]) -> Found:
-    """Read event logs of runs with the reference in its seats. Raises UsageError for what is none."""
+    """Read event logs of runs with the reference in its components. Raises UsageError for what is none."""
     found = Found()
     stories: dict[tuple[str, str], list[Write]] = {}
     for path in logs:
         for event in read(path):
             if (write := _made(event)) is not None:
                 found.seen_in.setdefault(write, event.scenario)
-                story = stories.setdefault((write.seat, event.scenario), [])
+                story = stories.setdefault((write.component, event.scenario), [])
                 if write not in story and len(story) < _ORDERED:
                     story.append(write)
             elif (struck := _struck(event)) is not None:
                 ways = found.fails_in.setdefault(struck, {}).setdefault(_outline(event.scenario), set())
                 ways.add(str(event.data["what"]))
-    for seat in SEATS:
-        mine = [write for write in found.seen_in if write.seat == seat]
-        found.order[seat] = in_order(mine, [story for (who, _), story in stories.items() if who == seat])
+    for component in COMPONENTS:
+        mine = [write for write in found.seen_in if write.component == component]
+        found.order[component] = in_order(mine, [story for (who, _), story in stories.items() if who == component])
     return found
 
 
@@ -118,24 +118,24 @@ def in_order(writes: Iterable[Write], stories: Iterable[list[Write]]) -> list[Wr
 
 
 def _made(event: Event) -> Write | None:
-    """The write of a seat that was carried out."""
+    """The write of a component that was carried out."""
     if event.kind != "api" or not event.scenario or event.data["status"] >= 400:
         return None
-    seat = AGENTS.get(str(event.data["agent"]), "")
-    if seat not in SEATS:
+    component = AGENTS.get(str(event.data["agent"]), "")
+    if component not in COMPONENTS:
         return None
     info = request_info(Request(str(event.data["method"]), str(event.data["path"]), ()))
     if not info.is_resource or info.verb not in _WRITES:
         return None
-    return Write.of(seat, info.verb, f"{info.resource}/{info.subresource}" if info.subresource else info.resource)
+    return Write.of(component, info.verb, f"{info.resource}/{info.subresource}" if info.subresource else info.resource)
 
 
 def _struck(event: Event) -> Write | None:
     """The write that a scenario made fail."""
     data: Mapping[str, object] = event.data
-    if event.kind != "fault" or data["seat"] not in SEATS or data["verb"] not in _WRITES:
+    if event.kind != "fault" or data["component"] not in COMPONENTS or data["verb"] not in _WRITES:
         return None
-    return Write.of(str(data["seat"]), str(data["verb"]), str(data["resource"]))
+    return Write.of(str(data["component"]), str(data["verb"]), str(data["resource"]))
 
 
 def _outline(scenario: str) -> str:
@@ -148,14 +148,14 @@ def rows_of(found: Found, *, kept: Iterable[Row] = ()) -> list[Row]:
     leaves = {row.write: row.leaves for row in kept}
     return [
         Row(
-            seat=seat,
+            component=component,
             verb=write.verb,
             resource=write.resource,
             leaves=leaves.get(write, ""),
             fails_in={name: sorted(ways) for name, ways in sorted(found.fails_in.get(write, {}).items())},
         )
-        for seat in SEATS
-        for write in found.order[seat]
+        for component in COMPONENTS
+        for write in found.order[component]
     ]
 
 

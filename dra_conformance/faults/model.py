@@ -14,9 +14,9 @@ from typing import Literal
 
 import orjson
 
+from dra_api.request import Request, RequestInfo, request_info
+from dra_api.status import StatusError
 from dra_api.transport import JSON, Response
-from dra_conformance.control_plane.embedded.request import Request, RequestInfo, request_info
-from dra_conformance.control_plane.embedded.status import StatusError
 
 _REASONS: Mapping[int, str] = {
     403: "Forbidden",
@@ -36,15 +36,15 @@ Cut = Literal["break", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a seat, as far as faults look at it."""
+    """One request of a component, as far as faults look at it."""
 
-    seat: str
+    component: str
     info: RequestInfo
 
     @classmethod
-    def of(cls, seat: str, method: str, path: str, query: Sequence[tuple[str, str]]) -> Call:
+    def of(cls, component: str, method: str, path: str, query: Sequence[tuple[str, str]]) -> Call:
         """Read method, decoded path and query."""
-        return cls(seat, request_info(Request(method, path, query)))
+        return cls(component, request_info(Request(method, path, query)))
 
     @property
     def is_watch(self) -> bool:
@@ -54,7 +54,7 @@ class Call:
     def __str__(self) -> str:
         info = self.info
         what = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-        return " ".join(part for part in (self.seat, info.verb, what or info.path, info.name) if part)
+        return " ".join(part for part in (self.component, info.verb, what or info.path, info.name) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def expired() -> bytes:
 
 @dataclass(slots=True, eq=False)
 class FaultPoints:
-    """The hooks of one run and the watches of its seats. `tell` hears of every fault that strikes."""
+    """The hooks of one run and the watches of its components. `tell` hears of every fault that strikes."""
 
     tell: Callable[[Call, str], None] = lambda call, what: None
     _hooks: tuple[Hook, ...] = ()

@@ -1,8 +1,8 @@
-"""docs/half-written.md: every write of every seat and what makes it fail, from the table alone; no dates in it."""
+"""docs/half-written.md: every write of every component and what makes it fail, from the table alone; no dates in it."""
 
 from __future__ import annotations
 
-from dra_conformance.faults.half_written import SEATS, Kept, Row
+from dra_conformance.faults.half_written import COMPONENTS, Kept, Row
 
 _SWEPT = "faults/sweep"
 _SWEEP = "tests/reference_impl/test_kubelet_plugin_sweep.py"
@@ -36,9 +36,14 @@ for NVML.
 def page(table: Kept) -> str:
     """The page."""
     lines = [_HEAD]
-    for seat in SEATS:
-        lines += [f"## {seat}", "", "| | write | when it goes no further | made to fail in |", "|---:|---|---|---|"]
-        mine = [row for row in table.writes if row.seat == seat]
+    for component in COMPONENTS:
+        lines += [
+            f"## {component}",
+            "",
+            "| | write | when it goes no further | made to fail in |",
+            "|---:|---|---|---|",
+        ]
+        mine = [row for row in table.writes if row.component == component]
         lines += [_line(number, row) for number, row in enumerate(mine, start=1)]
         lines.append("")
     lines.append(_DISK.rstrip("\n"))

@@ -1,6 +1,6 @@
 """The door for programs outside this process: an HTTPS proxy in front of an API server, with faults.
 
-Each seat has a door: a port, a kubeconfig (0600) and a token of its own. The door takes its own token for the identity
+Each component has a door: a port, a kubeconfig (0600) and a token of its own. The door takes its own token for the identity
 of the kubeconfig that lies behind it, so that a program reaches the API server as who it is, by token or by client
 certificate. Any other token, or none, is handed on as it came, over connections that carry no certificate. `start`
 makes a thread with one event loop; `stop` ends it and all connections. The files lie in a folder that belongs to
@@ -29,9 +29,9 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from dra_api import certificates
+from dra_api.private_file import write_private
 from dra_api.transport import Response
-from dra_conformance.control_plane.embedded import certificates
-from dra_conformance.control_plane.private_file import write_private
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 from dra_conformance.faults.upstream import Upstream
 
@@ -60,9 +60,9 @@ _NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """One seat's way in."""
+    """One component's way in."""
 
-    seat: str
+    component: str
     upstream: Upstream
     token: str
     own: aiohttp.ClientSession
@@ -107,14 +107,14 @@ class FaultProxy:
         self._loop.close()
         self._loop = self._thread = None
 
-    def open(self, seat: str, behind: Path) -> Path:
-        """Open a door for a seat in front of the API server of a kubeconfig; the seat's own kubeconfig.
+    def open(self, component: str, behind: Path) -> Path:
+        """Open a door for a component in front of the API server of a kubeconfig; the component's own kubeconfig.
 
         Raises KubeconfigError where the one behind cannot be used.
         """
         upstream = Upstream(behind)
         token = secrets.token_urlsafe(24)
-        port = self._call(self._open(seat, upstream, token))
+        port = self._call(self._open(component, upstream, token))
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -127,11 +127,11 @@ class FaultProxy:
                     },
                 }
             ],
-            "users": [{"name": seat, "user": {"token": token}}],
-            "contexts": [{"name": "faults", "context": {"cluster": "faults", "user": seat}}],
+            "users": [{"name": component, "user": {"token": token}}],
+            "contexts": [{"name": "faults", "context": {"cluster": "faults", "user": component}}],
             "current-context": "faults",
         }
-        path = self._folder / f"{seat}-{len(self._doors)}.kubeconfig"
+        path = self._folder / f"{component}-{len(self._doors)}.kubeconfig"
         write_private(path, yaml.safe_dump(config).encode())
         return path
 
@@ -143,12 +143,12 @@ class FaultProxy:
             raise RuntimeError("the proxy is not started")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_TIMEOUT_S)
 
-    async def _open(self, seat: str, upstream: Upstream, token: str) -> int:
+    async def _open(self, component: str, upstream: Upstream, token: str) -> int:
         application = web.Application(client_max_size=_MAX_BODY)
         runner = web.AppRunner(
             application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
         )
-        door = _Door(seat, upstream, token, _session(upstream.tls), _session(upstream.tls_for_others), runner)
+        door = _Door(component, upstream, token, _session(upstream.tls), _session(upstream.tls_for_others), runner)
 
         async def serve(request: web.Request) -> web.StreamResponse:
             return await self._serve(door, request)
@@ -173,7 +173,7 @@ class FaultProxy:
     async def _serve(self, door: _Door, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         path, _, query = request.raw_path.partition("?")
-        call = Call.of(door.seat, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
+        call = Call.of(door.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
         fault = await self._decide(call)
         if fault is not None and (fault.code or fault.lost == "request"):
             await _struck(fault)
@@ -258,7 +258,7 @@ async def _struck(fault: Fault) -> None:
 
 
 def _key(call: Call) -> tuple[str, str, str]:
-    return (call.seat, call.info.group, call.info.resource)
+    return (call.component, call.info.group, call.info.resource)
 
 
 def _session(tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
@@ -284,7 +284,7 @@ def _forwarded(request: web.Request, door: _Door) -> tuple[list[tuple[str, str]]
 
 
 def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:
-    """The answer's headers for the seat."""
+    """The answer's headers for the component."""
     found = answer.headers.copy()
     for name in _HOP_BY_HOP:
         found.popall(name, None)
@@ -296,7 +296,7 @@ def _refuse(answer: Response) -> web.Response:
 
 
 def _hang_up(request: web.Request, sent: web.StreamResponse | None = None) -> web.StreamResponse:
-    """Break the seat's connection without another byte."""
+    """Break the component's connection without another byte."""
     if request.transport is not None:
         request.transport.abort()
     return sent if sent is not None else web.Response(status=502)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from dra_conformance.errors import SpecificationError
+from dra_conformance.core.errors import SpecificationError
 from dra_conformance.faults.model import Call, Fault
 
 FAULTS: dict[str, Fault] = {
@@ -27,9 +27,9 @@ _READS = frozenset({"get", "list", "watch"})
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One sort of write of one seat, and the how manieth of its sort in a round it is."""
+    """One sort of write of one component, and the how manieth of its sort in a round it is."""
 
-    seat: str
+    component: str
     verb: str
     resource: str
     subresource: str
@@ -37,7 +37,7 @@ class Write:
 
     def __str__(self) -> str:
         what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        return f"{self.seat}: {self.verb} {what}" + (f" ({self.number})" if self.number > 1 else "")
+        return f"{self.component}: {self.verb} {what}" + (f" ({self.number})" if self.number > 1 else "")
 
 
 def fault_called(name: str) -> Fault:
@@ -49,9 +49,9 @@ def fault_called(name: str) -> Fault:
 
 @dataclass(slots=True, eq=False)
 class Round:
-    """A hook that numbers the writes of some seats in one namespace, and strikes one of them."""
+    """A hook that numbers the writes of some components in one namespace, and strikes one of them."""
 
-    seats: Collection[str]
+    components: Collection[str]
     namespace: str
     target: Write | None = None
     fault: Fault | None = None
@@ -63,12 +63,12 @@ class Round:
     def __call__(self, call: Call) -> Fault | None:
         """The hook."""
         info = call.info
-        if call.seat not in self.seats or info.verb in _READS or info.namespace != self.namespace:
+        if call.component not in self.components or info.verb in _READS or info.namespace != self.namespace:
             return None
-        sort = Write(call.seat, info.verb, info.resource, info.subresource)
+        sort = Write(call.component, info.verb, info.resource, info.subresource)
         with self._lock:
             self._counts[sort] += 1
-            write = Write(call.seat, info.verb, info.resource, info.subresource, self._counts[sort])
+            write = Write(call.component, info.verb, info.resource, info.subresource, self._counts[sort])
             self.seen.append(write)
             if write != self.target or self.struck:
                 return None
@@ -79,4 +79,4 @@ class Round:
 def rounds(first: Round, fault: Fault) -> Iterator[Round]:
     """One round for each write that an undisturbed one has seen."""
     for write in first.seen:
-        yield Round(first.seats, first.namespace, target=write, fault=fault)
+        yield Round(first.components, first.namespace, target=write, fault=fault)

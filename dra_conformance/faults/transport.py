@@ -1,7 +1,7 @@
 """The door for reference parts in this process: a transport whose requests meet the faults of a run first.
 
 It saves the sockets of the proxy: on the embedded control plane a read took 0.03 ms in process and 4.9 ms by way of the
-proxy (two shared cores), and a run makes tens of thousands. A transport speaks for one seat. It owns the watches
+proxy (two shared cores), and a run makes tens of thousands. A transport speaks for one component. It owns the watches
 opened through it; the inner transport stays its maker's.
 """
 
@@ -17,12 +17,12 @@ from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatc
 
 
 class FaultyTransport:
-    """`inner` as the seat `seat` sees it through the faults of `points`. `clock` is what late answers wait on."""
+    """`inner` as the component `component` sees it through the faults of `points`. `clock` is what late answers wait on."""
 
-    def __init__(self, inner: Transport, points: FaultPoints, *, seat: str, clock: Clock) -> None:
+    def __init__(self, inner: Transport, points: FaultPoints, *, component: str, clock: Clock) -> None:
         self._inner = inner
         self._points = points
-        self._seat = seat
+        self._component = component
         self._clock = clock
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
@@ -38,10 +38,10 @@ class FaultyTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Send one request; what a fault makes of it is what the seat sees."""
+        """Send one request; what a fault makes of it is what the component sees."""
         fault: Fault | None = None
         if self._points:
-            call = Call.of(self._seat, method, path, query)
+            call = Call.of(self._component, method, path, query)
             fault = self._points.decide(call)
             if fault is not None and (refused := _instead(call, fault)) is not None:
                 return refused
@@ -66,7 +66,7 @@ class FaultyTransport:
         timeout: float | None = None,
     ) -> Stream | Response:
         """Open a watch, unless a fault forbids it."""
-        call = Call.of(self._seat, "GET", path, query)
+        call = Call.of(self._component, "GET", path, query)
         fault = self._points.decide(call) if self._points else None
         if fault is not None:
             if (refused := _instead(call, fault)) is not None:

@@ -1,7 +1,7 @@
 """The API server behind a door of the fault proxy, and who the door speaks as.
 
 Read from a kubeconfig, by the `kubernetes` package: address, authority, and the identity with which requests go on, be
-it a token, a program that makes one, or a client certificate. Nothing of it is shown to the seat.
+it a token, a program that makes one, or a client certificate. Nothing of it is shown to the component.
 """
 
 from __future__ import annotations

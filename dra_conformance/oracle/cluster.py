@@ -11,7 +11,7 @@ from functools import cached_property
 
 from dra_api.objects import Obj
 from dra_conformance.oracle.decoding import decode
-from dra_conformance.oracle.places import Offer, Place, only_node, requirements
+from dra_conformance.oracle.nodes import Offer, Place, only_node, requirements
 from dra_conformance.oracle.pools import DeviceId, Listed, Pool, PoolId
 from dra_conformance.oracle.schema import (
     Claim,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.objects import Obj, key_of
-from dra_conformance import documents
-from dra_conformance.errors import UsageError
+from dra_conformance.core import documents
+from dra_conformance.core.errors import UsageError
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.decoding import decode
 from dra_conformance.oracle.schema import Fact

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dra_conformance.oracle import attributes, wishes
+from dra_conformance.oracle import attributes, device_requests
 from dra_conformance.oracle.cluster import Cluster, Use
 from dra_conformance.oracle.judge import MAX_RESULTS
-from dra_conformance.oracle.places import Place
+from dra_conformance.oracle.nodes import Place
 from dra_conformance.oracle.pools import DeviceId, Listed, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, Wish
 from dra_conformance.oracle.verdict import Case, Settings
@@ -219,14 +219,14 @@ class _Attempt:
     def _room(self, entry: Listed) -> dict[str, int]:
         """What is left of a shared device's capacity, by qualified name."""
         room = {
-            wishes.qualified(name, entry.driver): wishes.amount(capacity.value)
+            device_requests.qualified(name, entry.driver): device_requests.amount(capacity.value)
             for name, capacity in entry.device.capacity.items()
         }
         for use in self._others(entry.id):
             for name, value in use.result.consumed_capacity.items():
-                key = wishes.qualified(name, entry.driver)
+                key = device_requests.qualified(name, entry.driver)
                 if key in room:
-                    room[key] -= wishes.amount(value)
+                    room[key] -= device_requests.amount(value)
         return room
 
     # -- what is wanted --------------------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ class _Attempt:
         covering = tuple(first + number for number, constraint in enumerate(own) if constraint.covers(name))
         matching, blocked = [], set()
         for at, entry in enumerate(self.devices):
-            reason, failed = wishes.unselected(entry, wish, device_class)
+            reason, failed = device_requests.unselected(entry, wish, device_class)
             if failed:
                 self.doubts.append(f"device {'/'.join(entry.id)}: {reason}, which ends the attempt (DRA-161)")
-            if reason or wishes.too_small(entry, wish, shared=self._shared(entry))[0]:
+            if reason or device_requests.too_small(entry, wish, shared=self._shared(entry))[0]:
                 continue
             matching.append(at)
             if not self._free(entry, wish) or not self._attributes_there(at, covering):
@@ -265,7 +265,7 @@ class _Attempt:
         """
         if entry.device.consumes_counters and not self._partitionable:
             return False
-        if self.settings.on("DRADeviceTaints") and wishes.untolerated(entry, wish):
+        if self.settings.on("DRADeviceTaints") and device_requests.untolerated(entry, wish):
             return False
         selector = entry.offer.node_selector
         if selector is not None and not entry.offer.node_name and len(selector.node_selector_terms) > 1:
@@ -403,9 +403,11 @@ class _Attempt:
         if at not in self.room or task.wish.admin_access:
             return {}
         entry = self.devices[at]
-        wanted = wishes.wanted_capacity(entry, task.wish)
+        wanted = device_requests.wanted_capacity(entry, task.wish)
         return {
-            (key := wishes.qualified(name, entry.driver)): wishes.consumption(capacity, wanted.get(key))
+            (key := device_requests.qualified(name, entry.driver)): device_requests.consumption(
+                capacity, wanted.get(key)
+            )
             for name, capacity in entry.device.capacity.items()
         }
 

@@ -11,9 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dra_conformance.oracle import attributes, configs, places, reservations, wishes
+from dra_conformance.oracle import attributes, configs, device_requests, nodes, reservations
 from dra_conformance.oracle.cluster import Cluster, Use
-from dra_conformance.oracle.places import Place
+from dra_conformance.oracle.device_requests import show
+from dra_conformance.oracle.nodes import Place
 from dra_conformance.oracle.pools import DeviceId, Listed, Pool
 from dra_conformance.oracle.reservations import Say
 from dra_conformance.oracle.schema import Claim, DeviceClass, Meta, Result, Toleration, Wish
@@ -65,7 +66,7 @@ class _Bench:
         allocation = self.claim.status.allocation
         self.made: datetime | None = allocation.allocation_timestamp if allocation else None
         self.selector = allocation.node_selector if allocation else None
-        self.node = places.only_node(self.selector)
+        self.node = nodes.only_node(self.selector)
         self.given = [self._given(number, result) for number, result in enumerate(self.claim.results)]
 
     def _given(self, number: int, result: Result) -> _Given:
@@ -240,7 +241,7 @@ class _Bench:
             text = f"request {given.result.request} names the class {wish.device_class_name}, which is not there"
             self._if_fresh("DRA-124", text, given.path)
             device_class = _NO_CLASS
-        reason, failed = wishes.unselected(listed, wish, device_class)
+        reason, failed = device_requests.unselected(listed, wish, device_class)
         if reason:
             say = self._unless_younger(listed.piece.metadata.changed, device_class.metadata.changed)
             rule = "DRA-161" if failed else "DRA-158"
@@ -249,7 +250,7 @@ class _Bench:
     def _judge_taints(self, given: _Given, listed: Listed, wish: Wish) -> None:
         if not self.settings.on("DRADeviceTaints"):
             return
-        for taint in wishes.untolerated(listed, wish):
+        for taint in device_requests.untolerated(listed, wish):
             rule = "DRA-219" if wish.admin_access else "DRA-213"
             text = f"{given.title} has the taint {_taint(taint.key, taint.value, taint.effect)}, which request "
             text += f"{given.result.request} does not tolerate"
@@ -262,7 +263,7 @@ class _Bench:
 
     def _judge_consumption(self, given: _Given, listed: Listed, wish: Wish) -> None:
         """What is written of shared capacity is what the request takes (DRA-201 to DRA-208)."""
-        rule, reason = wishes.too_small(listed, wish, shared=given.shared)
+        rule, reason = device_requests.too_small(listed, wish, shared=given.shared)
         if reason:
             say = self._unless_younger(listed.piece.metadata.changed)
             say(rule, f"{given.title} {reason}", f"{given.path}.device")
@@ -280,15 +281,15 @@ class _Bench:
             self._judge_amounts(given, listed, wish)
 
     def _judge_amounts(self, given: _Given, listed: Listed, wish: Wish) -> None:
-        wanted = wishes.wanted_capacity(listed, wish)
+        wanted = device_requests.wanted_capacity(listed, wish)
         seen = {
-            wishes.qualified(name, listed.driver): wishes.amount(value)
+            device_requests.qualified(name, listed.driver): device_requests.amount(value)
             for name, value in given.result.consumed_capacity.items()
         }
         path = f"{given.path}.consumedCapacity"
         for short, capacity in listed.device.capacity.items():
-            name = wishes.qualified(short, listed.driver)
-            right = wishes.consumption(capacity, wanted.get(name))
+            name = device_requests.qualified(short, listed.driver)
+            right = device_requests.consumption(capacity, wanted.get(name))
             taken = seen.pop(name, None)
             if taken == right:
                 continue
@@ -299,8 +300,8 @@ class _Bench:
                 if not asked and not (policy and policy.default is not None)
                 else ("DRA-202" if not asked else "DRA-206" if policy and policy.valid_values else "DRA-204")
             )
-            text = f"{given.title} takes {wishes.show(taken)} of {short}, where the request takes {wishes.show(right)}"
-            rounded_otherwise = wishes.fractional(capacity) and (self.settings.release or 0) < 37
+            text = f"{given.title} takes {show(taken)} of {short}, where the request takes {show(right)}"
+            rounded_otherwise = device_requests.fractional(capacity) and (self.settings.release or 0) < 37
             (self.remark if rounded_otherwise else self._unless_younger(listed.piece.metadata.changed))(
                 rule, text, path
             )
@@ -356,7 +357,7 @@ class _Bench:
     def _candidate_places(self) -> list[Place]:
         if self.node:
             return [self.cluster.place(self.node)]
-        known = [place for place in self.cluster.places.values() if places.selects(self.selector, place)]
+        known = [place for place in self.cluster.places.values() if nodes.selects(self.selector, place)]
         return known or [Place("")]
 
     def _missing(self, place: Place, held: set[DeviceId], wish: Wish, device_class: DeviceClass) -> list[Listed]:
@@ -366,8 +367,8 @@ class _Bench:
             if not self._fault(pool, place)
             for entry in pool.devices(place)
             if entry.id not in held
-            and not wishes.unselected(entry, wish, device_class)[0]
-            and not wishes.too_small(entry, wish, shared=self._can_share(entry))[0]
+            and not device_requests.unselected(entry, wish, device_class)[0]
+            and not device_requests.too_small(entry, wish, shared=self._can_share(entry))[0]
             and self._gates_allow(entry)
         ]
 
@@ -459,8 +460,8 @@ class _Bench:
                         say = self.remark  # all were charged with other shares: who came first is not known
                     say(
                         "DRA-189",
-                        f"pool {pool.title}: counter {'/'.join(counter)} is {wishes.show(pool.counters[counter])}, yet "
-                        f"{wishes.show(total)} is taken, by {', '.join(users)}",
+                        f"pool {pool.title}: counter {'/'.join(counter)} is {show(pool.counters[counter])}, yet "
+                        f"{show(total)} is taken, by {', '.join(users)}",
                         RESULTS,
                     )
 
@@ -480,17 +481,17 @@ class _Bench:
                 continue
             results += [use.result for use in self._others(device)]
             for short, capacity in listed.device.capacity.items():
-                names = {short, wishes.qualified(short, listed.driver)}
+                names = {short, device_requests.qualified(short, listed.driver)}
                 total = sum(
-                    wishes.amount(value)
+                    device_requests.amount(value)
                     for result in results
                     for name, value in result.consumed_capacity.items()
                     if name in names
                 )
-                if total > wishes.amount(capacity.value):
+                if total > device_requests.amount(capacity.value):
                     self._unless_younger(listed.piece.metadata.changed)(
                         "DRA-212",
-                        f"device {'/'.join(device)}: capacity {short} is {capacity.value}, yet {wishes.show(total)} is "
+                        f"device {'/'.join(device)}: capacity {short} is {capacity.value}, yet {show(total)} is "
                         f"taken by {len(results)} results",
                         RESULTS,
                     )
@@ -519,13 +520,13 @@ class _Bench:
         if any(selector and len(selector.node_selector_terms) > 1 for selector in selectors):
             self.broken("DRA-198", "a device's node selector has several terms, which cannot be merged into one", path)
             return
-        wanted = places.requirements(selectors)
-        seen = places.requirements([self.selector])
+        wanted = nodes.requirements(selectors)
+        seen = nodes.requirements([self.selector])
         terms = len(self.selector.node_selector_terms) if self.selector else 0
         if not wanted and self.selector is not None:
             self.broken("DRA-142", "the devices can be used on all nodes, yet there is a node selector", path)
         elif wanted and (seen != wanted or terms != 1):
-            rule = "DRA-143" if len({places.requirements([one]) for one in selectors}) == 1 else "DRA-144"
+            rule = "DRA-143" if len({nodes.requirements([one]) for one in selectors}) == 1 else "DRA-144"
             missing = ", ".join(key for _, key, _, _ in sorted(wanted - seen)) or "none missing"
             self.broken(rule, f"the node selector is not that of the devices (requirements missing: {missing})", path)
 

@@ -20,7 +20,7 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.decoding import decode
 from dra_conformance.oracle.exists import Answer, could_be_allocated
@@ -53,7 +53,7 @@ class Run(Protocol):
 
 
 class World(Protocol):
-    """As much of a scenario's world as the judge needs; it cannot know more, for seats lead to the accused."""
+    """As much of a scenario's world as the judge needs; it cannot know more, for components lead to the accused."""
 
     @property
     def namespace(self) -> str: ...  # noqa: D102

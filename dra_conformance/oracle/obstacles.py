@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from dra_api.quantity import Quantity
-from dra_conformance.oracle import wishes
+from dra_conformance.oracle import device_requests
 from dra_conformance.oracle.cluster import Cluster, Use
 from dra_conformance.oracle.exists import could_all_be_allocated
-from dra_conformance.oracle.places import Place
+from dra_conformance.oracle.nodes import Place
 from dra_conformance.oracle.pools import Listed, Pool, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, Counter, Slice, Wish
 from dra_conformance.oracle.verdict import Settings
@@ -73,7 +73,7 @@ def _lone(
         return Obstacle(f"{who}: wants all devices, but a pool is not whole or not sound", hint)
     if not offered:
         return Obstacle(f"{who}: wants {want}, but none is offered", hint)
-    refused = [(entry, *wishes.unselected(entry, wish, device_class)) for entry in offered]
+    refused = [(entry, *device_requests.unselected(entry, wish, device_class)) for entry in offered]
     for entry, reason, failed in refused:
         if failed:
             return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}")
@@ -116,12 +116,12 @@ def _offered(cluster: Cluster, place: Place, settings: Settings) -> Iterator[Lis
 
 
 def _tainted(entry: Listed, wish: Wish, settings: Settings) -> str:
-    found = wishes.untolerated(entry, wish) if settings.on("DRADeviceTaints") else []
+    found = device_requests.untolerated(entry, wish) if settings.on("DRADeviceTaints") else []
     return f"is tainted {found[0].key}={found[0].value}:{found[0].effect}" if found else ""
 
 
 def _small(entry: Listed, wish: Wish, settings: Settings) -> str:
-    return wishes.too_small(entry, wish, shared=_shared(entry, settings))[1]
+    return device_requests.too_small(entry, wish, shared=_shared(entry, settings))[1]
 
 
 def _shared(entry: Listed, settings: Settings) -> bool:
@@ -139,16 +139,19 @@ def _taken(cluster: Cluster, entry: Listed, wish: Wish, own: set[tuple[str, str]
 
 def _crowded(entry: Listed, wish: Wish, uses: Sequence[Use]) -> str:
     """Which capacity of a shared device has too little left."""
-    wanted = wishes.wanted_capacity(entry, wish)
+    wanted = device_requests.wanted_capacity(entry, wish)
     for short, capacity in entry.device.capacity.items():
-        name = wishes.qualified(short, entry.driver)
+        name = device_requests.qualified(short, entry.driver)
         names = {short, name}
         taken = sum(
-            wishes.amount(value) for use in uses for key, value in use.result.consumed_capacity.items() if key in names
+            device_requests.amount(value)
+            for use in uses
+            for key, value in use.result.consumed_capacity.items()
+            if key in names
         )
-        left = wishes.amount(capacity.value) - taken
-        if wishes.consumption(capacity, wanted.get(name)) > left:
-            return f"has {wishes.show(left)} of {short} left of {capacity.value}"
+        left = device_requests.amount(capacity.value) - taken
+        if device_requests.consumption(capacity, wanted.get(name)) > left:
+            return f"has {device_requests.show(left)} of {short} left of {capacity.value}"
     return ""
 
 
@@ -176,9 +179,9 @@ def _together(cluster: Cluster, claims: Sequence[Claim], node: str, settings: Se
         for counter in pool.counters:
             if fits(_endless(cluster, pool.id, counter)):
                 there = pool.counters[counter]
-                left = wishes.show(there - _consumed(cluster, pool.id, counter, claims))
+                left = device_requests.show(there - _consumed(cluster, pool.id, counter, claims))
                 name = f"counter {'/'.join(counter)} of pool {pool.title}"
-                return f"{title}: {left} is left of the {wishes.show(there)} of {name}, which is too little"
+                return f"{title}: {left} is left of the {device_requests.show(there)} of {name}, which is too little"
     unbounded = cluster
     for pool in pools:
         unbounded = _endless(unbounded, pool.id, None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dra_api.cel import CelError, DeviceView, compile_selector
-from dra_conformance.oracle.places import Offer, Place, offer
+from dra_conformance.oracle.nodes import Offer, Place, offer
 from dra_conformance.oracle.schema import Device, Slice, Taint
 
 PoolId = tuple[str, str]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from dra_conformance.oracle import places
+from dra_conformance.oracle import nodes
 from dra_conformance.oracle.schema import Consumer, Pod
 from dra_conformance.oracle.verdict import Case
 
@@ -54,7 +54,7 @@ def _judge_pod(case: Case, consumer: Consumer, path: str, broken: Say, remark: S
         broken("DRA-128", f"the claim is reserved for pod {consumer.name}, which does not use it", path)
     if pod.spec.node_name and case.claim.status.allocation is not None:
         place = case.cluster.place(pod.spec.node_name)
-        fits = places.selects(case.claim.status.allocation.node_selector, place)
+        fits = nodes.selects(case.claim.status.allocation.node_selector, place)
         if fits is False:
             broken("DRA-130", f"pod {consumer.name} is on node {place.name}, where the allocation is of no use", path)
         elif fits is None:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from dra_conformance.errors import ExitCode, SpecificationError
-from dra_conformance.events.log import Event
-from dra_conformance.events.timeline import lines as timeline_lines
+from dra_conformance.core.errors import ExitCode, SpecificationError
+from dra_conformance.core.events.log import Event
+from dra_conformance.core.events.timeline import lines as timeline_lines
+from dra_conformance.core.status import WORST_FIRST, Status, Verdict
+from dra_conformance.core.tags import ON_REQUEST
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
-from dra_conformance.suite.status import WORST_FIRST, Status, Verdict
-from dra_conformance.suite.tags import ON_REQUEST
 
 _EVERYTHING = f"all but {', '.join(sorted(ON_REQUEST))}"
 
@@ -169,7 +169,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "binder": "reference",
     "kubelet": "reference",
     "driver": "reference",
-    "fabric": "reference",
+    "compute-domain-controller": "reference",
     "taint-eviction": "reference",
     "webhook": "reference",
     "webhook-path": "/validate-resource-claim-parameters",
@@ -222,7 +222,7 @@ def _rules(
         yield RuleResult(
             id=rule_id,
             level=row["level"],
-            seat=row["seat"],
+            component=row["component"],
             text=row["text"],
             source=row["source"],
             status=status,

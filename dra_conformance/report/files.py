@@ -10,11 +10,11 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance import documents, events
+from dra_conformance.core import documents, events
+from dra_conformance.core.component_spec import CHOICES
 from dra_conformance.report import junit
 from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
-from dra_conformance.seats.spec import CHOICES
 
 EVENTS = "events.jsonl"
 NAMES = ("report.json", "report.yaml", "junit.xml", "report.html")
@@ -73,7 +73,7 @@ def clear(folder: Path) -> None:
     own = [folder / name for name in NAMES]
     own += folder.glob("events*.jsonl")
     own += folder.glob("failures/*/objects.json")
-    own += [folder / "logs" / f"{seat}.log" for seat in CHOICES]
+    own += [folder / "logs" / f"{component}.log" for component in CHOICES]
     own += folder.glob("logs/driver-*.log")
     for path in own:
         path.unlink(missing_ok=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 
+from dra_conformance.core.status import Status
 from dra_conformance.report.model import Report, ScenarioResult
-from dra_conformance.suite.status import Status
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

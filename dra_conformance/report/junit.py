@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from xml.etree import ElementTree as ET
 
+from dra_conformance.core.status import Status
 from dra_conformance.report.model import Report, ScenarioResult
-from dra_conformance.suite.status import Status
 
 _SKIPPED = (Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED, Status.WAIVED)
 

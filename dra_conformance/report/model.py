@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dra_conformance.suite.status import Status, Verdict
+from dra_conformance.core.status import Status, Verdict
 
 API_VERSION = "dra-conformance/v1alpha1"
 
@@ -46,7 +46,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     id: str
     level: str
-    seat: str
+    component: str
     text: str
     source: str
     status: Status

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from dra_conformance.errors import ExitCode
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report.model import Report, RuleResult, ScenarioResult
-from dra_conformance.suite.status import Status, Verdict
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
 _COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMANT: "31", Verdict.INVALID: "35"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance.errors import UsageError
+from dra_conformance.core.errors import UsageError
 from dra_conformance.report import files
 from dra_conformance.report.model import Report, to_plain
 

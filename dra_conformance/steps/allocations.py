@@ -6,12 +6,12 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_api.quantity import Quantity
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocation_of, claim_object, claim_spec, devices_of, results_of
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.steps.pod_claims import pods_with_claims
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 def configs_of(world: World, claim: str, source: str) -> list[Obj]:

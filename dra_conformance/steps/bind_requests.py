@@ -7,10 +7,10 @@ pkg/binder/controllers/bindrequest_controller.go); rules KAI-001 to KAI-235.
 from __future__ import annotations
 
 from dra_api.objects import BIND_REQUESTS, PODS, Obj, meta, name_of, owner_reference, uid_of
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import allocation_on, paper_results
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 # Key of World.memory: the names of the BindRequests that the scenario wrote.
 WRITTEN = "bind-requests"

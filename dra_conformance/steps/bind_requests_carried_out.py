@@ -6,12 +6,12 @@ Source: KAI-Scheduler release 0.17 (pkg/binder/controllers/bindrequest_controlle
 from __future__ import annotations
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, meta, name_of
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.bind_requests import WRITTEN, entries_of, holds, status_of
 from dra_conformance.steps.claims import allocation_of
 from dra_conformance.steps.pods import condition, look_bound
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import Seen, World
 
 
 @then('BindRequest "{name}" comes to phase {phase:word}')

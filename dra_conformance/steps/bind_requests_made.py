@@ -9,11 +9,11 @@ import re
 from collections import Counter
 
 from dra_api.objects import BIND_REQUESTS, NODES, PODS, meta, name_of, uid_of
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.bind_requests import devices_in, entries_of, holds, request_of, requests_of, status_of
 from dra_conformance.steps.claims import allocation_on
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import then, words
-from dra_conformance.suite.world import Seen, World
 
 
 @then('pod "{pod}" gets exactly one BindRequest')
@@ -57,7 +57,7 @@ def _(world: World, pod: str) -> None:
 @then('the BindRequest of pod "{pod}" goes as well')
 def _(world: World, pod: str) -> None:
     """The garbage collector takes it, which looks for kinds that are new to it every half minute."""
-    # Nobody's seat: kube-controller-manager collects what was made before it knew BindRequests after its next look.
+    # Nobody's component: kube-controller-manager collects what was made before it knew BindRequests after its next look.
     within = max(world.run.patience, _COLLECTED_WITHIN_S) if world.run.has_controllers else None
 
     def look() -> Seen:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.containers import views
 from dra_conformance.steps.driver_calls import answer_for
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 def files(world: World, node: str) -> set[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocation_on, consumers, devices_of, paper_results, pod_consumer, results_of
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocation_on, consumers, devices_of, pod_consumer
 from dra_conformance.steps.pods import by_name, events_about, pod_object, scheduler_of
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from dra_api.client import ApiError
 from dra_api.objects import Obj, name_of
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import ANSWER, DRAFT, attempt, draft, resource_named
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World, show
 
 
 def with_field(world: World, path: str, value: object) -> Obj:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dra_api.clock import timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.nodes import simulated_driver
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 def device_class(world: World, alias: str, expression: str) -> Obj:

@@ -23,13 +23,13 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
+from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.control_plane.own_objects import CLEANER
-from dra_conformance.errors import Untestable
-from dra_conformance.seats.node import DOMAIN_DRIVER
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import attempt
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
@@ -178,7 +178,7 @@ def start_daemons(world: World) -> None:
 
     ensure_driver_namespace(world)
     daemons = SimulatedImexDaemons(
-        KubeClient(world.run.part_transport("fabric"), user_agent="imex-daemons"),
+        KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="imex-daemons"),
         clock=world.clock,
         namespace=DRIVER_NAMESPACE,
     )

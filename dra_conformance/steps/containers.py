@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.suite.world import World
 
 
 def views(world: World, node: str, pod: str) -> Mapping[str, ContainerView]:

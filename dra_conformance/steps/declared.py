@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dra_conformance.errors import Untestable
+from dra_conformance.core.declaration import parameters
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
 from dra_conformance.steps.driver_calls import prepare, problem_of, reference_to, unprepare
-from dra_conformance.suite.declaration import parameters
-from dra_conformance.suite.vocabulary import then, when
-from dra_conformance.suite.world import Seen, World
 
 
 @when('a claim with each declared sample configuration is prepared and unprepared on "{node}"')
@@ -52,12 +52,12 @@ def _(world: World) -> None:
 @then('the driver on "{node}" streams the health of every device that it publishes')
 def _(world: World, node: str) -> None:
     """The kubelet comes to know the health of each published device, from the driver's stream."""
-    seat = world.node(node)
-    names = {device["name"] for device in seat.devices()}
-    pools = {obj["spec"]["pool"]["name"] for obj in seat.slices()}
+    component = world.node(node)
+    names = {device["name"] for device in component.devices()}
+    pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
 
     def look() -> Seen:
-        told = {device for pool, device in seat.harness_kubelet.health_of(seat.driver_name) if pool in pools}
+        told = {device for pool, device in component.harness_kubelet.health_of(component.driver_name) if pool in pools}
         return names <= told, sorted(names - told) or "all"
 
     world.eventually("health of every device", look, expected="an entry each", within=max(world.run.patience, 10.0))

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_api.objects import NODES, Obj
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.pods import pod_object, scheduler_of
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 GPU_RESOURCE = "nvidia.com/gpu"
 

@@ -17,14 +17,14 @@ from dra_api.rpc import (
     PrepareResult,
     RpcError,
 )
-from dra_conformance.errors import Untestable
+from dra_conformance.components.node import ScenarioNode
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.seats.node import NodeSeat
 from dra_conformance.steps.claims import (
     results_of,
 )
-from dra_conformance.suite.world import Seen, World
 
 CALL = 45.0
 """Seconds that a driver has for one call, as with a real kubelet (rule DRA-268)."""
@@ -132,13 +132,13 @@ def own_results(world: World, claim: str) -> list[Obj]:
     return [r for r in results_of(world.get(RESOURCE_CLAIMS, claim)) if r["driver"] == driver]
 
 
-def start_anew(world: World, node: NodeSeat, *, as_process: bool = False) -> None:
+def start_anew(world: World, node: ScenarioNode, *, as_process: bool = False) -> None:
     """Start the driver again, and remember which registrations are of its former life."""
     calls(world).before = node.kubelet.plugins.instances(node.driver_name)
     node.start_driver(as_process=as_process)
 
 
-def look_registered(world: World, node: NodeSeat) -> Seen:
+def look_registered(world: World, node: ScenarioNode) -> Seen:
     """Whether a driver that is not of a former life is registered and connected."""
     fresh = [
         instance

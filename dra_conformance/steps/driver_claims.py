@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, Obj
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import (
     allocate_by_hand,
     claim_object,
@@ -12,8 +14,6 @@ from dra_conformance.steps.claims import (
     free_results,
 )
 from dra_conformance.steps.driver_calls import own_results
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 
 @given('a ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')

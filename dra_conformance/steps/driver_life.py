@@ -10,9 +10,11 @@ from dra_api.rpc import (
     RegistrationClient,
     RpcError,
 )
-from dra_conformance.errors import Untestable
+from dra_conformance.components.node import ScenarioNode
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.seats.node import NodeSeat
 from dra_conformance.steps.driver_calls import (
     CALL,
     Call,
@@ -23,8 +25,6 @@ from dra_conformance.steps.driver_calls import (
     show_device,
     start_anew,
 )
-from dra_conformance.suite.vocabulary import then, when
-from dra_conformance.suite.world import Seen, World
 
 
 @when('the driver is started on "{node}"')
@@ -42,34 +42,34 @@ def _(world: World, node: str) -> None:
 @when('the driver on "{node}" restarts')
 def _(world: World, node: str) -> None:
     """Stop the driver in good order and start it again; nothing is waited for."""
-    seat = world.node(node)
-    seat.stop_driver()
-    start_anew(world, seat)
+    component = world.node(node)
+    component.stop_driver()
+    start_anew(world, component)
 
 
 @when('the driver on "{node}" restarts with "{flags}"')
 def _(world: World, node: str, flags: str) -> None:
     """Stop the driver in good order and start it with these flags; nothing is waited for."""
-    seat = world.node(node)
-    seat.stop_driver()
-    seat.flags = tuple(flags.split())
-    start_anew(world, seat)
+    component = world.node(node)
+    component.stop_driver()
+    component.flags = tuple(flags.split())
+    start_anew(world, component)
 
 
 @when('the driver on "{node}" is killed and started again')
 def _(world: World, node: str) -> None:
     """End the driver's process with SIGKILL and start it again; nothing is waited for."""
-    seat = world.node(node)
-    seat.kill_driver()
-    start_anew(world, seat, as_process=True)
+    component = world.node(node)
+    component.kill_driver()
+    start_anew(world, component, as_process=True)
 
 
 @when('another instance of the driver starts on "{node}" with "{flags}"')
 def _(world: World, node: str, flags: str) -> None:
     """Start the driver once more beside the one that runs, with these flags besides; nothing is waited for."""
-    seat = world.node(node)
-    calls(world).before = seat.kubelet.plugins.instances(seat.driver_name)
-    seat.roll_driver(flags.split())
+    component = world.node(node)
+    calls(world).before = component.kubelet.plugins.instances(component.driver_name)
+    component.roll_driver(flags.split())
 
 
 @when('the older instance of the driver on "{node}" stops')
@@ -81,29 +81,29 @@ def _(world: World, node: str) -> None:
 @when('the kubelet of "{node}" restarts')
 def _(world: World, node: str) -> None:
     """Stop the kubelet as if killed and start it again; the driver keeps running."""
-    seat = world.node(node)
-    seat.kubelet.restart()
+    component = world.node(node)
+    component.kubelet.restart()
 
 
 @then('the driver on "{node}" stays registered')
 def _(world: World, node: str) -> None:
     """Nothing takes the driver away from the kubelet, also once all has come to rest."""
-    seat = world.node(node)
+    component = world.node(node)
     world.stays(
         f"the driver on {node} stays registered",
-        lambda: look_registered(world, seat),
-        expected=f"a registered driver {seat.driver_name}",
+        lambda: look_registered(world, component),
+        expected=f"a registered driver {component.driver_name}",
     )
 
 
 @then('the driver on "{node}" comes to be registered')
 def _(world: World, node: str) -> None:
     """The driver (a new life of it, when it was started again) registers and its service can be connected to."""
-    seat = world.node(node)
+    component = world.node(node)
     world.eventually(
-        f"the driver {seat.driver_name} registers",
-        lambda: look_registered(world, seat),
-        expected=f"a registered driver {seat.driver_name}",
+        f"the driver {component.driver_name} registers",
+        lambda: look_registered(world, component),
+        expected=f"a registered driver {component.driver_name}",
         within=max(world.run.patience, 20.0),
     )
 
@@ -125,7 +125,7 @@ def _(world: World, node: str) -> None:
     )
 
 
-def ask_info(world: World, node: NodeSeat) -> PluginInfo:
+def ask_info(world: World, node: ScenarioNode) -> PluginInfo:
     """Ask the driver who it is. Raises Untestable when it does not answer."""
     try:
         with RegistrationClient(node.plugin.instance.registration_socket, clock=world.clock) as client:
@@ -190,11 +190,13 @@ def _(world: World, node: str, claim: str) -> None:
 @then('the sockets of the driver on "{node}" are gone')
 def _(world: World, node: str) -> None:
     """Nothing of the driver's is left in the registration folder, so that the kubelet forgets it."""
-    seat = world.node(node)
+    component = world.node(node)
 
     def look() -> Seen:
-        drivers = seat.kubelet.plugins.drivers()
-        files = sorted(path.name for path in seat.kubelet.registration_dir.iterdir() if not path.name.startswith("."))
-        return not files and seat.driver_name not in drivers, files or drivers or "nothing"
+        drivers = component.kubelet.plugins.drivers()
+        files = sorted(
+            path.name for path in component.kubelet.registration_dir.iterdir() if not path.name.startswith(".")
+        )
+        return not files and component.driver_name not in drivers, files or drivers or "nothing"
 
     world.eventually("the registration socket is removed", look, expected="an empty registration folder")

@@ -7,10 +7,10 @@ import socket
 from pathlib import Path
 
 from dra_api.rpc import RpcError, check_liveness
-from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.nodes import run_driver
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 FIRST_PORT, PORTS = 20_000, 10_000
 """Below the ports that Linux gives to connections, so that none of them takes one between choice and use."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import claim_spec, driver_class, results_of, template_object
 from dra_conformance.steps.pods import by_template, events_about, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 
 @given('a ResourceClaimTemplate "{template}" for a device of the driver')
@@ -77,10 +77,10 @@ def _(world: World, pod: str, node: str) -> None:
 @then('the driver on "{node}" comes to publish at least one device')
 def _(world: World, node: str) -> None:
     """ResourceSlices of the driver's name and the node's come to hold a device."""
-    seat = world.node(node)
+    component = world.node(node)
 
     def look() -> Seen:
-        return bool(seat.devices()), {"slices": len(seat.slices()), "devices": len(seat.devices())}
+        return bool(component.devices()), {"slices": len(component.slices()), "devices": len(component.devices())}
 
     world.eventually("the driver publishes devices", look, expected="a device", within=max(world.run.patience, 20.0))
 

@@ -9,7 +9,9 @@ from dra_api.rpc import (
     ClaimRef,
     PrepareResult,
 )
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.driver_calls import (
     CALL,
@@ -25,8 +27,6 @@ from dra_conformance.steps.driver_calls import (
     unprepare,
     unprepare_problem,
 )
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import World
 
 
 @given('claim "{claim}" is prepared on "{node}"')

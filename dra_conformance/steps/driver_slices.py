@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from dra_api.objects import NODES, RESOURCE_SLICES, name_of, uid_of
-from dra_conformance.seats.pools import completeness, generation, newest
+from dra_conformance.components.pools import completeness, generation, newest
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps import faults
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 PCI_BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 PCIE_ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
@@ -23,13 +23,13 @@ def _(world: World, node: str) -> None:
 @when('somebody deletes the slices of the driver on "{node}"')
 def _(world: World, node: str) -> None:
     """Delete every slice of the driver on this node, as a careless administrator would."""
-    seat = world.node(node)
-    gone = {uid_of(obj): name_of(obj) for obj in seat.slices()}
+    component = world.node(node)
+    gone = {uid_of(obj): name_of(obj) for obj in component.slices()}
     for name in gone.values():
         world.client.delete_if_there(RESOURCE_SLICES, name)
 
     def look() -> Seen:
-        left = [name_of(obj) for obj in seat.slices() if uid_of(obj) in gone]
+        left = [name_of(obj) for obj in component.slices() if uid_of(obj) in gone]
         return not left, left
 
     world.require("the slices are deleted", look)
@@ -39,26 +39,26 @@ def _(world: World, node: str) -> None:
 @then('every pool of the driver on "{node}" comes to be complete')
 def _(world: World, node: str) -> None:
     """Each pool comes to have as many slices of its newest generation as they say it has."""
-    seat = world.node(node)
+    component = world.node(node)
     world.eventually(
-        "pools are complete", lambda: completeness(seat.slices()), expected="resourceSliceCount slices a pool"
+        "pools are complete", lambda: completeness(component.slices()), expected="resourceSliceCount slices a pool"
     )
 
 
 @then('the devices of "{node}" are published again within {seconds:d} seconds')
 def _(world: World, node: str, seconds: int) -> None:
     """The remembered devices come to be published again, in complete pools; within the given time."""
-    seat = world.node(node)
+    component = world.node(node)
     wanted = world.memory["devices-before"]
-    in_process = world.run.seats.spec("driver").in_process
+    in_process = world.run.components.spec("driver").in_process
     if in_process:
         world.settle()
         world.clock.advance(seconds)
     faults.require_met(world)
 
     def look() -> Seen:
-        complete, seen = completeness(seat.slices())
-        told = sorted(device["name"] for device in seat.devices())
+        complete, seen = completeness(component.slices())
+        told = sorted(device["name"] for device in component.devices())
         return complete and told == wanted, seen if told == wanted else told
 
     within = world.run.patience if in_process else float(seconds)
@@ -68,17 +68,17 @@ def _(world: World, node: str, seconds: int) -> None:
 @then('the driver on "{node}" publishes the same devices as before')
 def _(world: World, node: str) -> None:
     """The newest generation of the pools comes to hold the remembered devices, each once."""
-    seat = world.node(node)
+    component = world.node(node)
     wanted = world.memory["devices-before"]
 
     def look() -> Seen:
         told = sorted(
             device["name"]
-            for several in newest(seat.slices()).values()
+            for several in newest(component.slices()).values()
             for obj in several
             for device in obj["spec"].get("devices") or ()
         )
-        complete, seen = completeness(seat.slices())
+        complete, seen = completeness(component.slices())
         return complete and told == wanted, told if told != wanted else seen
 
     world.eventually("the devices are the same", look, expected=wanted)
@@ -87,16 +87,16 @@ def _(world: World, node: str) -> None:
 @given('a slice of the pool "{pool}" that the driver had on "{node}"')
 def _(world: World, pool: str, node: str) -> None:
     """Create a slice of the driver under test for this node by hand, as an older version of it may have left it."""
-    seat = world.node(node)
+    component = world.node(node)
     created = world.create(
         {
             "apiVersion": RESOURCE_SLICES.api_version,
             "kind": RESOURCE_SLICES.kind,
             "metadata": {"generateName": f"{pool}-"},
             "spec": {
-                "driver": seat.driver_name,
-                "nodeName": seat.name,
-                "pool": {"name": f"{seat.name}-{pool}", "generation": 1, "resourceSliceCount": 1},
+                "driver": component.driver_name,
+                "nodeName": component.name,
+                "pool": {"name": f"{component.name}-{pool}", "generation": 1, "resourceSliceCount": 1},
                 "devices": [{"name": "former-0"}],
             },
         }
@@ -110,7 +110,7 @@ def _(world: World, pool: str, node: str) -> None:
 def _(world: World, pool: str, seconds: int) -> None:
     """The slice of this pool that a step made comes to be gone; within the given time."""
     made = world.memory[f"slice of {pool}"]
-    in_process = world.run.seats.spec("driver").in_process
+    in_process = world.run.components.spec("driver").in_process
     if in_process:
         world.settle()
         world.clock.advance(seconds)
@@ -158,11 +158,11 @@ def _(world: World, node: str) -> None:
 @then('every slice of the driver on "{node}" is owned by the Node')
 def _(world: World, node: str) -> None:
     """Slices with a node name have the Node as owner, so that they go when it goes."""
-    seat = world.node(node)
-    uid = uid_of(world.client.get(NODES, seat.name))
+    component = world.node(node)
+    uid = uid_of(world.client.get(NODES, component.name))
     orphans = {
         name_of(obj): obj["metadata"].get("ownerReferences") or "no owner"
-        for obj in seat.slices()
+        for obj in component.slices()
         if not any(owner.get("uid") == uid for owner in obj["metadata"].get("ownerReferences") or ())
     }
     world.check(not orphans, "slices are owned by the Node", expected=f"an owner with uid {uid}", observed=orphans)
@@ -212,5 +212,7 @@ def _(world: World, node: str) -> None:
 @then('the slices of the driver on "{node}" stay')
 def _(world: World, node: str) -> None:
     """The slices are there after everything has come to rest."""
-    seat = world.node(node)
-    world.stays("slices stay", lambda: (bool(seat.slices()), f"{len(seat.slices())} slices"), expected="slices")
+    component = world.node(node)
+    world.stays(
+        "slices stay", lambda: (bool(component.slices()), f"{len(component.slices())} slices"), expected="slices"
+    )

@@ -9,6 +9,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from dra_conformance.engine.vocabulary import then, when, words
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.driver_calls import (
@@ -20,8 +22,6 @@ from dra_conformance.steps.driver_calls import (
     unprepare,
     unprepare_problem,
 )
-from dra_conformance.suite.vocabulary import then, when, words
-from dra_conformance.suite.world import World
 
 
 @dataclass(slots=True)

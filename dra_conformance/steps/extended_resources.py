@@ -12,12 +12,12 @@ from dra_api.objects import (
     owner_reference,
     uid_of,
 )
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, paper_results, results_of
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.steps.scheduling import expression_of
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 

@@ -1,6 +1,6 @@
-"""Requests that fail, answers that get lost, watches that break: what a scenario arranges between seats and API server.
+"""Requests that fail, answers that get lost, watches that break: what a scenario arranges between components and API server.
 
-Only requests of the seats that the scenario names meet a fault; the harness's own never do. A fault ends with the
+Only requests of the components that the scenario names meet a fault; the harness's own never do. A fault ends with the
 scenario or when its count is used up.
 """
 
@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, RESOURCE_CLAIMS
-from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 _VOLLEYS = "faults/volleys"
 _OUTAGE = "faults/outage"
@@ -32,7 +32,7 @@ def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> 
     resource = resource_named(kind)
     # What a ComputeDomain's daemons need lies in the namespace of their driver.
     namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
-    aim = Aim.at(what, resource, seats=world.scenario.tags.seats, namespace=namespace)
+    aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace)
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
     world.memory.setdefault(_VOLLEYS, []).append(volley)
@@ -48,10 +48,10 @@ def require_met(world: World) -> None:
         )
 
 
-def of_seats(world: World) -> Callable[[Call], bool]:
-    """Whether a call is one of the scenario's seats."""
-    seats = frozenset(world.scenario.tags.seats)
-    return lambda call: call.seat in seats
+def of_components(world: World) -> Callable[[Call], bool]:
+    """Whether a call is one of the scenario's components."""
+    components = frozenset(world.scenario.tags.components)
+    return lambda call: call.component in components
 
 
 def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
@@ -68,11 +68,11 @@ def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
     world.memory[_OUTAGE] = remove
     world.cleanup.callback(remove)
     if not points.cut_watches(wanted, _CUTS[how]):
-        raise Untestable("the seats have no open watch that could break")
+        raise Untestable("the components have no open watch that could break")
 
 
 def before_status_update(world: World, *, claim: str, act: Callable[[], object]) -> None:
-    """Call `act` just before the next status update of a claim by a seat is served; once."""
+    """Call `act` just before the next status update of a claim by a component is served; once."""
     once = threading.Lock()
 
     def hook(call: Call) -> Fault | None:
@@ -91,7 +91,7 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], object])
 @given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
 @when("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
-    """Refuse what the seats ask: creations, updates, deletions, status updates or bindings."""
+    """Refuse what the components ask: creations, updates, deletions, status updates or bindings."""
     arrange(world, Fault(code=code), count=count, what=what, kind=kind)
 
 
@@ -104,21 +104,21 @@ def _(world: World, seconds: int, count: int, what: str, kind: str) -> None:
 @given("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
 @when("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
 def _(world: World, count: int, what: str, kind: str) -> None:
-    """Hang up on requests of the seats; nothing of them is carried out."""
+    """Hang up on requests of the components; nothing of them is carried out."""
     arrange(world, Fault(lost="request"), count=count, what=what, kind=kind)
 
 
 @given("the API server loses its answers to the next {count:d} {what} of {kind:word}")
 @when("the API server loses its answers to the next {count:d} {what} of {kind:word}")
 def _(world: World, count: int, what: str, kind: str) -> None:
-    """Carry requests of the seats out, and break the connection instead of answering."""
+    """Carry requests of the components out, and break the connection instead of answering."""
     arrange(world, Fault(lost="answer"), count=count, what=what, kind=kind)
 
 
 @given("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
 @when("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
 def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
-    """Carry requests of the seats out at once and hold the answers back: watches tell first."""
+    """Carry requests of the components out at once and hold the answers back: watches tell first."""
     arrange(world, Fault(delay_s=seconds), count=count, what=what, kind=kind)
 
 
@@ -127,8 +127,8 @@ def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
 
 @given("watches break every {seconds:f} seconds")
 def _(world: World, seconds: float) -> None:
-    """Break all watches of the seats again and again, until the scenario ends."""
-    points, wanted, over = world.run.fault_points, of_seats(world), threading.Event()
+    """Break all watches of the components again and again, until the scenario ends."""
+    points, wanted, over = world.run.fault_points, of_components(world), threading.Event()
 
     def work() -> None:
         while not world.log.clock.wait(over, seconds):
@@ -142,14 +142,14 @@ def _(world: World, seconds: float) -> None:
 
 @when("all watches {how:word} and stay away")
 def _(world: World, how: str) -> None:
-    """Watches of the seats `break` or `expire` (410), and the server lists and watches nothing for them any more."""
-    go_away(world, how, of_seats(world))
+    """Watches of the components `break` or `expire` (410), and the server lists and watches nothing for them any more."""
+    go_away(world, how, of_components(world))
 
 
 @when("the watches of {kind:word} {how:word} and stay away")
 def _(world: World, kind: str, how: str) -> None:
     """The same for the watches of one resource."""
-    resource, ours = resource_named(kind), of_seats(world)
+    resource, ours = resource_named(kind), of_components(world)
 
     def wanted(call: Call) -> bool:
         return ours(call) and (call.info.group, call.info.resource) == (resource.group, resource.plural)

@@ -9,14 +9,14 @@ import orjson
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
 from dra_conformance.steps.driver_calls import answer_for, reference_to
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
 
 SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 TEXTS = ("type", "uuid", "productName", "brand", "architecture")
@@ -117,8 +117,8 @@ def _(world: World, node: str) -> None:
 
 def checkpoint(world: World, node: str) -> Any:
     """The path of the driver's checkpoint. Raises Untestable when there is none."""
-    seat = world.node(node)
-    path = seat.kubelet.plugins_dir / seat.driver_name / "checkpoint.json"
+    component = world.node(node)
+    path = component.kubelet.plugins_dir / component.driver_name / "checkpoint.json"
     if not path.is_file():
         raise Untestable(f"the driver keeps no {path.name}")
     return path
@@ -225,10 +225,10 @@ def _(world: World, node: str, text: str) -> None:
     """The driver ends with an error that says so, and does not register."""
     from reference_impl.runtime import PartError
 
-    seat = world.node(node)
+    component = world.node(node)
     try:
-        seat.start_driver()
-        seat.wait_driver(timeout=5.0)
+        component.start_driver()
+        component.wait_driver(timeout=5.0)
         observed = "it registered"
     except PartError as error:
         observed = str(error)

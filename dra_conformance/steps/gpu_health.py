@@ -6,12 +6,12 @@ Faults are put into the fake NVML: XIDs, ECC errors, GPUs that are lost, events 
 from __future__ import annotations
 
 from dra_api.objects import RESOURCE_CLAIMS
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import devices_of
 from dra_conformance.steps.mig import attribute, instance_of, mig_device
 from dra_conformance.steps.taints import read_taints
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 @given('XID {xid:d} happens on GPU {gpu:d} of "{node}"')
@@ -64,8 +64,8 @@ def _(world: World, claim: str, node: str, taint: str) -> None:
 @when('a single-bit ECC error happens on GPU {gpu:d} of "{node}"')
 def _(world: World, gpu: int, node: str) -> None:
     """NVML reports an event that is no XID."""
-    seat = world.node(node)
-    seat.gpus.inject_event(gpu, seat.nvml.nvmlEventTypeSingleBitEccError)
+    component = world.node(node)
+    component.gpus.inject_event(gpu, component.nvml.nvmlEventTypeSingleBitEccError)
 
 
 @then('the driver taints device "{device}" on "{node}" with "{taint}" only')
@@ -91,9 +91,9 @@ def look_untainted_but(world: World, node: str, excepted: set[str]) -> None:
     """Check that no other device of a node is tainted, and stays so."""
 
     def look() -> Seen:
-        seat = world.node(node)
-        tainted = sorted(found["name"] for found in seat.devices() if found.get("taints"))
-        return not set(tainted) - excepted and bool(seat.devices()), tainted or "none tainted"
+        component = world.node(node)
+        tainted = sorted(found["name"] for found in component.devices() if found.get("taints"))
+        return not set(tainted) - excepted and bool(component.devices()), tainted or "none tainted"
 
     world.stays(f"taints on {node}", look, expected=f"only {sorted(excepted)} tainted")
 
@@ -168,9 +168,9 @@ def _(world: World, node: str, taint: str) -> None:
 @when('XID {xid:d} happens in the MIG device with profile "{profile}" of "{node}"')
 def _(world: World, xid: int, profile: str, node: str) -> None:
     """NVML reports an XID of one GPU instance and its compute instance."""
-    seat = world.node(node)
+    component = world.node(node)
     place = instance_of(world, node, mig_device(world, node, profile))
-    seat.gpus.inject_xid(place.gpu, xid, gi=place.gpu_instance, ci=place.compute_instance)
+    component.gpus.inject_xid(place.gpu, xid, gi=place.gpu_instance, ci=place.compute_instance)
 
 
 @then('the driver taints the MIG device with profile "{profile}" on "{node}" with "{taint}" only')
@@ -188,9 +188,9 @@ def _(world: World, node: str, profile: str) -> None:
 @then('the driver taints every MIG device of GPU {gpu:d} on "{node}", and no other device, with "{taint}"')
 def _(world: World, gpu: int, node: str, taint: str) -> None:
     """Those devices come to have this taint and no other; all others are free of taints, also at rest."""
-    seat = world.node(node)
-    parent = seat.gpus.gpus[gpu].uuid
-    parts = {device["name"] for device in seat.devices() if attribute(device, "parentUUID") == parent}
+    component = world.node(node)
+    parent = component.gpus.gpus[gpu].uuid
+    parts = {device["name"] for device in component.devices() if attribute(device, "parentUUID") == parent}
     if len(parts) < 2:
         raise Untestable(f"the driver publishes {len(parts)} MIG devices of GPU {gpu} on {node}")
     for name in sorted(parts):

@@ -9,15 +9,15 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from pathlib import Path
 
-from dra_conformance.errors import Untestable
+from dra_conformance.components.fake_executable import StandIn
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.seats.stand_in import StandIn
 from dra_conformance.steps.driver_calls import answer_for, own_results
 from dra_conformance.steps.gpu_driver import full_gpus
 from dra_conformance.steps.gpu_sharing import told
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a container's
 
@@ -119,8 +119,8 @@ def _(world: World, node: str) -> None:
     """Every daemon that was started has ended, and the folder that the driver keeps for daemons is empty."""
     if not lines(world, node) and not control(world, node).fails:
         raise Untestable("no control daemon was ever started")
-    seat = world.node(node)
-    left = sorted(str(path) for path in (seat.kubelet.plugins_dir / seat.driver_name / "mps").glob("*"))
+    component = world.node(node)
+    left = sorted(str(path) for path in (component.kubelet.plugins_dir / component.driver_name / "mps").glob("*"))
     running = sorted(pipe for pipe in started(world, node) if (Path(pipe) / "control").exists())
     world.check(not left and not running, "control daemons", expected="nothing", observed=left + running)
 

@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_object, claim_spec, driver_class
 from dra_conformance.steps.driver_calls import calls, prepare, reference_to, start_anew, succeeded
 from dra_conformance.steps.gpu_driver import checkpoint
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 # -- the checkpoint ----------------------------------------------------------------------------------------------------
 
@@ -172,8 +172,8 @@ def limit_files(world: World, node: str, size: int) -> None:
 @given('the node lock of the driver on "{node}" is held by another process')
 def _(world: World, node: str) -> None:
     """Lock pu.lock through an open file of our own, as a second plugin of the node does."""
-    seat = world.node(node)
-    file = (seat.kubelet.plugins_dir / seat.driver_name / "pu.lock").open("a+")
+    component = world.node(node)
+    file = (component.kubelet.plugins_dir / component.driver_name / "pu.lock").open("a+")
     world.cleanup.callback(file.close)
     fcntl.flock(file, fcntl.LOCK_EX)
     world.memory["node-lock"] = file
@@ -235,9 +235,9 @@ def libraries(world: World, node: str) -> list[Path]:
 
 def sysfs_of(world: World, node: str, gpu: int) -> Path:
     """The link of a GPU in sysfs."""
-    seat = world.node(node)
-    bus = seat.gpus.gpus[gpu].bus_id.lower()[4:]
-    link: Path = seat.gpus.driver_root / "sys/bus/pci/devices" / bus
+    component = world.node(node)
+    bus = component.gpus.gpus[gpu].bus_id.lower()[4:]
+    link: Path = component.gpus.driver_root / "sys/bus/pci/devices" / bus
     if not link.is_symlink():
         raise Untestable(f"the fake node has no {link}")
     return link
@@ -263,12 +263,12 @@ def _(world: World, node: str, field: str, gpu: int) -> None:
 
 def published(world: World, node: str, gpu: int) -> Obj:
     """The device that is the whole GPU of an index; one that is not published is a failed check."""
-    seat = world.node(node)
-    uuid = seat.gpus.get(gpu, "uuid")
-    for device in seat.devices():
+    component = world.node(node)
+    uuid = component.gpus.get(gpu, "uuid")
+    for device in component.devices():
         if ((device.get("attributes") or {}).get("uuid") or {}).get("string") == uuid:
             return device
-    names = [device["name"] for device in seat.devices()]
+    names = [device["name"] for device in component.devices()]
     world.check(False, f"GPU {gpu} is published", expected=uuid, observed=names)
     return {}
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
+from dra_conformance.core import manifests
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
 from dra_conformance.steps.driver_calls import answer_for
 from dra_conformance.steps.gpu_driver import full_gpus
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 VFIO_TYPES = {
     "type": "string",

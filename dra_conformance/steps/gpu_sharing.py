@@ -7,16 +7,16 @@ from uuid import uuid4
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
-from dra_conformance.errors import Untestable
+from dra_conformance.components.fake_executable import StandIn
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.seats.stand_in import StandIn
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class, free_results
 from dra_conformance.steps.driver_calls import answer_for, own_results
 from dra_conformance.steps.gpu_driver import full_gpus
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 # -- flags -------------------------------------------------------------------------------------------------------------
 
@@ -26,13 +26,13 @@ def _(world: World, node: str, flags: str, text: str) -> None:
     """With these flags of gpu.nvidia.com the driver ends with an error that says so, and does not register."""
     from reference_impl.runtime import PartError
 
-    seat = world.node(node)
-    seat.flags = tuple(flags.split())
+    component = world.node(node)
+    component.flags = tuple(flags.split())
     try:
-        seat.start_driver()
-        seat.wait_driver(timeout=5.0)
+        component.start_driver()
+        component.wait_driver(timeout=5.0)
         observed = "it registered"
-        seat.stop_driver()
+        component.stop_driver()
     except (PartError, Untestable) as error:
         observed = str(error)
     world.check(text in observed, f"{flags} is refused", expected=text, observed=observed)

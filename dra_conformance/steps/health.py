@@ -8,14 +8,14 @@ import json
 from dra_api.client import KubeClient
 from dra_api.objects import PODS, Obj
 from dra_api.rpc import HealthStatus
-from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.components.health_driver import HealthDriver
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import DriverNotRegistered
-from dra_conformance.seats.health_driver import HealthDriver
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.nodes import plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 _SHARED = "shared"
 
@@ -34,7 +34,7 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
     node.start_kubelet()
     devices = plain_devices(count)
     driver = HealthDriver(
-        KubeClient(world.run.part_transport("health-driver"), user_agent="health-driver"),
+        KubeClient(world.run.component_transport("health-driver"), user_agent="health-driver"),
         name=simulated_driver(world),
         pool=node.name,
         devices=[device["name"] for device in devices],

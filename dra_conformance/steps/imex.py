@@ -7,14 +7,14 @@ from typing import Any
 
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_SLICES, Obj, name_of
+from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.seats.node import DOMAIN_DRIVER
 from dra_conformance.steps.compute_domains import ensure_driver_namespace
 from dra_conformance.steps.containers import views
 from dra_conformance.steps.imex_claims import waiting
-from dra_conformance.suite.vocabulary import given, then
-from dra_conformance.suite.world import Seen, World
 
 GIVEN_WITHIN = 15.0
 """Least seconds for a channel to be given: all 2048 of them are much to write, and a driver has 45 for a call."""

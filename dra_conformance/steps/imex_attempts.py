@@ -7,14 +7,14 @@ from pathlib import Path
 import orjson
 
 from dra_api.objects import Obj, uid_of
-from dra_conformance.errors import Untestable
+from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.seats.node import DOMAIN_DRIVER
 from dra_conformance.steps.compute_domains import domain
 from dra_conformance.steps.imex_claims import waiting
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import Seen, World
 
 TEMPLATE = "imexd.cfg.tmpl"
 

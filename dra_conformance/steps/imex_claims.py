@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
-from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.seats.node import DOMAIN_DRIVER
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain, domain_object, make_domain
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 CONFIG_API = "resource.nvidia.com/v1beta1"
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"

@@ -6,11 +6,11 @@ The daemon itself is simulated: a script in the place of nvidia-imex-ctl says wh
 from __future__ import annotations
 
 from dra_api.objects import NODES, meta, uid_of
-from dra_conformance.seats.stand_in import StandIn
+from dra_conformance.components.fake_executable import StandIn
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 from dra_conformance.steps.compute_domains import LABEL, daemon_objects, domain
 from dra_conformance.steps.imex import published, refused_at_once, run_domain_driver
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
 
 _SCRIPT = """#!/bin/sh
 # nvidia-imex-ctl, simulated: there is no daemon that it could ask.
@@ -33,7 +33,7 @@ def _(world: World, node: str, inventory: str, flags: str) -> None:
 @given('the ComputeDomain controller runs with "{flags}"')
 def _(world: World, flags: str) -> None:
     """Start the controller anew with flags of its own, for this scenario."""
-    world.seats.restart("fabric", flags=flags.split())
+    world.components.restart("compute-domain-controller", flags=flags.split())
 
 
 @given('nvidia-imex of the host "{node}" is simulated, and not ready')

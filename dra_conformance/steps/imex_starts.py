@@ -5,13 +5,13 @@ The reference is built from its own command line, so what is judged is what a pe
 
 from __future__ import annotations
 
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.compute_domains import ensure_driver_namespace
 from dra_conformance.steps.imex_claims import waiting
-from dra_conformance.suite.vocabulary import given, then
-from dra_conformance.suite.world import Seen, World
 
 CHANNEL_DRIVER = "nvidia-caps-imex-channels"
 IN_PROGRESS = 2
@@ -81,7 +81,7 @@ def _(world: World, flags: str, text: str) -> None:
 
     said = ""
     try:
-        world.seats.restart("fabric", flags=flags.split())
+        world.components.restart("compute-domain-controller", flags=flags.split())
     except PartError as error:
         said = str(error)
     what = f"the ComputeDomain controller refuses to start with {flags}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dra_api.objects import RESOURCE_CLAIMS
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.oracle.live import could_claim_be_allocated, judge_claim
 from dra_conformance.steps.pods import look_bound
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import Seen, World
 
 
 def check_allocation(world: World, claim: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, Obj
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.scripted_driver import ScriptedDriver
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.containers import views
 from dra_conformance.steps.pods import BY_HAND, by_name, events_about, pod_object
 from dra_conformance.steps.scripted_drivers import claim_for, name_of_driver
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 @given('a pod "{pod}" with the reserved claims "{claims}"')

@@ -11,11 +11,11 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_api.quantity import Quantity
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import devices_of
 from dra_conformance.steps.containers import views
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def instance_of(world: World, node: str, device: Obj) -> Instance:
 
 def mig_of_gpu(world: World, node: str, gpu: int) -> list[Obj]:
     """The published MIG devices of one GPU, by index."""
-    seat = world.node(node)
-    uuid = seat.gpus.get(gpu, "uuid")
-    return [device for device in seat.devices() if attribute(device, "parentUUID") == uuid]
+    component = world.node(node)
+    uuid = component.gpus.get(gpu, "uuid")
+    return [device for device in component.devices() if attribute(device, "parentUUID") == uuid]
 
 
 def capability_minor(world: World, node: str, path: str) -> int:
@@ -131,11 +131,11 @@ def _(world: World, gpu: int, node: str) -> None:
 @then('every other GPU of "{node}" than GPU {gpu:d} is published whole')
 def _(world: World, node: str, gpu: int) -> None:
     """The slices hold a full GPU for each of the others."""
-    seat = world.node(node)
-    wanted = sorted(str(view.uuid) for view in seat.gpus.gpus if view.index != gpu)
+    component = world.node(node)
+    wanted = sorted(str(view.uuid) for view in component.gpus.gpus if view.index != gpu)
 
     def look() -> Seen:
-        found = sorted(str(attribute(d, "uuid")) for d in seat.devices() if attribute(d, "type") == "gpu")
+        found = sorted(str(attribute(d, "uuid")) for d in component.devices() if attribute(d, "type") == "gpu")
         return found == wanted, found
 
     world.eventually("other GPUs", look, expected=wanted)
@@ -219,9 +219,9 @@ def _(world: World, claim: str, profile: str, node: str) -> None:
 @then('container "{container}" of pod "{pod}" on "{node}" gets the MIG device with profile "{profile}" only')
 def _(world: World, container: str, pod: str, node: str, profile: str) -> None:
     """The container has the node of the parent GPU, the capability nodes of both instances, and none of any other."""
-    seat = world.node(node)
+    component = world.node(node)
     place = instance_of(world, node, mig_device(world, node, profile))
-    minor = seat.gpus.gpus[place.gpu].minor
+    minor = component.gpus.gpus[place.gpu].minor
     base = f"gpu{minor}/mig/gi{place.gpu_instance}"
     caps = [
         capability_minor(world, node, f"{base}/access"),

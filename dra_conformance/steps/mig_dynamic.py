@@ -9,7 +9,9 @@ import ctypes
 import re
 import threading
 
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError, KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
@@ -25,8 +27,6 @@ from dra_conformance.steps.driver_calls import (
 )
 from dra_conformance.steps.mig import attribute, capability_minor
 from dra_conformance.steps.mig_places import ENDING, PLACE, places, sizes_of
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 @given('MIG was turned on for GPU {gpu:d} of "{node}" and the GPU reset')
@@ -162,8 +162,8 @@ def _(world: World) -> None:
 @then('a container with claim "{claim}" on "{node}" would see the capabilities of its own MIG devices only')
 def _(world: World, claim: str, node: str) -> None:
     """The edits have the node of the parent GPU and the capability nodes of each device's two instances."""
-    seat = world.node(node)
-    seat.gpus.sync_driver_root()
+    component = world.node(node)
+    component.gpus.sync_driver_root()
     wanted = set()
     for device in answer_for(world, claim):
         match = PLACE.fullmatch(device.device_name)
@@ -174,7 +174,7 @@ def _(world: World, claim: str, node: str) -> None:
         gi = gpu_instance_id(world, node, minor, ending.group(1))
         caps = [capability_minor(world, node, f"gpu{minor}/mig/gi{gi}/{end}access") for end in ("", "ci0/")]
         wanted |= {f"/dev/nvidia{minor}", *(f"/dev/nvidia-caps/nvidia-cap{cap}" for cap in caps)}
-    registry = CDIRegistry.read(seat.kubelet.cdi_roots)
+    registry = CDIRegistry.read(component.kubelet.cdi_roots)
     try:
         found = registry.resolve(i for device in answer_for(world, claim) for i in device.cdi_device_ids)
     except CDIError as error:
@@ -208,9 +208,9 @@ def _(world: World, node: str) -> None:
 @when('the driver on "{node}" is killed while "{function}" hangs for claim "{claim}"')
 def _(world: World, node: str, function: str, claim: str) -> None:
     """Let an NVML function not come back, ask for the claim, and kill the driver's process once it is in there."""
-    seat = world.node(node)
+    component = world.node(node)
     reference = reference_to(world, claim)
-    rule = seat.gpus.inject_fault(function, hang=True, pid=seat.driver_process.pid or 0)
+    rule = component.gpus.inject_fault(function, hang=True, pid=component.driver_process.pid or 0)
 
     def ask() -> None:
         try:
@@ -220,7 +220,7 @@ def _(world: World, node: str, function: str, claim: str) -> None:
 
     caller = threading.Thread(target=ask, name="prepare", daemon=True)
     caller.start()
-    world.require(f"{function} hangs", lambda: (seat.gpus.fault_hits(rule) > 0, "not called yet"))
-    seat.kill_driver()
-    seat.gpus.clear_faults(rule)
+    world.require(f"{function} hangs", lambda: (component.gpus.fault_hits(rule) > 0, "not called yet"))
+    component.kill_driver()
+    component.gpus.clear_faults(rule)
     caller.join(world.run.patience)

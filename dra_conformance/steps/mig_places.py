@@ -12,9 +12,9 @@ from typing import Any
 
 from dra_api.objects import Obj, name_of
 from dra_api.quantity import Quantity
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.mig import attribute
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import Seen, World
 
 PLACE = re.compile(r"gpu-(\d+)-mig-(.+-\d+)-(\d+)")
 
@@ -211,8 +211,8 @@ def _(world: World, node: str) -> None:
 @then('GPU {gpu:d} on "{node}" is published as MIG devices with their counters, and not whole')
 def _(world: World, gpu: int, node: str) -> None:
     """There are places of the GPU and its counter set, and no device that is the whole of it."""
-    seat = world.node(node)
-    uuid, minor = seat.gpus.get(gpu, "uuid"), seat.gpus.gpus[gpu].minor
+    component = world.node(node)
+    uuid, minor = component.gpus.get(gpu, "uuid"), component.gpus.gpus[gpu].minor
     found = {
         "whole": [d["name"] for d in wholes(world, node) if attribute(d, "uuid") == uuid],
         "places": sum(attribute(d, "parentUUID") == uuid for d in places(world, node)) > 0,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
+from dra_conformance.engine.vocabulary import then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, device_class, results_of, template_object
 from dra_conformance.steps.mig_places import counter_sets, taken_by
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 @when('the pods "{pods}" using template "{template}" are created')
@@ -39,12 +39,12 @@ def _(world: World, pods: str, phase: str) -> None:
 
 def overdrawn(world: World, node: str, claims: list[Obj]) -> list[str]:
     """Counters of which the allocated claims take more than there is."""
-    sets, seat = counter_sets(world, node), world.node(node)
-    devices = {device["name"]: device for device in seat.devices()}
+    sets, component = counter_sets(world, node), world.node(node)
+    devices = {device["name"]: device for device in component.devices()}
     used: Counter[tuple[str, str]] = Counter()
     for claim in claims:
         for result in results_of(claim):
-            if result["driver"] == seat.driver_name and result["pool"] == seat.name:
+            if result["driver"] == component.driver_name and result["pool"] == component.name:
                 for name, counters in taken_by(devices.get(result["device"], {})).items():
                     used.update({(name, counter): number for counter, number in counters.items()})
     return [f"{name}/{c}: {n} of {sets[name][c]}" for (name, c), n in used.items() if n > sets[name].get(c, 0)]

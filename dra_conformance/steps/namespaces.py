@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dra_api.objects import NAMESPACES
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 
 
 def set_label(world: World, label: str, value: str | None) -> None:

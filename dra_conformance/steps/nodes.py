@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 from dra_api.objects import NODES, Obj
-from dra_conformance.seats.node import DOMAIN_DRIVER, NodeSeat
-from dra_conformance.seats.pools import completeness
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import Seen, World
+from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
+from dra_conformance.components.pools import completeness
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import Seen, World
 
 NOT_READY = "node.kubernetes.io/not-ready"
 
@@ -99,7 +99,7 @@ def publish(world: World, obj: Obj) -> Obj:
 
 def run_driver(
     world: World, alias: str, *, inventory: str | None = None, as_process: bool = False, flags: str = ""
-) -> NodeSeat:
+) -> ScenarioNode:
     """A node with kubelet and driver, registered and with all of its pools published."""
     node = world.node(alias, inventory=inventory)
     node.flags = tuple(flags.split())

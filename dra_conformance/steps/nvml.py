@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 import fake_nvml
-from dra_conformance import assets
-from dra_conformance.errors import Untestable
-from dra_conformance.seats.nvml import OK, NvmlSeat
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
+from dra_conformance.components.nvml import OK, NvmlLibrary
+from dra_conformance.core import assets
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 
 CANARY = b"\xaa"
 _TEXTS = (
@@ -36,8 +36,8 @@ def _(world: World) -> None:
 @given("NVML that nobody initialised")
 def _(world: World) -> None:
     """The library is loaded, and not initialised."""
-    seat = world.nvml()
-    if seat.lib is None:
+    component = world.nvml()
+    if component.lib is None:
         raise Untestable("the library cannot be loaded")
 
 
@@ -60,9 +60,9 @@ def _(world: World, count: int) -> None:
         world.nvml().init()
 
 
-def _versioned(seat: NvmlSeat) -> dict[str, tuple[int, int, tuple[Any, ...]]]:
+def _versioned(component: NvmlLibrary) -> dict[str, tuple[int, int, tuple[Any, ...]]]:
     """Getters of versioned structures: size, the right number, and arguments between handle and structure."""
-    nvml = seat.module
+    nvml = component.module
     return {
         "nvmlDeviceGetMemoryInfo_v2": (ctypes.sizeof(nvml.c_nvmlMemory_v2_t), 2, ()),
         "nvmlDeviceGetGpuFabricInfoV": (ctypes.sizeof(nvml.c_nvmlGpuFabricInfo_v2_t), 2, ()),
@@ -70,22 +70,24 @@ def _versioned(seat: NvmlSeat) -> dict[str, tuple[int, int, tuple[Any, ...]]]:
     }
 
 
-def _ask_version(seat: NvmlSeat, function: str, version: int, extra: tuple[Any, ...]) -> tuple[int, bytes, bytes]:
+def _ask_version(
+    component: NvmlLibrary, function: str, version: int, extra: tuple[Any, ...]
+) -> tuple[int, bytes, bytes]:
     buffer = ctypes.create_string_buffer(version.to_bytes(4, "little") + CANARY * 508, 512)
     before = buffer.raw
-    return seat.call(function, seat.handle(), *extra, buffer), before, buffer.raw
+    return component.call(function, component.handle(), *extra, buffer), before, buffer.raw
 
 
 @then("NVML refuses every wrong version of a structure and writes nothing")
 def _(world: World) -> None:
     """0, a number from the future and a wrong size: ARGUMENT_VERSION_MISMATCH (25), and the buffer is as it was."""
-    seat = world.nvml()
-    for function, (size, number, extra) in _versioned(seat).items():
-        right, _, _ = _ask_version(seat, function, size | number << 24, extra)
-        if right == seat.module.NVML_ERROR_NOT_SUPPORTED:
+    component = world.nvml()
+    for function, (size, number, extra) in _versioned(component).items():
+        right, _, _ = _ask_version(component, function, size | number << 24, extra)
+        if right == component.module.NVML_ERROR_NOT_SUPPORTED:
             continue
         for version in (0, size | 99 << 24, (size + 8) | number << 24, size - 8 | number << 24):
-            code, before, after = _ask_version(seat, function, version, extra)
+            code, before, after = _ask_version(component, function, version, extra)
             world.check(
                 (code, after == before) == (25, True),
                 f"{function} refuses the version {version:#x} and leaves the structure alone",
@@ -97,10 +99,10 @@ def _(world: World) -> None:
 @then("NVML never writes beyond the structure of the caller's version")
 def _(world: World) -> None:
     """With the right version the call succeeds, and what lies behind the structure keeps its content."""
-    seat = world.nvml()
-    for function, (size, number, extra) in _versioned(seat).items():
-        code, before, after = _ask_version(seat, function, size | number << 24, extra)
-        if code == seat.module.NVML_ERROR_NOT_SUPPORTED:
+    component = world.nvml()
+    for function, (size, number, extra) in _versioned(component).items():
+        code, before, after = _ask_version(component, function, size | number << 24, extra)
+        if code == component.module.NVML_ERROR_NOT_SUPPORTED:
             continue
         world.check(
             (code, after[size:]) == (OK, before[size:]),
@@ -113,8 +115,8 @@ def _(world: World) -> None:
 @then("NVML answers INVALID_ARGUMENT to NULL in every place for a result")
 def _(world: World) -> None:
     """NULL instead of a result's address is an argument error, not a crash."""
-    seat = world.nvml()
-    handle = seat.handle()
+    component = world.nvml()
+    handle = component.handle()
     cases: dict[str, tuple[Any, ...]] = {
         "nvmlDeviceGetCount_v2": (None,),
         "nvmlDeviceGetHandleByIndex_v2": (0, None),
@@ -127,23 +129,23 @@ def _(world: World) -> None:
         "nvmlSystemGetDriverVersion": (None, 80),
     }
     for function, arguments in cases.items():
-        code = seat.call(function, *arguments)
+        code = component.call(function, *arguments)
         world.check(code == 2, f"{function} with NULL is refused", expected=2, observed=code)
 
 
 @then("NVML leaves a text buffer alone that is too short by one")
 def _(world: World) -> None:
     """A buffer without room for the closing NUL: INSUFFICIENT_SIZE (7) and nothing written; one byte more will do."""
-    seat = world.nvml()
+    component = world.nvml()
     for function in _TEXTS:
-        first = (seat.handle(),) if function.startswith("nvmlDevice") else ()
+        first = (component.handle(),) if function.startswith("nvmlDevice") else ()
         full = ctypes.create_string_buffer(256)
-        code = seat.call(function, *first, full, 256)
+        code = component.call(function, *first, full, 256)
         world.check(code == OK, f"{function} answers", expected=OK, observed=code)
         length = len(full.value)
         for size in (1, length):
             buffer = ctypes.create_string_buffer(CANARY * 256, 256)
-            code = seat.call(function, *first, buffer, size)
+            code = component.call(function, *first, buffer, size)
             untouched = buffer.raw == CANARY * 256
             world.check(
                 (code, untouched) == (7, True),
@@ -151,14 +153,14 @@ def _(world: World) -> None:
                 expected=(7, "untouched"),
                 observed=(code, "untouched" if untouched else "written"),
             )
-        code = seat.call(function, *first, full, length + 1)
+        code = component.call(function, *first, full, length + 1)
         world.check(code == OK, f"{function} takes a buffer that just fits", expected=OK, observed=code)
 
 
 @then("NVML answers UNINITIALIZED to every question")
 def _(world: World) -> None:
     """Before nvmlInit, and after the last nvmlShutdown; only nvmlErrorString works."""
-    seat = world.nvml()
+    component = world.nvml()
     count = ctypes.c_uint()
     cases: dict[str, tuple[Any, ...]] = {
         "nvmlDeviceGetCount_v2": (ctypes.byref(count),),
@@ -168,9 +170,9 @@ def _(world: World) -> None:
         "nvmlShutdown": (),
     }
     for function, arguments in cases.items():
-        code = seat.call(function, *arguments)
+        code = component.call(function, *arguments)
         world.check(code == 1, f"{function} is refused", expected=1, observed=code)
-    text = seat.lib.nvmlErrorString
+    text = component.lib.nvmlErrorString
     text.restype = ctypes.c_char_p
     world.check(
         (text(0), text(1)) == (b"Success", b"Uninitialized"),
@@ -183,15 +185,15 @@ def _(world: World) -> None:
 @then("NVML works until it was shut down {count:d} times")
 def _(world: World, count: int) -> None:
     """Each nvmlInit needs its nvmlShutdown; one more of these is refused."""
-    seat = world.nvml()
+    component = world.nvml()
     number = ctypes.c_uint()
     for done in range(1, count + 1):
-        code = seat.shut_down_once()
+        code = component.shut_down_once()
         world.check(code == OK, f"shutdown {done} is taken", expected=OK, observed=code)
-        code = seat.call("nvmlDeviceGetCount_v2", ctypes.byref(number))
+        code = component.call("nvmlDeviceGetCount_v2", ctypes.byref(number))
         wanted = OK if done < count else 1
         world.check(code == wanted, f"after shutdown {done} of {count}", expected=wanted, observed=code)
-    code = seat.call("nvmlShutdown")
+    code = component.call("nvmlShutdown")
     world.check(code == 1, "one shutdown too many is refused", expected=1, observed=code)
 
 
@@ -208,21 +210,21 @@ def _open_files() -> list[str]:
 @then("NVML leaks nothing over {count:d} sessions")
 def _(world: World, count: int) -> None:
     """Files of the driver that are open, and its mappings, are as many after so many inits and shutdowns as before."""
-    seat = world.nvml()
+    component = world.nvml()
 
     def held() -> tuple[int, int]:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             maps = [line for line in file if "nvidia" in line or line.rstrip().endswith("/state")]
         return len(_open_files()), len(maps)
 
-    seat.call("nvmlInit_v2"), seat.call("nvmlShutdown")
+    component.call("nvmlInit_v2"), component.call("nvmlShutdown")
     before = held()
     for _number in range(count):
-        if seat.call("nvmlInit_v2") or seat.call("nvmlShutdown"):
+        if component.call("nvmlInit_v2") or component.call("nvmlShutdown"):
             break
     world.check(held() == before, "files and mappings of the driver", expected=before, observed=held())
-    seat.init()
-    name = seat.outcome(seat.module.nvmlDeviceGetName, seat.handle())
+    component.init()
+    name = component.outcome(component.module.nvmlDeviceGetName, component.handle())
     world.check(isinstance(name, str) and bool(name), "a new session works", expected="a name", observed=name)
 
 
@@ -260,20 +262,20 @@ def _(world: World) -> None:
 @then("the library has every function that pynvml knows")
 def _(world: World) -> None:
     """No name that the installed pynvml looks up is missing: a Go program would end at such a name, not return."""
-    seat = world.nvml()
-    known = set(re.findall(r"_nvmlGetFunctionPointer\(\s*[\"'](\w+)[\"']", inspect.getsource(seat.module)))
-    missing = sorted(name for name in known if not hasattr(seat.lib, name))
+    component = world.nvml()
+    known = set(re.findall(r"_nvmlGetFunctionPointer\(\s*[\"'](\w+)[\"']", inspect.getsource(component.module)))
+    missing = sorted(name for name in known if not hasattr(component.lib, name))
     world.check(not missing, f"{len(known)} functions are exported", expected=[], observed=missing)
 
 
 @then("a function that the fake does not implement answers NOT_SUPPORTED and stands in the call log")
 def _(world: World) -> None:
     """It is answered as on a GPU without the feature, and `fake-nvml calls --unimplemented` lists it."""
-    seat = world.nvml()
-    seat.node.log_calls()
-    code = seat.call("nvmlDeviceGetCoolerInfo", seat.handle(), ctypes.create_string_buffer(64))
-    seat.node.log_calls(False)
-    missing = [call.function for call in seat.node.calls() if not call.implemented]
+    component = world.nvml()
+    component.node.log_calls()
+    code = component.call("nvmlDeviceGetCoolerInfo", component.handle(), ctypes.create_string_buffer(64))
+    component.node.log_calls(False)
+    missing = [call.function for call in component.node.calls() if not call.implemented]
     world.check(
         (code, missing) == (3, ["nvmlDeviceGetCoolerInfo"]),
         "nvmlDeviceGetCoolerInfo is refused, and listed as not implemented",
@@ -285,18 +287,18 @@ def _(world: World) -> None:
 @then("NVML begins with the flag for no GPUs and not without it")
 def _(world: World) -> None:
     """nvmlInitWithFlags(NVML_INIT_FLAG_NO_GPUS) succeeds on a node without GPUs; nvmlInit_v2 does not."""
-    seat = world.nvml()
-    plain = seat.call("nvmlInit_v2")
-    world.check(plain != OK, "without the flag", expected="an error", observed=seat.error_name(plain))
-    flagged = seat.call("nvmlInitWithFlags", 1)
-    world.check(flagged == OK, "with the flag", expected="SUCCESS", observed=seat.error_name(flagged))
-    world.check(seat.call("nvmlShutdown") == OK, "that session ends", expected=OK, observed="an error")
+    component = world.nvml()
+    plain = component.call("nvmlInit_v2")
+    world.check(plain != OK, "without the flag", expected="an error", observed=component.error_name(plain))
+    flagged = component.call("nvmlInitWithFlags", 1)
+    world.check(flagged == OK, "with the flag", expected="SUCCESS", observed=component.error_name(flagged))
+    world.check(component.call("nvmlShutdown") == OK, "that session ends", expected=OK, observed="an error")
 
 
 @then('an inventory whose GPU has "{line}" is refused with file, line and key')
 def _(world: World, line: str) -> None:
     """The message begins with the file and the line of the mistake, names the key, and says what is wrong."""
-    path = world.run.seats.work / f"inventory-{world.suffix}.yaml"
+    path = world.run.components.work / f"inventory-{world.suffix}.yaml"
     head = 'driver_version: "580.105.08"\ncuda_version: "13.0"\ngpus:\n'
     gpu = '  - board: h100-sxm5-80gb\n    bus: "00000000:53:00.0"\n'
     path.write_text(f"{head}{gpu}    {line}\n", encoding="utf-8")

@@ -6,18 +6,18 @@ import ctypes
 import threading
 from typing import Any
 
-from dra_conformance.seats.nvml import NvmlSeat
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
+from dra_conformance.components.nvml import NvmlLibrary
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 
 XID = 8
 ALL = 0xFFFFFFFF
 
 
-def _new_set(seat: NvmlSeat, gpus: list[int]) -> Any:
-    events = seat.module.nvmlEventSetCreate()
+def _new_set(component: NvmlLibrary, gpus: list[int]) -> Any:
+    events = component.module.nvmlEventSetCreate()
     for gpu in gpus:
-        seat.module.nvmlDeviceRegisterEvents(seat.handle(gpu), XID, events)
+        component.module.nvmlDeviceRegisterEvents(component.handle(gpu), XID, events)
     return events
 
 
@@ -45,11 +45,11 @@ print(code, int.from_bytes(data.raw[16:24], "little"), flush=True)
 @then("a process that waits for an event sleeps until XID {xid:d} wakes it")
 def _(world: World, xid: int) -> None:
     """In a wait of 250 ms it looks at most at every tenth of a second; and the event ends a wait of a minute."""
-    seat = world.nvml()
-    child = seat.child(_SLEEPS, str(seat.library))
+    component = world.nvml()
+    child = component.child(_SLEEPS, str(component.library))
     looks = child.line(world.run.patience)
     world.check(looks in ("1", "2", "3"), "how often it slept in one wait", expected="1 to 3", observed=looks)
-    seat.node.inject_xid(0, xid)
+    component.node.inject_xid(0, xid)
     heard = child.line(world.run.patience)
     world.check(heard == f"0 {xid}", "the event", expected=f"0 {xid}", observed=heard)
 
@@ -57,8 +57,8 @@ def _(world: World, xid: int) -> None:
 @given("an event set for the XIDs of every GPU")
 def _(world: World) -> None:
     """A set of this scenario; a second one of the same kind may be asked for."""
-    seat = world.nvml()
-    world.memory.setdefault("sets", []).append(_new_set(seat, list(range(len(seat.handles)))))
+    component = world.nvml()
+    world.memory.setdefault("sets", []).append(_new_set(component, list(range(len(component.handles)))))
 
 
 @given("an event set for the XIDs of GPU {gpu:d} alone")
@@ -74,24 +74,24 @@ def _(world: World, xid: int, gpu: int) -> None:
     world.nvml().node.inject_xid(gpu, xid)
 
 
-def _taken(seat: NvmlSeat, events: Any) -> list[tuple[int, int, int, int]]:
+def _taken(component: NvmlLibrary, events: Any) -> list[tuple[int, int, int, int]]:
     """GPU, XID and instance ids of all events that lie in a set now, oldest first."""
     found: list[tuple[int, int, int, int]] = []
     while True:
-        data = seat.module.c_nvmlEventData_t()
-        if seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 0):
+        data = component.module.c_nvmlEventData_t()
+        if component.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 0):
             return found
-        gpu = seat.module.nvmlDeviceGetIndex(data.device)
+        gpu = component.module.nvmlDeviceGetIndex(data.device)
         found.append((gpu, int(data.eventData), data.gpuInstanceId, data.computeInstanceId))
 
 
 @then('each event set reports exactly the XIDs "{xids}" in this order')
 def _(world: World, xids: str) -> None:
     """Each set gets each event that it asked for once, whoever else waits."""
-    seat = world.nvml()
+    component = world.nvml()
     wanted = [int(word) for word in xids.split(",")] if xids.strip() else []
     for number, events in enumerate(world.memory["sets"]):
-        found = [xid for _, xid, _, _ in _taken(seat, events)]
+        found = [xid for _, xid, _, _ in _taken(component, events)]
         world.check(found == wanted, f"events of set {number + 1}", expected=wanted, observed=found)
 
 
@@ -125,27 +125,27 @@ def _(world: World, gpu: int) -> None:
 @then("an event that the GPU does not have cannot be registered")
 def _(world: World) -> None:
     """A bit outside of the supported mask is NOT_SUPPORTED; the mask itself is taken."""
-    seat = world.nvml()
-    nvml, handle = seat.module, seat.handle()
+    component = world.nvml()
+    nvml, handle = component.module, component.handle()
     mask = nvml.nvmlDeviceGetSupportedEventTypes(handle)
     events = nvml.nvmlEventSetCreate()
-    taken = seat.outcome(nvml.nvmlDeviceRegisterEvents, handle, mask, events)
+    taken = component.outcome(nvml.nvmlDeviceRegisterEvents, handle, mask, events)
     world.check(taken is None, "the supported mask", expected="taken", observed=taken)
     foreign = 1 << 40
-    found = seat.outcome(nvml.nvmlDeviceRegisterEvents, handle, foreign, events)
+    found = component.outcome(nvml.nvmlDeviceRegisterEvents, handle, foreign, events)
     world.check(found == "NOT_SUPPORTED", "a foreign bit", expected="NOT_SUPPORTED", observed=found)
 
 
 @then("waiting for {milliseconds:d} ms without an event takes so long and ends in TIMEOUT")
 def _(world: World, milliseconds: int) -> None:
     """Not shorter; a wait of 0 does not block."""
-    seat = world.nvml()
-    events, data = world.memory["sets"][0], seat.module.c_nvmlEventData_t()
+    component = world.nvml()
+    events, data = world.memory["sets"][0], component.module.c_nvmlEventData_t()
     for timeout in (0, milliseconds):
         started = world.log.clock.monotonic()
-        code = seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), timeout)
+        code = component.call("nvmlEventSetWait_v2", events, ctypes.byref(data), timeout)
         took = (world.log.clock.monotonic() - started) * 1000
-        name = seat.error_name(code)
+        name = component.error_name(code)
         good = name == "TIMEOUT" and took >= timeout
         world.check(
             good, f"a wait of {timeout} ms", expected=f"TIMEOUT after {timeout} ms", observed=f"{name} {took:.0f} ms"
@@ -155,8 +155,8 @@ def _(world: World, milliseconds: int) -> None:
 @then("GPU {gpu:d} has one more uncorrected error, volatile and aggregate, and a pending row remap")
 def _(world: World, gpu: int) -> None:
     """The counters have moved by the time that the event is there."""
-    seat = world.nvml()
-    nvml, handle = seat.module, seat.handle(gpu)
+    component = world.nvml()
+    nvml, handle = component.module, component.handle(gpu)
     found = (
         nvml.nvmlDeviceGetTotalEccErrors(handle, 1, 0),
         nvml.nvmlDeviceGetTotalEccErrors(handle, 1, 1),
@@ -168,17 +168,17 @@ def _(world: World, gpu: int) -> None:
 @when("the driver is reloaded")
 def _(world: World) -> None:
     """Open sessions end; the scenario begins a new one."""
-    seat = world.nvml()
-    seat.node.reload_driver()
-    seat.shut_down()
-    seat.init()
+    component = world.nvml()
+    component.node.reload_driver()
+    component.shut_down()
+    component.init()
 
 
 @then("GPU {gpu:d} has forgotten its volatile errors and kept its aggregate ones")
 def _(world: World, gpu: int) -> None:
     """Volatile counters begin with the driver; aggregate ones live as long as the GPU."""
-    seat = world.nvml()
-    ask, handle = seat.module.nvmlDeviceGetTotalEccErrors, seat.handle(gpu)
+    component = world.nvml()
+    ask, handle = component.module.nvmlDeviceGetTotalEccErrors, component.handle(gpu)
     found = (ask(handle, 1, 0), ask(handle, 1, 1))
     world.check(found == (0, 1), "volatile and aggregate", expected=(0, 1), observed=found)
 
@@ -192,37 +192,37 @@ def _(world: World, every: int, function: str, error: str) -> None:
 @then("of {count:d} calls of nvmlDeviceGetName {failed:d} fail, are counted, and none fails once the rule is cleared")
 def _(world: World, count: int, failed: int) -> None:
     """What was armed acts as told, and leaves no trace."""
-    seat = world.nvml()
-    handle, buffer = seat.handle(), ctypes.create_string_buffer(96)
-    codes = [seat.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
-    hits = seat.node.fault_hits(world.memory["rule"])
+    component = world.nvml()
+    handle, buffer = component.handle(), ctypes.create_string_buffer(96)
+    codes = [component.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
+    hits = component.node.fault_hits(world.memory["rule"])
     seen = (sum(code != 0 for code in codes), hits)
     world.check(seen == (failed, failed), "failed calls and hits", expected=(failed, failed), observed=seen)
-    seat.node.clear_faults()
-    after = [seat.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
+    component.node.clear_faults()
+    after = [component.call("nvmlDeviceGetName", handle, buffer, 96) for _ in range(count)]
     world.check(not any(after), "after the rule is cleared", expected=[0] * count, observed=after)
 
 
 @then("a thread that waits on the set comes back with an error when the set is freed")
 def _(world: World) -> None:
     """Within the run's patience, although it was to wait for a minute."""
-    seat = world.nvml()
-    events, data = world.memory["sets"][0], seat.module.c_nvmlEventData_t()
+    component = world.nvml()
+    events, data = world.memory["sets"][0], component.module.c_nvmlEventData_t()
     codes: list[int] = []
     done = threading.Event()
 
     def wait() -> None:
-        codes.append(seat.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 60_000))
+        codes.append(component.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 60_000))
         done.set()
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
     world.log.clock.wait(done, 0.2)  # it sleeps by now
-    seat.call("nvmlEventSetFree", events)
+    component.call("nvmlEventSetFree", events)
     back = world.log.clock.wait(done, world.run.patience)
     world.check(
         back and codes[0] not in (0, 10),
         "the waiter",
         expected="back, with an error other than TIMEOUT",
-        observed=[seat.error_name(code) for code in codes] if back else "still waiting",
+        observed=[component.error_name(code) for code in codes] if back else "still waiting",
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import fake_nvml
-from dra_conformance.errors import Untestable
-from dra_conformance.seats.nvml import OK, NvmlSeat
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World
+from dra_conformance.components.nvml import OK, NvmlLibrary
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World
 from fake_nvml.boards import board_names, load_board
 
 _CAPABILITY = ("compute_capability_major", "compute_capability_minor")
@@ -22,23 +22,23 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 @then("every GPU has a UUID of its own, the same in every session")
 def _(world: World) -> None:
     """GPU- and a lower-case UUID; no two GPUs share one, and it is still theirs after a new nvmlInit."""
-    seat = world.nvml()
-    first = [seat.module.nvmlDeviceGetUUID(handle) for handle in seat.handles]
+    component = world.nvml()
+    first = [component.module.nvmlDeviceGetUUID(handle) for handle in component.handles]
     broken = [text for text in first if not _UUID.fullmatch(text)]
     world.check(not broken, "GPU- and a lower-case UUID", expected=[], observed=broken)
     world.check(len(set(first)) == len(first), "no two alike", expected=len(first), observed=len(set(first)))
-    seat.shut_down()
-    seat.init()
-    again = [seat.module.nvmlDeviceGetUUID(handle) for handle in seat.handles]
+    component.shut_down()
+    component.init()
+    again = [component.module.nvmlDeviceGetUUID(handle) for handle in component.handles]
     world.check(again == first, "the same in a new session", expected=first, observed=again)
 
 
 @then("every way to a GPU leads to the same one")
 def _(world: World) -> None:
     """By index, UUID, and PCI address in both widths and any case; the index is that by which it was found."""
-    seat = world.nvml()
-    nvml = seat.module
-    for index, handle in enumerate(seat.handles):
+    component = world.nvml()
+    nvml = component.module
+    for index, handle in enumerate(component.handles):
         pci = nvml.nvmlDeviceGetPciInfo(handle)
         ways = {
             "index": lambda index=index: nvml.nvmlDeviceGetHandleByIndex(index),
@@ -48,15 +48,15 @@ def _(world: World) -> None:
             "PCI address in small letters": lambda pci=pci: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId.lower()),
         }
         for name, way in ways.items():
-            found = seat.outcome(lambda way=way: nvml.nvmlDeviceGetIndex(way()))
+            found = component.outcome(lambda way=way: nvml.nvmlDeviceGetIndex(way()))
             world.check(found == index, f"GPU {index} by {name}", expected=index, observed=found)
 
 
 @then("a GPU that does not exist is {error:word} by {way:word}")
 def _(world: World, error: str, way: str) -> None:
     """`way` is index, uuid or address; the error is NVML's name of it."""
-    seat = world.nvml()
-    nvml = seat.module
+    component = world.nvml()
+    nvml = component.module
     asked = {
         "index": lambda: nvml.nvmlDeviceGetHandleByIndex(nvml.nvmlDeviceGetCount()),
         "uuid": lambda: nvml.nvmlDeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000"),
@@ -64,16 +64,16 @@ def _(world: World, error: str, way: str) -> None:
     }
     if way not in asked:
         raise Untestable(f"there is no way {way!r} to a GPU")
-    found = seat.outcome(asked[way])
+    found = component.outcome(asked[way])
     world.check(found == error, f"unknown {way}", expected=error, observed=found)
 
 
 @then("every PCI address is written in eight and in four digits, and its numbers agree")
 def _(world: World) -> None:
     """busId is domain:bus:device.0 with eight digits of domain, busIdLegacy with four, both in capitals."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        pci = seat.module.nvmlDeviceGetPciInfo(handle)
+    component = world.nvml()
+    for handle in component.handles:
+        pci = component.module.nvmlDeviceGetPciInfo(handle)
         wanted = f"{pci.domain:08X}:{pci.bus:02X}:{pci.device:02X}.0"
         world.check(pci.busId == wanted, "busId", expected=wanted, observed=pci.busId)
         short = f"{pci.domain:04X}:{pci.bus:02X}:{pci.device:02X}.0"
@@ -83,10 +83,10 @@ def _(world: World) -> None:
 @then("the parts of every GPU's memory make up its total in both versions")
 def _(world: World) -> None:
     """The first version counts what is reserved as used, the second tells it apart; the totals are the same."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        one = seat.module.nvmlDeviceGetMemoryInfo(handle)
-        two = seat.module.nvmlDeviceGetMemoryInfo(handle, seat.module.nvmlMemory_v2)
+    component = world.nvml()
+    for handle in component.handles:
+        one = component.module.nvmlDeviceGetMemoryInfo(handle)
+        two = component.module.nvmlDeviceGetMemoryInfo(handle, component.module.nvmlMemory_v2)
         world.check(one.total == one.used + one.free, "first version", expected=one.total, observed=one.used + one.free)
         parts = two.used + two.free + two.reserved
         world.check(two.total == parts, "second version", expected=two.total, observed=parts)
@@ -96,8 +96,8 @@ def _(world: World) -> None:
 @then("the driver version is one, and the CUDA version is 1000 times its major and 10 times its minor")
 def _(world: World) -> None:
     """A version such as 580.159.04, and a number such as 13000 that the driver's generation can have."""
-    seat = world.nvml()
-    driver, cuda = seat.module.nvmlSystemGetDriverVersion(), seat.module.nvmlSystemGetCudaDriverVersion()
+    component = world.nvml()
+    driver, cuda = component.module.nvmlSystemGetDriverVersion(), component.module.nvmlSystemGetCudaDriverVersion()
     world.check(
         bool(re.fullmatch(r"\d{3}(\.\d+){1,2}", driver)), "driver version", expected="nnn.nn[.nn]", observed=driver
     )
@@ -108,29 +108,31 @@ def _(world: World) -> None:
 @then("the device file of every GPU's minor number exists")
 def _(world: World) -> None:
     """/dev/nvidiaN below the root that the driver of the library's machine has."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        path = seat.root / "dev" / f"nvidia{seat.module.nvmlDeviceGetMinorNumber(handle)}"
+    component = world.nvml()
+    for handle in component.handles:
+        path = component.root / "dev" / f"nvidia{component.module.nvmlDeviceGetMinorNumber(handle)}"
         world.check(path.exists(), "the device file", expected=str(path), observed="there" if path.exists() else "none")
 
 
-def _sysfs(seat: NvmlSeat, handle: Any) -> Path:
-    return seat.root / "sys/bus/pci/devices" / str(seat.module.nvmlDeviceGetPciInfo(handle).busIdLegacy).lower()
+def _sysfs(component: NvmlLibrary, handle: Any) -> Path:
+    return (
+        component.root / "sys/bus/pci/devices" / str(component.module.nvmlDeviceGetPciInfo(handle).busIdLegacy).lower()
+    )
 
 
 @then("NVML and sysfs agree on the CPUs near every GPU")
 def _(world: World) -> None:
     """nvmlDeviceGetCpuAffinity and local_cpulist of the same PCI device name the same CPUs."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        path = _sysfs(seat, handle) / "local_cpulist"
+    component = world.nvml()
+    for handle in component.handles:
+        path = _sysfs(component, handle) / "local_cpulist"
         if not path.exists():
             raise Untestable(f"{path} does not exist")
         wanted: set[int] = set()
         for span in filter(None, path.read_text(encoding="ascii").strip().split(",")):
             low, _, high = span.partition("-")
             wanted |= set(range(int(low), int(high or low) + 1))
-        words = seat.module.nvmlDeviceGetCpuAffinity(handle, 16)
+        words = component.module.nvmlDeviceGetCpuAffinity(handle, 16)
         found = {bit for bit in range(1024) if words[bit // 64] >> (bit % 64) & 1}
         world.check(found == wanted, f"CPUs of {path.parent.name}", expected=sorted(wanted), observed=sorted(found))
 
@@ -138,10 +140,10 @@ def _(world: World) -> None:
 @then("every GPU is what one row of the board table says")
 def _(world: World) -> None:
     """The row is found by the PCI id; name, architecture, brand and compute capability are those of the same board."""
-    seat = world.nvml()
-    nvml = seat.module
+    component = world.nvml()
+    nvml = component.module
     boards = [load_board(name) for name in board_names()]
-    for handle in seat.handles:
+    for handle in component.handles:
         number = nvml.nvmlDeviceGetPciInfo(handle).pciDeviceId
         rows = {
             tuple(board.values[field].value for field in ("name", "architecture", "brand", *_CAPABILITY))
@@ -162,32 +164,33 @@ def _(world: World) -> None:
 # -- links ---------------------------------------------------------------------------------------------------------
 
 
-def _reach(seat: NvmlSeat) -> set[tuple[int, int]]:
+def _reach(component: NvmlLibrary) -> set[tuple[int, int]]:
     """Pairs of GPUs of which the first reaches the second over NVLink."""
-    nvml, handles = seat.module, seat.handles
+    nvml, handles = component.module, component.handles
     return {
         (one, two)
         for one, first in enumerate(handles)
         for two, second in enumerate(handles)
-        if one != two and seat.outcome(nvml.nvmlDeviceGetP2PStatus, first, second, nvml.NVML_P2P_CAPS_INDEX_NVLINK) == 0
+        if one != two
+        and component.outcome(nvml.nvmlDeviceGetP2PStatus, first, second, nvml.NVML_P2P_CAPS_INDEX_NVLINK) == 0
     }
 
 
 @when("every NVLink of GPU {gpu:d} goes down")
 def _(world: World, gpu: int) -> None:
     """All links that the GPU has."""
-    seat = world.nvml()
-    for link in range(int(seat.node.get(gpu, "nvlink_count"))):
-        seat.node.set_link(gpu, link, active=False)
+    component = world.nvml()
+    for link in range(int(component.node.get(gpu, "nvlink_count"))):
+        component.node.set_link(gpu, link, active=False)
 
 
 @then("GPUs reach each other over NVLink in both directions or not at all")
 def _(world: World) -> None:
     """What one GPU says of another the other says of it."""
-    seat = world.nvml()
-    if len(seat.handles) < 2:
+    component = world.nvml()
+    if len(component.handles) < 2:
         raise Untestable("there is one GPU only")
-    found = _reach(seat)
+    found = _reach(component)
     one_way = sorted(pair for pair in found if pair[::-1] not in found)
     world.check(not one_way, "pairs that reach in one direction", expected=[], observed=one_way)
 
@@ -195,46 +198,46 @@ def _(world: World) -> None:
 @then("no GPU reaches GPU {gpu:d} over NVLink, and the others reach each other")
 def _(world: World, gpu: int) -> None:
     """In either direction."""
-    seat = world.nvml()
-    others = [index for index in range(len(seat.handles)) if index != gpu]
+    component = world.nvml()
+    others = [index for index in range(len(component.handles)) if index != gpu]
     wanted = sorted((one, two) for one in others for two in others if one != two)
-    found = sorted(_reach(seat))
+    found = sorted(_reach(component))
     world.check(found == wanted, "pairs that reach each other", expected=wanted, observed=found)
 
 
 # -- fabric --------------------------------------------------------------------------------------------------------
 
 
-def _fabric(seat: NvmlSeat, handle: Any, version: int) -> tuple[int, str, int, int]:
+def _fabric(component: NvmlLibrary, handle: Any, version: int) -> tuple[int, str, int, int]:
     """State, cluster, clique and status, asked with one version of the structure."""
     kinds = {1: "c_nvmlGpuFabricInfo_t", 2: "c_nvmlGpuFabricInfo_v2_t", 3: "c_nvmlGpuFabricInfo_v3_t"}
-    info = getattr(seat.module, kinds[version])()
+    info = getattr(component.module, kinds[version])()
     function = "nvmlDeviceGetGpuFabricInfo" if version == 1 else "nvmlDeviceGetGpuFabricInfoV"
     if version > 1:
         info.version = ctypes.sizeof(info) | version << 24
-    code = seat.call(function, handle, ctypes.byref(info))
+    code = component.call(function, handle, ctypes.byref(info))
     if code != OK:
-        raise Untestable(f"{function}: {seat.error_name(code)}")
+        raise Untestable(f"{function}: {component.error_name(code)}")
     return info.state, str(uuid.UUID(bytes=bytes(info.clusterUuid))), info.cliqueId, info.status
 
 
 @then("all versions of the fabric's structure tell the same")
 def _(world: World) -> None:
     """State, cluster UUID, clique and status of every GPU, by versions 1, 2 and 3."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        first = _fabric(seat, handle, 1)
+    component = world.nvml()
+    for handle in component.handles:
+        first = _fabric(component, handle, 1)
         for version in (2, 3):
-            found = _fabric(seat, handle, version)
+            found = _fabric(component, handle, version)
             world.check(found == first, f"version {version} as version 1", expected=first, observed=found)
 
 
 @then("the fabric of every GPU is complete and has no cluster")
 def _(world: World) -> None:
     """A node with switches of its own and no rack: COMPLETED (3), success, and a cluster UUID of zeros."""
-    seat = world.nvml()
-    for handle in seat.handles:
-        state, cluster, _, status = _fabric(seat, handle, 2)
+    component = world.nvml()
+    for handle in component.handles:
+        state, cluster, _, status = _fabric(component, handle, 2)
         wanted = (3, str(uuid.UUID(int=0)), 0)
         world.check(
             (state, cluster, status) == wanted, "the fabric", expected=wanted, observed=(state, cluster, status)
@@ -244,8 +247,8 @@ def _(world: World) -> None:
 @then("all GPUs are in one cluster and one clique")
 def _(world: World) -> None:
     """A rack's nodes: COMPLETED (3), one cluster UUID that is not zero, one clique."""
-    seat = world.nvml()
-    found = {_fabric(seat, handle, 2) for handle in seat.handles}
+    component = world.nvml()
+    found = {_fabric(component, handle, 2) for handle in component.handles}
     alike = len(found) == 1 and next(iter(found))[0] == 3 and next(iter(found))[1] != str(uuid.UUID(int=0))
     world.check(alike, "one cluster and clique", expected="one that is not zero", observed=sorted(found))
 
@@ -253,26 +256,26 @@ def _(world: World) -> None:
 @given("another node of the rack")
 def _(world: World) -> None:
     """A second fake node of the same inventory, on this machine; it ends with the scenario."""
-    seat = world.nvml()
-    folder = seat.node.directory.with_name(f"{seat.node.directory.name}-other")
+    component = world.nvml()
+    folder = component.node.directory.with_name(f"{component.node.directory.name}-other")
     other = fake_nvml.Node.create(world.run.inventory("gb200-nvl72-node"), folder)
-    seat.cleanup.callback(other.close)
+    component.cleanup.callback(other.close)
     world.memory["other"] = other
 
 
 @when("the fabric of this node is in progress again")
 def _(world: World) -> None:
     """On all its GPUs."""
-    seat = world.nvml()
-    for index in range(len(seat.handles)):
-        seat.node.set(index, "fabric_state", 2)
+    component = world.nvml()
+    for index in range(len(component.handles)):
+        component.node.set(index, "fabric_state", 2)
 
 
 @then("the fabric of the other node is complete, and of this one in progress")
 def _(world: World) -> None:
     """What happens on one node is in that node's state, and in no other."""
-    seat = world.nvml()
-    here = {_fabric(seat, handle, 2)[0] for handle in seat.handles}
+    component = world.nvml()
+    here = {_fabric(component, handle, 2)[0] for handle in component.handles}
     world.check(here == {2}, "states of this node's GPUs", expected={2}, observed=here)
     other = world.memory["other"]
     there = {other.get(index, "fabric_state") for index in range(len(other.gpus))}
@@ -292,11 +295,11 @@ def _(world: World, count: int, gpu: int) -> None:
 @then("the first version of the process list has entries of 16 bytes, the later ones of 24")
 def _(world: World) -> None:
     """Each function fills the layout of its own name, read here byte by byte."""
-    seat = world.nvml()
+    component = world.nvml()
     for suffix, size in (("", 16), ("_v2", 24), ("_v3", 24)):
         buffer, count = ctypes.create_string_buffer(1024), ctypes.c_uint(16)
         function = f"nvmlDeviceGetComputeRunningProcesses{suffix}"
-        code = seat.call(function, seat.handle(), ctypes.byref(count), buffer)
+        code = component.call(function, component.handle(), ctypes.byref(count), buffer)
         pids = [int.from_bytes(buffer.raw[size * n : size * n + 4], "little") for n in range(count.value)]
         wanted = [1001 + number for number in range(count.value)]
         world.check(
@@ -320,14 +323,14 @@ def _(world: World, gpu: int) -> None:
 @then("GPU {gpu:d} is lost, and every other GPU answers as before")
 def _(world: World, gpu: int) -> None:
     """Calls on it answer GPU_IS_LOST; the number of GPUs and the others' names stay."""
-    seat = world.nvml()
-    nvml = seat.module
-    found = seat.outcome(nvml.nvmlDeviceGetHandleByIndex, gpu)
+    component = world.nvml()
+    nvml = component.module
+    found = component.outcome(nvml.nvmlDeviceGetHandleByIndex, gpu)
     world.check(found == "GPU_IS_LOST", f"the handle of GPU {gpu}", expected="GPU_IS_LOST", observed=found)
-    count = len(seat.node.gpus)
+    count = len(component.node.gpus)
     world.check(nvml.nvmlDeviceGetCount() == count, "the count", expected=count, observed=nvml.nvmlDeviceGetCount())
     for index in range(count):
         if index != gpu:
-            name = seat.outcome(lambda index=index: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(index)))
-            wanted = seat.node.get(index, "name")
+            name = component.outcome(lambda index=index: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(index)))
+            wanted = component.node.get(index, "name")
             world.check(name == wanted, f"GPU {index}", expected=wanted, observed=name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from dra_conformance.errors import Untestable
-from dra_conformance.seats import elf
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import World
+from dra_conformance.components import elf
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import World
 
 _LOAD = """
 import ctypes, os, sys
@@ -117,8 +117,8 @@ def _(world: World) -> None:
 @then("asking a GPU makes no system call")
 def _(world: World) -> None:
     """Seven getters in a process to which the kernel allows nothing but to print the outcome."""
-    seat = world.nvml()
-    found = seat.tell(_QUIET, str(seat.library))
+    component = world.nvml()
+    found = component.tell(_QUIET, str(component.library))
     if found == ["unconfined"]:
         raise Untestable("this kernel does not confine processes (seccomp)")
     world.check(found == ["answered"], "the getters", expected="answered", observed=" ".join(found))
@@ -127,11 +127,11 @@ def _(world: World) -> None:
 @then("NVML can be loaded at once and lazily, and lacks no function of its own")
 def _(world: World) -> None:
     """By dlopen with RTLD_NOW, as C and Python do, and with RTLD_LAZY and RTLD_GLOBAL, as Go does."""
-    seat = world.nvml()
+    component = world.nvml()
     for mode in ("RTLD_NOW", "RTLD_LAZY"):
-        found = seat.tell(_LOAD, str(seat.library), mode)
+        found = component.tell(_LOAD, str(component.library), mode)
         world.check(found == ["0", "0"], f"loaded with {mode}", expected="0 0", observed=" ".join(found))
-    missing = sorted(name for name in elf.read(seat.library).undefined if name.startswith("nvml"))
+    missing = sorted(name for name in elf.read(component.library).undefined if name.startswith("nvml"))
     world.check(not missing, "functions that it calls and does not have", expected=[], observed=missing)
 
 
@@ -145,9 +145,9 @@ def _(world: World) -> None:
 @then("the library's file is the one of the driver's version, under the name that programs ask for")
 def _(world: World) -> None:
     """libnvidia-ml.so.1 leads to the regular file libnvidia-ml.so.<driver version>, whose SONAME is the short one."""
-    seat = world.nvml()
-    version = seat.module.nvmlSystemGetDriverVersion()
-    found = (seat.library.resolve().name, seat.library.is_file(), elf.read(seat.library).name)
+    component = world.nvml()
+    version = component.module.nvmlSystemGetDriverVersion()
+    found = (component.library.resolve().name, component.library.is_file(), elf.read(component.library).name)
     wanted = (f"libnvidia-ml.so.{version}", True, "libnvidia-ml.so.1")
     world.check(found == wanted, "file, whether regular, SONAME", expected=wanted, observed=found)
 
@@ -155,8 +155,8 @@ def _(world: World) -> None:
 @then("each number that a GPU has arrives in its own field")
 def _(world: World) -> None:
     """Numbers that are all different are set, and read where the binding of each structure looks for them."""
-    seat = world.nvml()
-    nvml, handle = seat.module, seat.handle()
+    component = world.nvml()
+    nvml, handle = component.module, component.handle()
     for field, value in {
         "memory_total": 80 << 30,
         "memory_reserved": 7 << 20,
@@ -166,7 +166,7 @@ def _(world: World) -> None:
         "utilization_gpu": 17,
         "utilization_memory": 19,
     }.items():
-        seat.node.set(0, field, value)
+        component.node.set(0, field, value)
     memory, bar = nvml.nvmlDeviceGetMemoryInfo(handle, nvml.nvmlMemory_v2), nvml.nvmlDeviceGetBAR1MemoryInfo(handle)
     rates = nvml.nvmlDeviceGetUtilizationRates(handle)
     found = {
@@ -195,17 +195,17 @@ def _(world: World) -> None:
 @then("NVML leaves the threads and signals of its process alone")
 def _(world: World) -> None:
     """As many threads, the same signals caught, ignored and blocked; and no storage for each thread."""
-    seat = world.nvml()
-    found = seat.tell(_PROCESS, str(seat.library))
+    component = world.nvml()
+    found = component.tell(_PROCESS, str(component.library))
     world.check(found == ["False", "True"], "threads and signals", expected="unchanged", observed=" ".join(found))
-    storage = elf.read(seat.library).thread_storage
+    storage = elf.read(component.library).thread_storage
     world.check(not storage, "thread-local storage", expected="none", observed="some")
 
 
 @then("32 threads at once get the answers that one gets alone")
 def _(world: World) -> None:
     """UUID and memory of every GPU, asked 200 times by each thread, in a process that ends in order."""
-    seat = world.nvml()
-    found = seat.tell(_CROWD, str(seat.library), much=True)
+    component = world.nvml()
+    found = component.tell(_CROWD, str(component.library), much=True)
     told = re.fullmatch(r"\d+", found[0]) if len(found) == 1 else None
     world.check(bool(told) and found == ["0"], "wrong answers", expected="0", observed=" ".join(found))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final
 
-from dra_conformance.seats import nvml_recorded
-from dra_conformance.suite.vocabulary import then
-from dra_conformance.suite.world import World
+from dra_conformance.components import nvml_recorded
+from dra_conformance.engine.vocabulary import then
+from dra_conformance.engine.world import World
 from fake_nvml.smi import mig_placements, mig_profiles
 from fake_nvml.smi_query import query
 
@@ -73,16 +73,16 @@ _TEXT: Final = frozenset({"GetName", "GetUUID"})
 @then("what nvidia-smi would print of it is what it printed of an H200")
 def _(world: World) -> None:
     """The texts of -q, mig -lgip and mig -lgipp, line by line; all that is left out is named in this module."""
-    seat = world.nvml()
-    parts = [str(seat.node.get(gpu.index, "gpu_part_number")) for gpu in seat.node.gpus]
-    got = query(seat.module, parts).splitlines()
+    component = world.nvml()
+    parts = [str(component.node.get(gpu.index, "gpu_part_number")) for gpu in component.node.gpus]
+    got = query(component.module, parts).splitlines()
     want = nvml_recorded.printed("h200_nvidia_smi_q.txt")
     labels = [[line.split(":")[0].strip() for line in lines] for lines in (want, got)]
     world.check(labels[0] == labels[1], "labels of -q", expected=f"{len(want)} lines", observed=f"{len(got)} lines")
     rows = zip(labels[0], want, got, strict=True)
     unlike = [(w, g) for label, w, g in rows if w != g and label not in MOVES]
     world.check(not unlike, "lines of -q that differ", expected=[], observed=unlike)
-    table = (mig_profiles(seat.module) + mig_placements(seat.module)).splitlines()
+    table = (mig_profiles(component.module) + mig_placements(component.module)).splitlines()
     wanted = nvml_recorded.printed("h200_nvidia_smi_mig.txt")
     world.check(table == wanted, "mig -lgip and -lgipp", expected="as printed", observed=_unlike(wanted, table))
 
@@ -96,16 +96,16 @@ def _(world: World) -> None:
     """The fake in every getter; a real GPU of that board in what no machine changes. On other boards, and besides,
     each getter ends in a value or in one of NVML's errors.
     """
-    seat = world.nvml()
-    nvml, handle = seat.module, seat.handle()
+    component = world.nvml()
+    nvml, handle = component.module, component.handle()
     same_board = nvml.nvmlDeviceGetPciInfo(handle).pciDeviceId == nvml_recorded.BOARD
     unlike: dict[str, tuple[object, object]] = {}
     for name, key, expected in nvml_recorded.cases(nvml_recorded.recording()):
         got = nvml_recorded.ask(nvml, handle, name, key)
-        judged = same_board and (not seat.real or name in nvml_recorded.CONSTANT)
+        judged = same_board and (not component.real or name in nvml_recorded.CONSTANT)
         if judged and not nvml_recorded.agrees(name, expected, got):
             unlike[f"{name}({key})"] = (expected, got)
-        elif "err" in got and seat.error_name(got["err"]).isdigit():
+        elif "err" in got and component.error_name(got["err"]).isdigit():
             unlike[f"{name}({key})"] = ("a value or an error of NVML", got)
     world.check(not unlike, "getters that answer otherwise", expected={}, observed=unlike)
 
@@ -113,12 +113,12 @@ def _(world: World) -> None:
 @then("programs that list GPUs get an answer to all that they ask")
 def _(world: World) -> None:
     """gpustat, nvitop and go-nvlib: what they cannot do without succeeds, and the rest may be Not Supported."""
-    seat = world.nvml()
+    component = world.nvml()
     failed: dict[str, str] = {}
-    for index in range(len(seat.handles)):
-        handle = seat.handle(index)
+    for index in range(len(component.handles)):
+        handle = component.handle(index)
         for name in (*_MUST, *_MAY):
-            outcome = seat.error_name(seat.call(f"nvmlDevice{name}", handle, *_rooms(seat.module, name)))
+            outcome = component.error_name(component.call(f"nvmlDevice{name}", handle, *_rooms(component.module, name)))
             if outcome != "SUCCESS" and (name in _MUST or outcome != "NOT_SUPPORTED"):
                 failed[f"nvmlDevice{name} of GPU {index}"] = outcome
     world.check(not failed, "functions that fail", expected={}, observed=failed)

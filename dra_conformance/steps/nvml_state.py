@@ -1,6 +1,6 @@
 """The state behind the fake NVML: what a damaged one is, who may change it, and that nobody ever sees half a change.
 
-Other processes take part, started by the scenario (`NvmlSeat.child`) and gone with it. Those that are to have no rights
+Other processes take part, started by the scenario (`NvmlLibrary.child`) and gone with it. Those that are to have no rights
 give theirs up themselves, which needs root; the node's folder is opened to them for the scenario.
 """
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import fake_nvml
-from dra_conformance.errors import Untestable
-from dra_conformance.seats.nvml import NvmlSeat
-from dra_conformance.seats.nvml_child import NOTHING
-from dra_conformance.suite.vocabulary import then, when
-from dra_conformance.suite.world import World
+from dra_conformance.components.nvml import NvmlLibrary
+from dra_conformance.components.nvml_child import NOTHING
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import World
 from fake_nvml.cli import main as command
 from fake_nvml.describe import describe_lines
 
@@ -50,12 +50,12 @@ def _spoil(case: str, path: Path, good: bytes) -> None:
 @then('a state file that is "{case}" is refused with {error:word}')
 def _(world: World, case: str, error: str) -> None:
     """nvmlInit of another process answers so: there is no machine to take its place."""
-    seat = world.nvml()
-    path = seat.node.directory / "spoiled"
-    _spoil(case, path, seat.node.state_path.read_bytes())
-    child = seat.child(_INIT, str(seat.library), environment={"FAKE_NVML_STATE": str(path)})
+    component = world.nvml()
+    path = component.node.directory / "spoiled"
+    _spoil(case, path, component.node.state_path.read_bytes())
+    child = component.child(_INIT, str(component.library), environment={"FAKE_NVML_STATE": str(path)})
     found = child.words(world.run.patience)
-    name = seat.error_name(int(found[0])) if re.fullmatch(r"\d+", found[0]) else found[0]
+    name = component.error_name(int(found[0])) if re.fullmatch(r"\d+", found[0]) else found[0]
     world.check(name == error, f"nvmlInit on a state that is {case}", expected=error, observed=name)
 
 
@@ -100,11 +100,11 @@ print("alive")
 @then("no damage to the state ends a process that reads it")
 def _(world: World) -> None:
     """Bytes change at random, the same in every run, under a process that has the state open; each call comes back."""
-    seat = world.nvml()
-    path = seat.node.directory / "damaged"
-    path.write_bytes(seat.node.state_path.read_bytes())
+    component = world.nvml()
+    path = component.node.directory / "damaged"
+    path.write_bytes(component.node.state_path.read_bytes())
     size = (path.stat().st_size - 4096 - fake_nvml.layout.RING_SIZE * 40) // 2
-    found = seat.tell(_DAMAGED, str(seat.library), str(path), str(size), much=True)
+    found = component.tell(_DAMAGED, str(component.library), str(path), str(size), much=True)
     world.check(found == ["alive"], "the process", expected="alive", observed=" ".join(found))
 
 
@@ -165,22 +165,22 @@ print(library.nvmlDeviceSetPersistenceMode(handle, 1))
 """
 
 
-def _open_to_nobody(seat: NvmlSeat) -> str:
+def _open_to_nobody(component: NvmlLibrary) -> str:
     """The folder to which such a process goes before it gives its rights up; empty on a real GPU."""
     if os.geteuid() != 0:
         raise Untestable("only root can start a process without rights of its own")
-    if seat.fake is None:
+    if component.fake is None:
         return ""
-    seat.fake.directory.chmod(0o711)
-    seat.fake.state_path.chmod(0o644)
-    return str(seat.fake.directory)
+    component.fake.directory.chmod(0o711)
+    component.fake.state_path.chmod(0o644)
+    return str(component.fake.directory)
 
 
 @then("a process without rights is refused every change with NO_PERMISSION")
 def _(world: World) -> None:
     """It sets modes to what they are, so that a library which let it pass would have changed nothing."""
-    seat = world.nvml()
-    found = seat.tell(_SETS, str(seat.library), _open_to_nobody(seat))
+    component = world.nvml()
+    found = component.tell(_SETS, str(component.library), _open_to_nobody(component))
     wanted = ["PersistenceMode", "4", "ComputeMode", "4"]
     world.check(found == wanted, "setters and their codes", expected=" ".join(wanted), observed=" ".join(found))
 
@@ -188,11 +188,11 @@ def _(world: World) -> None:
 @then("a process without rights reads the GPU and hears of XID {xid:d}")
 def _(world: World, xid: int) -> None:
     """Getters and the wait for an event need no right to write; the XID is reported while the process waits."""
-    seat = world.nvml()
-    child = seat.child(_WAITS, str(seat.library), _open_to_nobody(seat))
+    component = world.nvml()
+    child = component.child(_WAITS, str(component.library), _open_to_nobody(component))
     first = child.line(world.run.patience)
     world.check(first == "0 0 0", "name, event set, registration", expected="0 0 0", observed=first)
-    seat.node.inject_xid(0, xid)
+    component.node.inject_xid(0, xid)
     heard = child.line(world.run.patience)
     world.check(heard == f"0 {xid}", "the event", expected=f"0 {xid}", observed=heard)
 
@@ -200,11 +200,11 @@ def _(world: World, xid: int) -> None:
 @then("a process that may only read holds up nobody who writes")
 def _(world: World) -> None:
     """It keeps the only lock that it can have on the state; a change by another process goes through meanwhile."""
-    seat = world.nvml()
-    child = seat.child(_LOCKS, str(seat.library), _open_to_nobody(seat))
+    component = world.nvml()
+    child = component.child(_LOCKS, str(component.library), _open_to_nobody(component))
     said = child.line(world.run.patience)
     world.check(said == "refused", "its lock for writing", expected="refused", observed=said)
-    found = seat.tell(_WRITES, str(seat.library))
+    found = component.tell(_WRITES, str(component.library))
     world.check(found == ["0"], "a change by another process", expected="0", observed=" ".join(found))
 
 
@@ -257,22 +257,22 @@ print(torn, flush=True)
 @then("no kill of a process that changes the state leaves half a change, or holds up the next")
 def _(world: World) -> None:
     """Sixty processes that switch the MIG mode without end are killed, each at another moment."""
-    seat = world.nvml()
-    found = seat.tell(_KILLS, str(seat.library), much=True)
+    component = world.nvml()
+    found = component.tell(_KILLS, str(component.library), much=True)
     world.check(found == ["0", "0"], "half changes and failed ones", expected="0 0", observed=" ".join(found))
 
 
 @then("two numbers that change together are never read apart")
 def _(world: World) -> None:
     """Another process reads both in one call, 400 times, while changes without end keep them equal."""
-    seat = world.nvml()
-    child = seat.child(_READS, str(seat.library))
+    component = world.nvml()
+    child = component.child(_READS, str(component.library))
     begins = child.line(world.run.patience)
     world.check(begins == "reads", "the reader", expected="reads", observed=begins)
     deadline, number = world.log.clock.monotonic() + world.run.patience, 0
     while (found := child.line(0.0)) == NOTHING and world.log.clock.monotonic() < deadline:
         number += 1
-        with seat.node.change() as txn:
+        with component.node.change() as txn:
             for field in ("utilization_gpu", "utilization_memory"):
                 fake_nvml.state.set_field(txn.state.gpus[0], field, number % 100)
     world.check(found == "0", "numbers read apart", expected="0", observed=found)
@@ -281,8 +281,8 @@ def _(world: World) -> None:
 @then("a change by NVML, by Python and by command is one generation of the state each")
 def _(world: World) -> None:
     """All three are the same transaction: what is changed is read at once by the others."""
-    seat = world.nvml()
-    node, nvml, handle = seat.node, seat.module, seat.handle()
+    component = world.nvml()
+    node, nvml, handle = component.node, component.module, component.handle()
     by_command: Any = command.main
     arguments = ["set", "--node", str(node.directory), "0", "power_usage", "123 W"]
     changes: dict[str, Callable[[], Any]] = {
@@ -318,27 +318,27 @@ print(library.nvmlDeviceGetName(handle, room, 96), flush=True)
 @when("another process hangs in nvmlDeviceGetName")
 def _(world: World) -> None:
     """A fault rule of the fake holds its call back; the scenario goes on when it is in there."""
-    seat = world.nvml()
-    world.memory["rule"] = seat.node.inject_fault("nvmlDeviceGetName", hang=True)
-    world.memory["child"] = child = seat.child(_HANGS, str(seat.library))
+    component = world.nvml()
+    world.memory["rule"] = component.node.inject_fault("nvmlDeviceGetName", hang=True)
+    world.memory["child"] = child = component.child(_HANGS, str(component.library))
     if child.line(world.run.patience) != "asks":
         raise Untestable("the other process does not begin")
     deadline = world.log.clock.monotonic() + world.run.patience
     while True:
-        generation = seat.node.generation
-        if seat.node.fault_hits(world.memory["rule"]):
+        generation = component.node.generation
+        if component.node.fault_hits(world.memory["rule"]):
             return
-        if not seat.node.wait_change(generation, max(0.0, deadline - world.log.clock.monotonic())):
+        if not component.node.wait_change(generation, max(0.0, deadline - world.log.clock.monotonic())):
             raise Untestable("the rule did not act")
 
 
 @then("others change the node meanwhile, and the call comes back when the rule is cleared")
 def _(world: World) -> None:
     """A call that a rule delays holds no lock that another process could wait for."""
-    seat = world.nvml()
-    found = seat.tell(_WRITES, str(seat.library))
+    component = world.nvml()
+    found = component.tell(_WRITES, str(component.library))
     world.check(found == ["0"], "a change by another process", expected="0", observed=" ".join(found))
-    seat.node.clear_faults(world.memory["rule"])
+    component.node.clear_faults(world.memory["rule"])
     back = world.memory["child"].line(world.run.patience)
     world.check(back == "0", "the call that hung", expected="0", observed=back)
 

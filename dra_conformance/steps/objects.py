@@ -8,10 +8,10 @@ import orjson
 
 from dra_api.client import ApiError, NotFound
 from dra_api.objects import Obj, Resource, name_of
-from dra_conformance.errors import SpecificationError, Untestable
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import World, show
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import World, show
 
 # What the last request came to: the stored object, or the error. Keys of World.memory.
 ANSWER, REFUSAL, DRAFT = "answer", "refusal", "draft"

@@ -6,10 +6,10 @@ They are the reference's plugin for plain lists of devices, in this process; the
 from __future__ import annotations
 
 from dra_api.objects import RESOURCE_SLICES, Obj
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, driver_class, free_results
 from dra_conformance.steps.containers import views
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 def published(world: World, driver: str, node: str) -> list[Obj]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
 from dra_conformance.faults import Fault
 from dra_conformance.steps.faults import arrange
-from dra_conformance.suite.vocabulary import given, when
-from dra_conformance.suite.world import World
 
 _DEAD = "outages/dead"
 
@@ -24,7 +24,7 @@ def _control_plane(world: World) -> ControlPlane:
 def kill(world: World, program: str) -> None:
     """End a program of the control plane as a crash would; the end of the scenario starts it again if no step does."""
     plane = _control_plane(world)
-    world.log.emit("seat", seat="control-plane", holds=program, action="kill")
+    world.log.emit("component", component="control-plane", holds=program, action="kill")
     try:
         plane.kill(program)
     except NotOurs as error:
@@ -34,7 +34,7 @@ def kill(world: World, program: str) -> None:
 def restart(world: World, program: str) -> None:
     """Start a program again after `kill`; returns once the API server serves."""
     _control_plane(world).restart(program)
-    world.log.emit("seat", seat="control-plane", holds=program, action="restart")
+    world.log.emit("component", component="control-plane", holds=program, action="restart")
 
 
 @when("the API server is killed and started again")
@@ -56,7 +56,7 @@ def _(world: World) -> None:
 @given("the API server dies once it has carried out the next {what} of {kind:word}")
 @when("the API server dies once it has carried out the next {what} of {kind:word}")
 def _(world: World, what: str, kind: str) -> None:
-    """It stores what a seat asked for and is killed before it can answer."""
+    """It stores what a component asked for and is killed before it can answer."""
     dead = world.memory[_DEAD] = threading.Event()
 
     def die() -> None:

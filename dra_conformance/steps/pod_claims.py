@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.bind_requests import entries_of, request_of
 from dra_conformance.steps.claims import allocation_of, claim_object, claim_spec, consumers, devices_of, template_object
 from dra_conformance.steps.pods import by_name, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import given, then, words
-from dra_conformance.suite.world import Seen, World
 
 
 def claim_of(world: World, pod: str, reference: str) -> str:

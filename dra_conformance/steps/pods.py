@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dra_api.objects import EVENTS, PODS, Obj
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 
 # Pods with this scheduler's name are scheduled by nobody: the scenario does it by hand.
 BY_HAND = "dra-conformance-by-hand"
@@ -55,7 +55,7 @@ def by_template(name: str, template: str) -> Obj:
 
 def scheduler_of(world: World) -> str:
     """The schedulerName of pods that the scheduler under test shall take; nobody's when the scenario has none."""
-    if "scheduler" not in world.scenario.tags.seats:
+    if "scheduler" not in world.scenario.tags.components:
         return BY_HAND
     return "kai-scheduler" if "kai" in world.scenario.tags.needs else ""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, Obj
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.pods import by_name, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 
 @given('a pod "{pod}" of scheduler "{scheduler}" without claims')

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, uid_of
+from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps import faults
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.pods import pod_object
-from dra_conformance.suite.vocabulary import given, then
-from dra_conformance.suite.world import Seen, World
 
 
 @given('pod "{pod}" gets into claim "{claim}" while the binder writes it')

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dra_api.objects import Obj
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.nodes import make_node, publish
 from dra_conformance.steps.scheduling import slice_with
-from dra_conformance.suite.vocabulary import given, then, when
-from dra_conformance.suite.world import Seen, World
 
 _AXES = ("row", "column", "symbol")
 _REFUSED = "why the scheduler does not start"
@@ -77,18 +77,18 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 @given('the scheduler has "{argument}" {value:word}')
 def _(world: World, argument: str, value: str) -> None:
     """Start the scheduler anew with a field of DynamicResourcesArgs, for this scenario alone."""
-    world.cleanup.callback(world.seats.kill, "scheduler")
-    world.seats.restart("scheduler", arguments={argument: value})
+    world.cleanup.callback(world.components.kill, "scheduler")
+    world.components.restart("scheduler", arguments={argument: value})
 
 
 def try_to_start(world: World, arguments: Mapping[str, str], gates: Mapping[str, bool] | None = None) -> None:
     """Start the scheduler anew; what it says if it refuses goes into the world's memory."""
     from reference_impl.runtime import PartError
 
-    world.cleanup.callback(world.seats.kill, "scheduler")
+    world.cleanup.callback(world.components.kill, "scheduler")
     world.memory[_REFUSED] = None
     try:
-        world.seats.restart("scheduler", arguments=arguments, gates=gates)
+        world.components.restart("scheduler", arguments=arguments, gates=gates)
     except PartError as error:
         world.memory[_REFUSED] = str(error)
 
@@ -110,7 +110,7 @@ def _(world: World, argument: str) -> None:
     """It ends by itself and names the field in what it says."""
 
     def look() -> Seen:
-        said = world.memory[_REFUSED] or world.seats.ended("scheduler")
+        said = world.memory[_REFUSED] or world.components.ended("scheduler")
         return said is not None and argument in said, said or "it runs"
 
     world.eventually("the scheduler refuses its configuration", look, expected=f"an end that names {argument}")

@@ -6,13 +6,13 @@ from typing import Any
 
 from dra_api.clock import timestamp
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, Obj
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_object, claim_spec, device_class, devices_of, results_of
 from dra_conformance.steps.nodes import publish, simulated_driver
 from dra_conformance.steps.pods import by_name, look_bound, pod_object, scheduler_of
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 def expression_of(world: World, text: str) -> str:
@@ -115,15 +115,15 @@ def _(world: World, pod: str, other: str) -> None:
 @given("the scheduler binds pods itself")
 def _(world: World) -> None:
     """Have the reference bind pods as kube-scheduler does; others are taken to do so (needs:direct-binding)."""
-    if world.seats.spec("scheduler").kind == "reference":
-        world.seats.restart("scheduler", settings={"publish": "direct"})
+    if world.components.spec("scheduler").kind == "reference":
+        world.components.restart("scheduler", settings={"publish": "direct"})
 
 
 @given('the scheduler has feature gate "{gate}" off')
 def _(world: World, gate: str) -> None:
     """Start the scheduler anew with a gate off, for this scenario alone; the API server keeps it on."""
-    world.seats.restart("scheduler", gates={gate: False})
-    world.cleanup.callback(world.seats.kill, "scheduler")
+    world.components.restart("scheduler", gates={gate: False})
+    world.cleanup.callback(world.components.kill, "scheduler")
 
 
 @when('a pod "{pod}" of priority class "{priority}" using claim "{claim}" is created')

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import DRA_VERSIONS, ClaimRef
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
 from dra_conformance.kubelet.scripted_driver import ScriptedDriver
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 
 def scripted(world: World, alias: str) -> ScriptedDriver:

@@ -1,4 +1,4 @@
-"""Rounds of one pod that comes, is bound and goes, in which each write of the seats fails once.
+"""Rounds of one pod that comes, is bound and goes, in which each write of the components fails once.
 
 The first round is undisturbed: it shows which writes there are, and that the system works. The device of one round is
 the device of the next: one that does not come back stops the sweep.
@@ -7,7 +7,9 @@ the device of the next: one that does not come back stops the sweep.
 from __future__ import annotations
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
-from dra_conformance.errors import Untestable
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.sweep import Round, fault_called, rounds
 from dra_conformance.steps.outcomes import (
     catch_up,
@@ -19,8 +21,6 @@ from dra_conformance.steps.outcomes import (
     look_requests_ended,
 )
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
-from dra_conformance.suite.vocabulary import then, when
-from dra_conformance.suite.world import Seen, World
 
 _KEY = "sweep"
 
@@ -49,7 +49,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
 def look_empty(world: World) -> Seen:
     """Whether no pod or claim is left in the scenario's namespace.
 
-    BindRequests may be: the garbage collector, which no seat is, learns of a new kind of object after half a minute.
+    BindRequests may be: the garbage collector, which no component is, learns of a new kind of object after half a minute.
     """
     left = [
         f"{resource.plural}: {obj['metadata']['name']}"
@@ -59,12 +59,14 @@ def look_empty(world: World) -> Seen:
     return not left, left or "nothing"
 
 
-@when('a pod using template "{template}" comes and goes once for each write of the seats, and that write is {fault}')
+@when(
+    'a pod using template "{template}" comes and goes once for each write of the components, and that write is {fault}'
+)
 def _(world: World, template: str, fault: str) -> None:
     """Play one round undisturbed, then one for each write that it showed, with that write failing."""
     chosen = fault_called(fault)
-    seats = frozenset(world.scenario.tags.seats)
-    first = Round(seats, world.namespace)
+    components = frozenset(world.scenario.tags.components)
+    first = Round(components, world.namespace)
     if wrong := play(world, "round-0", template, first):
         raise Untestable(f"the round without a fault does not end well: {'; '.join(wrong)}")
     told: dict[str, list[str]] = {}

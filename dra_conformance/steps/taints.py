@@ -11,14 +11,14 @@ from typing import Any
 
 from dra_api.clock import parse_timestamp
 from dra_api.objects import DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES, TAINT_RULE_VERSIONS, Obj, name_of
-from dra_conformance.errors import SpecificationError, Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, results_of
 from dra_conformance.steps.nodes import make_node, plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.pods import BY_HAND, by_name, events_about, pod_object
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import Seen, World
 
 _TAINT = re.compile(r"(?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+)")
 CLOCK_SLACK = 3.0

@@ -19,12 +19,12 @@ from dra_api.objects import (
     namespace_of,
 )
 from dra_api.transport import Transport, WithHeaders
-from dra_conformance.errors import Untestable
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, when, words
+from dra_conformance.engine.world import World
 from dra_conformance.steps.claim_status import with_field
 from dra_conformance.steps.objects import attempt, draft
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, when, words
-from dra_conformance.suite.world import World
 
 REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -52,7 +52,7 @@ def client_of(world: World, user: str) -> KubeClient:
         headers[f"Impersonate-Extra-{NODE_NAME.replace('/', '%2f')}"] = str(node)
     if group := world.memory.get(f"group of {user}"):
         headers["Impersonate-Group"] = str(group)
-    return KubeClient(Impersonating(world.run.part_transport("user"), headers), user_agent="dra-conformance-user")
+    return KubeClient(Impersonating(world.run.component_transport("user"), headers), user_agent="dra-conformance-user")
 
 
 @given('user "{user}" is a service account of a pod on node "{node}"')

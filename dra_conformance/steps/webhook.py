@@ -9,13 +9,13 @@ import orjson
 
 from dra_api.client import ApiError
 from dra_api.objects import Obj, name_of
-from dra_conformance.errors import SpecificationError, Untestable
-from dra_conformance.seats.registration import register
-from dra_conformance.seats.webhook import GATES, Endpoint, Reply
+from dra_conformance.components.registration import register
+from dra_conformance.components.webhook import GATES, Endpoint, Reply
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import ANSWER, REFUSAL, draft
-from dra_conformance.suite import manifests
-from dra_conformance.suite.vocabulary import given, then, when, words
-from dra_conformance.suite.world import World, show
 
 # The last call of the harness itself, and the uid of its question. Keys of World.memory.
 REPLY, QUESTION = "webhook reply", "webhook question"
@@ -24,7 +24,7 @@ REVIEW_VERSION = "admission.k8s.io/v1"
 
 def endpoint(world: World) -> Endpoint:
     """Where the webhook listens. Raises Untestable when it is not ours."""
-    found = world.seats.webhook.endpoint
+    found = world.components.webhook.endpoint
     if found is None:
         raise Untestable("the webhook is not one that the harness can ask")
     return found
@@ -115,13 +115,13 @@ def _(world: World, gates: str) -> None:
     names = words(gates)
     if unknown := set(names) - set(GATES):
         raise SpecificationError(f"{world.scenario.where}: no feature gate {', '.join(unknown)}; known: {GATES}")
-    world.seats.webhook.start(dict.fromkeys(names, True))
+    world.components.webhook.start(dict.fromkeys(names, True))
 
 
 @given("the webhook guards the namespace")
 def _(world: World) -> None:
     """Let the API server ask the webhook about claims and templates of the scenario's namespace."""
-    there = world.seats.webhook.endpoint
+    there = world.components.webhook.endpoint
     if there is not None:  # a cluster's own webhook is asked without our doing
         register(world, url=there.url, authority=there.authority)
 

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Admin access
   Who watches devices is given them beside those who use them, and takes nothing from anybody.
 

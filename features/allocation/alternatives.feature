@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAPrioritizedList
+@profile:scheduler-core @component:scheduler @component:binder @gate:DRAPrioritizedList
 Feature: Alternatives in order of preference
   A request may list several ways to be served, best first (KEP-4816). The first that works with all the rest is taken.
 

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @needs:direct-binding @gate:DRADeviceBindingConditions
+@profile:scheduler-core @component:scheduler @needs:direct-binding @gate:DRADeviceBindingConditions
 Feature: Devices that are made ready before a pod is bound
   A device may need work before it can be used: a fabric is wired, a board is programmed (KEP-5007). The scheduler chooses
   it, waits for the conditions that the device names, and chooses anew where they will not come.
@@ -109,12 +109,12 @@ Feature: Devices that are made ready before a pod is bound
     Then claim "plain" is allocated the devices "plain"
     And claim "newer" stays unallocated
 
-    @DRA-256 @needs:scheduler-gates @seat:binder
+    @DRA-256 @needs:scheduler-gates @component:binder
     Examples:
       | feature            | gate                       | kind  |
       | binding conditions | DRADeviceBindingConditions | bound |
 
-    @DRA-199 @needs:scheduler-gates @seat:binder
+    @DRA-199 @needs:scheduler-gates @component:binder
     Examples:
       | feature                    | gate                    | kind      |
       | partitions                 | DRAPartitionableDevices | partition |

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Configuration in allocations
   The allocation carries all that drivers must know, so that they read nothing else.
 

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Devices that must match or differ
   Constraints over attributes hold for all devices that they concern together, not for neighbours only.
 

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @needs:direct-binding
+@profile:scheduler-core @component:scheduler @needs:direct-binding
 Feature: Schedulers that bind pods themselves
   A scheduler that writes claims and binds pods keeps what it has written consistent when something goes wrong.
 

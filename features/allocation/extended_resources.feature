@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:claim-controller @seat:scheduler @seat:binder @gate:DRAExtendedResource
+@profile:scheduler-core @component:claim-controller @component:scheduler @component:binder @gate:DRAExtendedResource
 Feature: Extended resources that devices stand for
   A pod asks for a resource as it would of a device plugin. Where a node has none, a class may stand for the resource,
   and a claim that belongs to the pod is made, allocated and taken away for it (KEP-5004).
@@ -41,7 +41,7 @@ Feature: Extended resources that devices stand for
     When a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
     Then one claim with the devices "dev-1" comes to stand behind pod "train"
 
-  @DRA-243 @needs:virtual-clock @seat:control-plane
+  @DRA-243 @needs:virtual-clock @component:control-plane
   Scenario: Of two classes the younger stands for the resource
     Given node "n1" with 2 devices
     And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 0' standing for "$(suffix).dra.test/gpu"

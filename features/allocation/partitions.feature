@@ -1,8 +1,8 @@
-@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAPartitionableDevices
+@profile:scheduler-core @component:scheduler @component:binder @gate:DRAPartitionableDevices
 Feature: Partitions of devices
   Devices may be cut out of one another (KEP-4815). What they take comes out of counters that the pool shares.
 
-  @DRA-189 @DRA-190 @DRA-191 @DRA-200 @seat:claim-controller
+  @DRA-189 @DRA-190 @DRA-191 @DRA-200 @component:claim-controller
   Scenario: A GPU is whole or in halves, never both
     Given node "n1"
     And the objects of the manifest "allocation/halves"

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Pools of devices
   A driver publishes a pool in as many slices as it likes. A pool that is being rewritten, or contradicts itself, is left
   alone; the pools beside it are not.

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Requests that cannot be met
   A claim that could never be allocated is an error of its own, told apart from a lack of devices.
 

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder
+@profile:scheduler-core @component:scheduler @component:binder
 Feature: Nodes and devices for claims
   A scheduler finds a node and devices that fit all claims of a pod at once, gives no device twice, and tries again when
   something changes that may help.
@@ -67,7 +67,7 @@ Feature: Nodes and devices for claims
     When the DeviceClass "gpu" comes to select 'device.driver == "$(sim)"'
     Then pod "early" is bound to "n1"
 
-  @DRA-126 @seat:claim-controller
+  @DRA-126 @component:claim-controller
   Scenario: A device that is given back goes to the next pod
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder @needs:scheduler-arguments
+@profile:scheduler-core @component:scheduler @component:binder @needs:scheduler-arguments
 Feature: Searches that take long
   To find devices is a puzzle, and some claims make it a hard one: a device of each row of a square, no two of them in
   one column or with one symbol. A scheduler gives up after filterTimeout, says so, and serves others; with a

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAConsumableCapacity
+@profile:scheduler-core @component:scheduler @component:binder @gate:DRAConsumableCapacity
 Feature: Shares of a device
   A device may be given to many at once, each with a part of its capacity (KEP-5075).
 
@@ -159,7 +159,7 @@ Feature: Shares of a device
     When a pod "two" using claim "apart" is created
     Then claim "apart" is allocated the devices "a, b" [DRA-209]
 
-  @DRA-211 @gate:DRAPartitionableDevices @seat:claim-controller
+  @DRA-211 @gate:DRAPartitionableDevices @component:claim-controller
   Scenario: A shared partition takes from its counters once
     Given node "n1"
     And a ResourceSlice "sets" with:

@@ -1,4 +1,4 @@
-@profile:scheduler-core @seat:scheduler @seat:binder @gate:DRAPrioritizedList
+@profile:scheduler-core @component:scheduler @component:binder @gate:DRAPrioritizedList
 Feature: Devices that belong together
   A GPU and a NIC work best on one PCIe root, else on one NUMA node, else on one socket. A claim says so with
   alternatives, each with a constraint of its own, and falls back as far as it must.

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:control-plane @needs:kai
+@profile:bind-requests @component:control-plane @needs:kai
 Feature: The BindRequest API
   A BindRequest is a small contract: who wrote which part of it, and what gets lost on the way, decides whether two
   programs of different age can still speak with each other. The API itself promises little, and that little exactly.

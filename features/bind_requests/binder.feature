@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:binder @needs:kai
+@profile:bind-requests @component:binder @needs:kai
 Feature: The binder carries a BindRequest out
   The binder takes the scheduler's word: it writes what the claims get, then binds the pod, then says that it is done.
 

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:binder @needs:kai
+@profile:bind-requests @component:binder @needs:kai
 Feature: The binder writes claims
   What the scheduler promised in a BindRequest becomes real in the status of the claim: the allocation as it stands in
   the entry, and a reservation for this very pod.
@@ -23,7 +23,7 @@ Feature: The binder writes claims
     Then claim "configured" holds the allocation that BindRequest "configured-request" gives "configured"
     And pod "train" is bound to "n1"
 
-  @KAI-108 @seat:claim-controller
+  @KAI-108 @component:claim-controller
   Scenario: A claim from a template
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices

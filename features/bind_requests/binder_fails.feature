@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:binder @needs:kai
+@profile:bind-requests @component:binder @needs:kai
 Feature: The binder fails in the open
   A BindRequest that cannot be carried out comes to the phase Failed with a reason, its pod stays unbound and is told.
   Silence would leave the pod waiting: the scheduler acts on the phase alone.

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:binder @needs:kai
+@profile:bind-requests @component:binder @needs:kai
 Feature: The binder waits for devices
   A device may need work before it can be used (KEP-5007), and its driver begins when the claim names it. The claim is the
   binder's to write, so it is the binder who waits, and who gives up.
@@ -65,7 +65,7 @@ Feature: The binder waits for devices
     And claim "mine" comes to be unallocated
     And pod "train" stays unbound
 
-  @DRA-250b @seat:scheduler
+  @DRA-250b @component:scheduler
   Scenario: What the scheduler chose is made ready, then the pod is bound
     Given node "n1"
     And a ResourceSlice "slow" with:

@@ -1,8 +1,8 @@
-@profile:bind-requests @seat:claim-controller @seat:scheduler @seat:binder @needs:kai
+@profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai
 Feature: From a claim to a running container and back
   Scheduler, binder, kubelet and driver each do their part, and at the end the device is free again.
 
-  @KAI-230 @seat:driver @needs:gpu-driver @seat:kubelet @needs:run-kubelet
+  @KAI-230 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: A pod with a claim from a template runs on a GPU
     Given node "n1" running the driver
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
@@ -12,7 +12,7 @@ Feature: From a claim to a running container and back
     And the claim of pod "train" called "gpu" is allocated what its BindRequest gave it
     And pod "train" comes to phase Running
 
-  @KAI-230 @seat:driver @needs:gpu-driver @seat:kubelet @needs:run-kubelet
+  @KAI-230 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: The container sees the GPU that the BindRequest named, and no other
     Given node "n1" running the driver
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
@@ -22,7 +22,7 @@ Feature: From a claim to a running container and back
     And container "main" of pod "train" on "n1" sees the devices of "claim" only
     And the claim of pod "train" called "claim" is allocated what its BindRequest gave it
 
-  @KAI-233 @seat:driver @needs:gpu-driver @seat:kubelet @needs:run-kubelet
+  @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: A device that was given back serves the next pod
     Given node "n1" running the driver
     And a DeviceClass "whole-node" selecting 'device.driver == "$(driver)"'
@@ -35,7 +35,7 @@ Feature: From a claim to a running container and back
     Then pod "second" is bound to "n1"
     And pod "second" comes to phase Running
 
-  @KAI-233 @seat:driver @needs:gpu-driver @seat:kubelet @needs:run-kubelet
+  @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: What a pod had is given back when it goes
     Given node "n1" running the driver
     And the CDI files of "n1" are remembered

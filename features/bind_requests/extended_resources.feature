@@ -3,7 +3,7 @@ Feature: Extended resources in BindRequests
   What a pod asks for as a resource, and gets as devices, the scheduler says in the BindRequest; the binder makes the
   claim.
 
-  @KAI-064 @KAI-065 @seat:scheduler
+  @KAI-064 @KAI-065 @component:scheduler
   Scenario: The BindRequest says which devices stand for a resource, where no device plugin has it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
@@ -18,7 +18,7 @@ Feature: Extended resources in BindRequests
     Then the BindRequest of pod "plugin" has "spec.selectedNode" $(node:n1) [KAI-065]
     And the BindRequest of pod "plugin" has "spec.extendedResourceClaimAllocation" null [KAI-065]
 
-  @KAI-066 @seat:scheduler
+  @KAI-066 @component:scheduler
   Scenario: An init container shares its devices with the container after it
     Given node "n1" with 4 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
@@ -26,7 +26,7 @@ Feature: Extended resources in BindRequests
     Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[1].device" dev-1
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
 
-  @KAI-118 @seat:binder
+  @KAI-118 @component:binder
   Scenario: The binder makes the claim and records it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
@@ -47,7 +47,7 @@ Feature: Extended resources in BindRequests
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
     And pod "train" is bound to "n1"
 
-  @KAI-119 @seat:binder
+  @KAI-119 @component:binder
   Scenario: A claim that is there already is used
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
@@ -66,7 +66,7 @@ Feature: Extended resources in BindRequests
     And one claim with the devices "dev-1" comes to stand behind pod "train"
     And claim "left" is allocated the devices "dev-1"
 
-  @KAI-162 @seat:binder @needs:faults
+  @KAI-162 @component:binder @needs:faults
   Scenario: Where the pod cannot be bound, the claim goes again
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai @needs:pinned-revision
+@profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pinned-revision
 Feature: Two revisions of one protocol
   KAI's documentation and its release 0.17 differ in how a BindRequest is called and labelled. What stands in it is the
   same. The pod is the one of the documentation: one GPU of the device plugin and one IMEX channel.

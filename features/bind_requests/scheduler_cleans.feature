@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai
+@profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
 Feature: The scheduler looks after BindRequests that came to nothing
   The binder judges a BindRequest and never deletes it. A scheduler that does not clean up leaves its pod waiting for
   ever; one that cleans up too much binds a pod twice.

@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai
+@profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
 Feature: What is promised in a BindRequest is taken
   Between the BindRequest and the claim's status lies the binder's work. A scheduler that looks at claims only would
   promise the same device to two pods in that time.

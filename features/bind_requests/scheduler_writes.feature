@@ -1,4 +1,4 @@
-@profile:bind-requests @seat:claim-controller @seat:scheduler @needs:kai
+@profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
 Feature: The scheduler hands its decision over
   The scheduler decides and writes one BindRequest; it binds nothing and touches no claim. Whoever reads the request
   must be able to carry it out without asking again.

@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane
+@profile:api @component:control-plane
 Feature: What the API server accepts in the status of a ResourceClaim
   The status is where scheduler, controllers and drivers meet. Devices are given once and to named consumers, and each
   writer can break only what is its own.

@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane
+@profile:api @component:control-plane
 Feature: What the API server accepts in a ResourceClaim
   A claim is checked when it is written, because nobody can mend it later: its spec never changes again. Every refusal
   names the field and the reason, so that tools can show people what to correct.

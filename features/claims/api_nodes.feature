@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane
+@profile:api @component:control-plane
 Feature: What a node may do with slices and claims
   A kubelet and the plugins that use its identity see and change the slices of their own node only. Pods that a kubelet
   reads from files have no claims: nobody would allocate them.

@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane @needs:own-control-plane
+@profile:api @component:control-plane @needs:own-control-plane
 Feature: Who may write what in the status of a ResourceClaim
   Whoever may write the status of claims may not yet give devices away, nor speak for drivers. These are permissions of
   their own, checked against what a write changes.

@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane
+@profile:api @component:control-plane
 Feature: What the API server accepts in a ResourceSlice
   Schedulers trust what slices say. What would confuse them is refused when a driver publishes it.
 

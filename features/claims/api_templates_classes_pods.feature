@@ -1,4 +1,4 @@
-@profile:api @seat:control-plane
+@profile:api @component:control-plane
 Feature: What the API server accepts in templates, classes and pods
   Templates and classes are what users write most; pods name them. What is wrong is refused where it is written.
 

@@ -1,4 +1,4 @@
-@profile:claim-lifecycle @seat:claim-controller
+@profile:claim-lifecycle @component:claim-controller
 Feature: The life of a claim
   A claim from a template lives and dies with its pod. Every claim, whoever made it, gives its devices back when its last
   consumer is gone, and not before.

@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver is one of several on its node
   A node has GPUs, network cards, FPGAs, each with a driver of its own. Their pools have the node's name, and a claim can
   have devices of all of them. The other drivers here serve plain lists of devices that do not exist.
@@ -15,7 +15,7 @@ Feature: A driver is one of several on its node
     And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
     And the driver on "n1" publishes the same devices as before [DRA-358]
 
-  @DRA-359 @DRA-359b @seat:kubelet
+  @DRA-359 @DRA-359b @component:kubelet
   Scenario: A pod has devices of several drivers in one claim
     Given node "n1" running the driver
     And the driver "nic.dra.test" with the devices "nic" on "n1"

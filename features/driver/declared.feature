@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver keeps what its vendor declares
   What a driver can do beside the contract, and how its parameters look, only its vendor knows. What is declared is asked
   for; a declaration without the samples that would show it is untestable.

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver
+@profile:driver-gpu @component:driver @needs:gpu-driver
 Feature: The driver gpu.nvidia.com shows the GPUs of its node
   Names and attributes are what users write selectors against; they follow NVML.
 

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:process-driver
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:process-driver
 Feature: The driver gpu.nvidia.com starts over what its predecessor left
   The checkpoint is all that a driver knows of its former life. What it says of claims that vanished meanwhile, of a node
   that rebooted and of a disk that lost half of it decides whether a GPU is free.

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver
+@profile:driver-gpu @component:driver @needs:gpu-driver
 Feature: The driver gpu.nvidia.com reads its configuration strictly
   A slip of the pen in a claim must not end in a device that is configured otherwise than its user believes.
 

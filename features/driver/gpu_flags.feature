@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags
 Feature: The driver gpu.nvidia.com refuses flags that cannot work together
   A driver that starts with half of what it was told serves a node otherwise than its administrator believes.
 

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:own-kubelet
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:own-kubelet
 Feature: The driver gpu.nvidia.com says whether it lives
   A kubelet asks a pod's liveness probe and starts the pod again when it fails. A probe that asks less than what a kubelet
   needs keeps a driver that serves nobody.

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
 Feature: The driver gpu.nvidia.com shares GPUs by MPS
   With NVIDIA's Multi-Process Service the containers of a claim compute at the same time on one GPU. A control daemon of
   the claim's own keeps them to their limits, and ends with it. Here nvidia-smi and the daemon's control program are

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
 Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
   A virtual machine wants the PCI device itself, so its GPU goes from the driver nvidia to vfio-pci and, when the claim
   ends, back. The GPU and its device for pass-through are one piece of hardware under two names. Here /sys is a tree of

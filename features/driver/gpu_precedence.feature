@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver
+@profile:driver-gpu @component:driver @needs:gpu-driver
 Feature: Of several configurations one wins, whole
   Classes and claims may both carry configuration for a device. Nothing is merged: the driver takes one and leaves the
   rest. Here one of two configurations names a sharing strategy that does not exist, so that it shows which one was taken.

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @gate:DRAConsumableCapacity
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAConsumableCapacity
 Feature: A GPU can be had by several claims at once
   With consumable capacity the scheduler gives out shares of a device. The driver says how a device may be shared, and
   lets in whoever was given a share; nothing on the node keeps a container to it.

@@ -1,4 +1,4 @@
-@profile:driver-gpu @seat:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+@profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
 Feature: The driver gpu.nvidia.com sets time slices
   Containers that share a GPU take turns. How long a turn is, nvidia-smi sets on the hardware, where it stays until it is
   set back. Here nvidia-smi is a script that writes down how it was called.

@@ -1,4 +1,4 @@
-@profile:kep-5970 @seat:claim-controller @seat:scheduler @seat:binder @seat:driver @seat:kubelet @needs:run-kubelet
+@profile:kep-5970 @component:claim-controller @component:scheduler @component:binder @component:driver @component:kubelet @needs:run-kubelet
 Feature: The seven behaviours of KEP-5970
   The proposal for a conformance test suite of DRA drivers names what a driver must do at the least, and how it is seen:
   by the Kubernetes API and in the container, never by calling the driver. Its names are kept; the chapters beside this

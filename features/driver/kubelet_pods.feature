@@ -1,4 +1,4 @@
-@profile:kubelet @seat:kubelet @needs:run-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet prepares claims for pods
   Judged with a scripted driver: what the kubelet asks of it, and what becomes of the pod.
 

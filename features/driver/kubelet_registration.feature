@@ -1,4 +1,4 @@
-@profile:kubelet @seat:kubelet @needs:run-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet finds drivers
   Judged with scripted drivers, which say and do what the scenario wants.
 

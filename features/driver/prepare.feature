@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver prepares the devices of a claim
   Before the containers of a pod start, the kubelet hands its claims to the drivers. It may repeat every call, because it
   or the driver may have died before the answer arrived.
@@ -70,7 +70,7 @@ Feature: A driver prepares the devices of a claim
     Then claim "train" is prepared
     And all answers for claim "train" are the same
 
-  @DRA-271b @seat:kubelet @needs:several-gpus
+  @DRA-271b @component:kubelet @needs:several-gpus
   Scenario: Containers see the devices of their own claims
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"

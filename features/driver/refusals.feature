@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver refuses what it must not prepare
   A kubelet can be late: the claim of which it speaks may have been deleted, replaced or deallocated in the meantime.
   A driver that believes it blindly hands out devices that somebody else has by now.

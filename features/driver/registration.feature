@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver registers with its kubelet
   The kubelet finds drivers by the sockets in its registration folder. It asks each who it is, calls the service that it
   was told of, and forgets a driver whose socket goes away.

@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver @needs:process-driver
+@profile:driver-core @component:driver @needs:process-driver
 Feature: A driver remembers across its own restarts
   Drivers are updated under running pods. What was prepared before stays prepared, whoever answers now.
 

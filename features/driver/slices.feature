@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver publishes its devices
   Schedulers see devices only through ResourceSlices. A pool counts as complete when it has as many slices of its newest
   generation as each of them says; the devices of an incomplete pool are not allocated.

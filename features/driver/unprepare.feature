@@ -1,4 +1,4 @@
-@profile:driver-core @seat:driver
+@profile:driver-core @component:driver
 Feature: A driver takes its devices back
   Unprepare comes when the last pod of a claim has ended; the kubelet repeats it until it succeeds, and the pod stays
   in Terminating until then.

@@ -1,4 +1,4 @@
-@seat:binder @needs:kai @needs:faults
+@component:binder @needs:kai @needs:faults
 Feature: A binder whose requests fail
   A BindRequest is carried out in half a dozen writes, and any of them can fail. The BindRequest is never left hanging:
   it comes to Succeeded with its pod bound, or to Failed with a reason and its pod not bound.

@@ -1,4 +1,4 @@
-@seat:claim-controller @needs:faults
+@component:claim-controller @needs:faults
 Feature: A claim controller whose requests fail
   Between making a claim and recording it, and between the last consumer's end and the free device, the state is half
   written. Whatever request fails there, each pod gets its claims once, and each device comes back.

@@ -1,4 +1,4 @@
-@seat:driver @needs:faults
+@component:driver @needs:faults
 Feature: A driver whose requests fail
   Devices that are not published cannot be used, and devices that are published twice could be used twice. Whatever
   request fails, the driver's pools come to be complete, and hold each device once.

@@ -1,4 +1,4 @@
-@seat:taint-eviction @needs:faults @gate:DRADeviceTaints
+@component:taint-eviction @needs:faults @gate:DRADeviceTaints
 Feature: An eviction whose requests fail
   Between the condition that tells why and the deletion, a pod is still on a device that nobody must use. Whatever
   request fails there, the pod goes in the end, and no other pod does.

@@ -1,4 +1,4 @@
-@seat:claim-controller @seat:scheduler @seat:binder @needs:faults
+@component:claim-controller @component:scheduler @component:binder @needs:faults
 Feature: Scheduling while requests fail
   From the decision to the binding, devices are held by memory, by a BindRequest, by a claim's status. Whatever request
   fails in between, the pod comes to its node without anybody's help, and no device is given twice.

@@ -1,4 +1,4 @@
-@profile:fault-sweep @seat:claim-controller @seat:scheduler @seat:binder @needs:faults
+@profile:fault-sweep @component:claim-controller @component:scheduler @component:binder @needs:faults
 Feature: Every write fails once, in every way
   The writes of an undisturbed run are recorded; then the run is repeated, once for each of them, and that write fails.
   The end must be the same: the pod bound, its claim made once, its device valid and free again when the pod is gone.
@@ -8,7 +8,7 @@ Feature: Every write fails once, in every way
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
-    When a pod using template "one" comes and goes once for each write of the seats, and that write is <fault>
+    When a pod using template "one" comes and goes once for each write of the components, and that write is <fault>
     Then every round has ended as the one without a fault
 
     Examples:

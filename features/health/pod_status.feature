@@ -1,4 +1,4 @@
-@profile:device-health @seat:kubelet @needs:run-kubelet
+@profile:device-health @component:kubelet @needs:run-kubelet
 Feature: A pod's status shows how its devices are
   A driver streams the health of its devices to the kubelet, which shows it in the status of the containers that use
   them. Nothing else follows from it.
@@ -94,7 +94,7 @@ Feature: A pod's status shows how its devices are
     And pod "train" runs on devices "dev-0, dev-1" of "n1"
     Then pod "train" shows the health "Healthy" for "claim:train"
 
-  @DRA-301 @seat:claim-controller @seat:taint-eviction
+  @DRA-301 @component:claim-controller @component:taint-eviction
   Scenario: Bad health alone moves no pod and no device
     Given node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"

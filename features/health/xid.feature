@@ -1,4 +1,4 @@
-@profile:device-health @seat:driver @needs:gpu-driver @needs:fake-nvml
+@profile:device-health @component:driver @needs:gpu-driver @needs:fake-nvml
 Feature: What NVML says of a GPU becomes a taint and a health state
   The GPU driver listens to NVML's events. A GPU with an error stays published, with a taint that keeps new work away;
   the pod that uses it learns of it in its status.
@@ -84,7 +84,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And device "gpu-1" on "n1" stays free of taints
 
-  @NV-118 @DRA-295 @DRA-301 @DRA-213 @seat:claim-controller @seat:scheduler @seat:binder @seat:taint-eviction @needs:own-kubelet
+  @NV-118 @DRA-295 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder @component:taint-eviction @needs:own-kubelet
   Scenario: From an XID to the scheduler and to the pod
     Given node "n1" running the driver on the GPUs of "dgx-h100"
     And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'

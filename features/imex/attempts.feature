@@ -1,4 +1,4 @@
-@profile:imex @seat:fabric @needs:compute-domain @needs:fake-nvml @needs:own-kubelet
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:fake-nvml @needs:own-kubelet
 Feature: Daemons of ComputeDomains, and attempts that were given up
   A kubelet can call Prepare late: for a claim that it unprepared meanwhile. A channel that is taken then is never given
   back. So a ComputeDomain driver remembers which attempts were given up, for a while.
@@ -8,7 +8,7 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     When a ComputeDomain "job" with nothing but its template's name is created
     Then the ComputeDomain "job" has no nodes to wait for, and gives single channels
 
-  @NV-156 @NV-157 @needs:fabric-plugin
+  @NV-156 @NV-157 @needs:compute-domain-plugin
   Scenario: A daemon gets what it needs to serve its ComputeDomain
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -17,7 +17,7 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     Then the daemon of claim "imexd" is given, with every GPU of the node [NV-156]
     And the daemon of claim "imexd" on "n1" knows the ComputeDomain "job", its clique and its configuration [NV-157]
 
-  @NV-167 @needs:fabric-plugin
+  @NV-167 @needs:compute-domain-plugin
   Scenario: An attempt that was given up is remembered
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -27,7 +27,7 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     When the channel of claim "train" is given back on "n1"
     Then the ComputeDomain driver on "n1" comes to remember claim "train" as given up
 
-  @NV-168 @needs:fabric-plugin
+  @NV-168 @needs:compute-domain-plugin
   Scenario: A late call cannot take a channel that was given back
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes

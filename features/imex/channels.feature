@@ -1,4 +1,4 @@
-@profile:imex @seat:fabric @needs:compute-domain @needs:fabric-plugin @needs:fake-nvml @needs:own-kubelet
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
 Feature: A channel is given on a node that is connected
   The first channel claim makes its node join the ComputeDomain. The claim waits until the node's IMEX daemon is ready,
   then the container gets the device node of the channel.

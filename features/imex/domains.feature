@@ -1,4 +1,4 @@
-@profile:imex @seat:fabric @needs:compute-domain
+@profile:imex @component:compute-domain-controller @needs:compute-domain
 Feature: What becomes of a ComputeDomain
   A ComputeDomain asks for IMEX between the nodes of a job. Its controller makes the template by which workloads claim
   a channel, prepares for daemons on the nodes that join, says when all are connected, and leaves nothing behind.

@@ -1,4 +1,4 @@
-@profile:imex @seat:claim-controller @seat:scheduler @seat:binder @seat:fabric @needs:compute-domain @needs:fabric-plugin @needs:fake-nvml @seat:kubelet @needs:run-kubelet
+@profile:imex @component:claim-controller @component:scheduler @component:binder @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin @needs:fake-nvml @component:kubelet @needs:run-kubelet
 Feature: From a ComputeDomain to a channel in a container
   A job names the channel template of its ComputeDomain; controller, scheduler, binder, kubelet and driver each do their
   part.

@@ -1,4 +1,4 @@
-@profile:imex @seat:fabric @needs:compute-domain @needs:fabric-flags
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-flags
 Feature: IMEX daemons that the nodes' administrator runs
   With --imex-mode=hostManaged every node has one nvidia-imex of its own, and the driver starts none: it makes the
   template that workloads use and gives channels, nothing else.
@@ -8,7 +8,7 @@ Feature: IMEX daemons that the nodes' administrator runs
     Then the ComputeDomain controller with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
     And the ComputeDomain controller with "--imex-isolation=channel" does not start, because "imex-isolation"
 
-  @NV-018 @needs:fabric-plugin @needs:fake-nvml @needs:own-kubelet
+  @NV-018 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A driver is not started with a mode that it cannot keep
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     Then the ComputeDomain driver on "n1" with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
@@ -22,7 +22,7 @@ Feature: IMEX daemons that the nodes' administrator runs
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has nothing for daemons
 
-  @NV-047 @NV-171 @NV-171b @NV-171c @needs:fabric-plugin @needs:fake-nvml @needs:own-kubelet
+  @NV-047 @NV-171 @NV-171b @NV-171c @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A channel is given once the host's own daemon is ready, and no node joins anything
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node" with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"

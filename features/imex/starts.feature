@@ -1,4 +1,4 @@
-@profile:imex @seat:fabric @needs:compute-domain @needs:fabric-plugin @needs:fake-nvml @needs:own-kubelet
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
 Feature: A node on which the ComputeDomain driver must not start
   A driver that runs where channels cannot work offers what it will never give: jobs are sent to the node and hang there.
   One that ends at its start is seen by whoever looks at its pod.

@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
 Feature: MIG devices are made when a claim is prepared and unmade when it is unprepared
   The GPU outlives every driver process, and so does what was cut from it. A driver that leaves pieces behind, or cuts a
   GPU that somebody uses whole, takes hardware out of service that nobody finds any more.

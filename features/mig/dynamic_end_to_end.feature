@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:claim-controller @seat:scheduler @seat:binder @seat:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml @seat:kubelet @needs:run-kubelet
+@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml @component:kubelet @needs:run-kubelet
 Feature: From pods to MIG devices that are made for them
   Scheduler and driver know each other only through slices and counters; whatever order pods come and go in, no GPU is
   cut into more than it has.

@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
 Feature: What a GPU can be cut into is published before it is cut
   With the gate DynamicMIG the driver makes MIG devices when they are needed. Every place that one could have is in the
   slice, with the counters that it would take of its GPU; so a scheduler gives out only what fits together.

@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:driver @needs:gpu-driver @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:fake-nvml
 Feature: A GPU in MIG mode that nobody has cut yet
   With MIG on, CUDA cannot use the GPU as a whole; with no instance there is nothing else of it.
 

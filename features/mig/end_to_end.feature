@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:claim-controller @seat:scheduler @seat:binder @seat:driver @needs:gpu-driver @needs:fake-nvml @seat:kubelet @needs:run-kubelet
+@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver @needs:gpu-driver @needs:fake-nvml @component:kubelet @needs:run-kubelet
 Feature: From a claim to a MIG device in a container
   A pod asks for a MIG device by class and profile; scheduler, binder, kubelet and driver each do their part.
 

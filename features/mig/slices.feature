@@ -1,4 +1,4 @@
-@profile:driver-mig @seat:driver @needs:gpu-driver @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:fake-nvml
 Feature: MIG devices are published as they were made
   An administrator cut GPU 0 of this node into three MIG devices. The driver publishes these in the GPU's place, with
   what a scheduler must know to choose one.

@@ -1,4 +1,4 @@
-@profile:nvml @seat:nvml
+@profile:nvml @component:nvml
 Feature: NVML's events
   A driver that guards the health of GPUs waits for events. It must get each that it asked for, once and in order, and
   nothing else; and the counters must have moved by then.

@@ -1,4 +1,4 @@
-@profile:nvml @seat:nvml
+@profile:nvml @component:nvml
 Feature: NVML's GPUs
   A driver finds GPUs by index, UUID and PCI address, sizes them by their memory, and places work near them. Every way
   must lead to the same GPU, and what NVML says must fit what the machine's files say.

@@ -1,4 +1,4 @@
-@profile:nvml @seat:nvml
+@profile:nvml @component:nvml
 Feature: NVML as a library
   Programs in C, Go and Python load one shared library. What it does with versions, buffers and sessions is the same
   whether NVIDIA's driver stands behind it or a file.

@@ -1,4 +1,4 @@
-@profile:nvml @seat:nvml
+@profile:nvml @component:nvml
 Feature: NVML's MIG
   A GPU is cut into instances by memory slices. A driver that makes and destroys instances stands on these rules; a
   fake that breaks one teaches it the wrong thing. What is made on a real GPU is taken back at the end.

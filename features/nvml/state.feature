@@ -1,4 +1,4 @@
-@profile:nvml @seat:nvml
+@profile:nvml @component:nvml
 Feature: NVML among processes
   Programs of one node share its GPUs: who may not change them is told so, and a change is whole for everybody, whoever
   dies in the middle of it. What stands behind the fake is one file, and it is held to the same.

@@ -1,4 +1,4 @@
-@profile:device-taints @seat:claim-controller @seat:scheduler @seat:binder
+@profile:device-taints @component:claim-controller @component:scheduler @component:binder
 Feature: Tainted devices are for those who tolerate them
   A driver that knows something bad about a device says so with a taint. A scheduler gives such a device only to a
   request that tolerates every taint of it that counts.

@@ -1,4 +1,4 @@
-@profile:device-taints @seat:taint-eviction
+@profile:device-taints @component:taint-eviction
 Feature: Pods leave devices that must not be used any more
   NoExecute says that a device must not be used at all. Pods on it are deleted, at once or after as long as their
   claims tolerate it; other effects touch no running pod.
@@ -38,7 +38,7 @@ Feature: Pods leave devices that must not be used any more
     Then pod "other" is being deleted or gone
     And the Pod "patient" still exists
 
-  @DRA-221 @DRA-222 @needs:virtual-clock @seat:control-plane
+  @DRA-221 @DRA-222 @needs:virtual-clock @component:control-plane
   Scenario: tolerationSeconds run from the time that the taint was added
     Given node "n1" with 2 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
@@ -52,7 +52,7 @@ Feature: Pods leave devices that must not be used any more
     Then pod "brief" is being deleted or gone [DRA-221]
     And the Pod "patient" still exists [DRA-222]
 
-  @DRA-221 @needs:virtual-clock @seat:control-plane
+  @DRA-221 @needs:virtual-clock @component:control-plane
   Scenario: Of several matching tolerations the shortest counts
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '[{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {operator: Exists, effect: NoExecute, tolerationSeconds: 30}]'
@@ -68,7 +68,7 @@ Feature: Pods leave devices that must not be used any more
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "lenient" is being deleted or gone
 
-  @DRA-224 @needs:virtual-clock @seat:control-plane
+  @DRA-224 @needs:virtual-clock @component:control-plane
   Scenario: A taint that goes in time takes its eviction with it
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'

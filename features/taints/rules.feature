@@ -1,4 +1,4 @@
-@profile:device-taints @seat:taint-eviction @gate:DRADeviceTaintRules
+@profile:device-taints @component:taint-eviction @gate:DRADeviceTaintRules
 Feature: Administrators taint devices with rules
   A DeviceTaintRule taints devices that their driver thinks well of.
 
@@ -31,7 +31,7 @@ Feature: Administrators taint devices with rules
     And the condition of the DeviceTaintRule "trial" says "2 pods would be evicted"
     And the Pod "one" still exists
 
-  @DRA-229 @needs:virtual-clock @seat:control-plane
+  @DRA-229 @needs:virtual-clock @component:control-plane
   Scenario: A rule tells when its evictions are done
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
@@ -43,7 +43,7 @@ Feature: Administrators taint devices with rules
     And 15 seconds pass
     Then the DeviceTaintRule "maintenance" says EvictionInProgress False because of Completed
 
-  @DRA-226b @seat:claim-controller @seat:scheduler @seat:binder
+  @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: The scheduler passes over what a rule taints
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
@@ -53,7 +53,7 @@ Feature: Administrators taint devices with rules
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
-  @DRA-226d @seat:claim-controller @seat:scheduler @seat:binder
+  @DRA-226d @component:claim-controller @component:scheduler @component:binder
   Scenario: A rule without a selector keeps no work from a device
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -63,7 +63,7 @@ Feature: Administrators taint devices with rules
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-1"
 
-  @DRA-226c @seat:claim-controller @seat:scheduler @seat:binder @disruptive
+  @DRA-226c @component:claim-controller @component:scheduler @component:binder @disruptive
   Scenario: The scheduler lives on when a slice changes beside a rule
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -73,14 +73,14 @@ Feature: Administrators taint devices with rules
     And a pod "train" using claim "work" is created
     Then pod "train" is bound to "n1"
 
-  @DRA-227 @needs:virtual-clock @seat:control-plane
+  @DRA-227 @needs:virtual-clock @component:control-plane
   Scenario: A rule whose effect changes counts anew
     When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
     And 20 seconds pass
     And the DeviceTaintRule "trial" changes its effect to NoExecute
     Then the taint of the DeviceTaintRule "trial" counts from 20 seconds later
 
-  @DRA-230 @seat:control-plane
+  @DRA-230 @component:control-plane
   Scenario: A rule has a known effect
     When a DeviceTaintRule with effect "PreferNoSchedule" is created
     Then the API server refuses it: NotSupported at "spec.taint.effect"

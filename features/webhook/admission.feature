@@ -1,4 +1,4 @@
-@profile:webhook @seat:webhook @needs:webhook-admission @needs:gpu-driver @needs:served-version
+@profile:webhook @component:webhook @needs:webhook-admission @needs:gpu-driver @needs:served-version
 Feature: Claims that nobody could prepare are not stored
   The configuration of a device is opaque to Kubernetes. Without a webhook a slip of the pen is found when the pod is on
   its node, where nobody reads the error; with one, whoever writes the claim is told at once.

@@ -1,4 +1,4 @@
-@profile:webhook @seat:webhook @needs:own-webhook
+@profile:webhook @component:webhook @needs:own-webhook
 Feature: How a webhook answers
   An API server asks over HTTPS and compares the answer with its question. What it cannot match counts as no answer, and
   with failurePolicy Fail nobody can create a claim any more. These scenarios hold for any driver's webhook.

@@ -1,4 +1,4 @@
-@profile:webhook @seat:webhook @needs:own-webhook @needs:gpu-driver
+@profile:webhook @component:webhook @needs:own-webhook @needs:gpu-driver
 Feature: What clients of an API server cannot bring about
   Some questions an API server asks only when its clients go unusual ways; the harness asks them itself.
 

@@ -1,4 +1,4 @@
-@profile:webhook @seat:webhook @needs:webhook-admission @needs:webhook-gates @needs:gpu-driver
+@profile:webhook @component:webhook @needs:webhook-admission @needs:webhook-gates @needs:gpu-driver
 Feature: Sharing is validated as far as the driver's feature gates allow it
   The gates of the webhook are its own: whoever turns one on for the driver must turn it on here too, or be told at the
   first claim.

@@ -6,7 +6,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.reconcile import Binder
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the binder that the options ask for."""
     options = BinderOptions(
         workers=args.workers,

@@ -6,7 +6,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.claim_controller.controller import ClaimController, ClaimControllerOptions
 
 
@@ -15,6 +15,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="objects worked on at a time (default: 4)")
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the claim controller that the options ask for."""
     return ClaimController(client, clock=clock, options=ClaimControllerOptions(workers=args.workers))

@@ -1,4 +1,4 @@
-"""The fabric's seat: ComputeDomains, their IMEX channels, and the daemons that connect nodes.
+"""The fabric's component: ComputeDomains, their IMEX channels, and the daemons that connect nodes.
 
 `controller` makes what a ComputeDomain needs and says whether it is ready; `channels` is the kubelet plugin for
 `compute-domain.nvidia.com`; `daemon` stands in for the nvidia-imex daemons, which need real NVLink hardware.

@@ -6,7 +6,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
@@ -18,7 +18,7 @@ class Fabric:
     """The controller and, where there is no NVLink, the simulated daemons; they start and stop together."""
 
     def __init__(self, controller: ComputeDomainController, daemons: SimulatedImexDaemons | None) -> None:
-        self._parts: list[Part] = [controller, *([daemons] if daemons else [])]
+        self._parts: list[Component] = [controller, *([daemons] if daemons else [])]
         self.name = " with ".join(part.name for part in self._parts)
 
     def start(self) -> None:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the part, not yet started."""
     imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
     if args.simulate_imex_daemons and imex.host_managed:

@@ -7,7 +7,7 @@ import importlib
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.compute_domain.objects import DRIVER, DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import HOST_SOCKET, FabricGates, add_imex_arguments, imex_options
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
@@ -50,7 +50,7 @@ def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
     )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the part, not yet started."""
     options = plugin_options(args)
     nvml = importlib.import_module("pynvml") if args.clique_id is None else None

@@ -10,7 +10,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.inventory_plugin.plugin import InventoryPlugin
 from reference_impl.kubelet_plugin.command import add_node_arguments, node_options
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the part, not yet started."""
     options = node_options(args, gates=FeatureGates())
     return InventoryPlugin(client, clock=clock, inventory=Inventory.load(args.inventory), options=options)

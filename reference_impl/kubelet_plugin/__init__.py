@@ -1,4 +1,4 @@
-"""The driver's seat: a kubelet plugin for `gpu.nvidia.com`, after the NVIDIA DRA driver for GPUs.
+"""The driver's component: a kubelet plugin for `gpu.nvidia.com`, after the NVIDIA DRA driver for GPUs.
 
 Its data comes from NVML (through the `pynvml` module it is given), the driver root's files and the API server; what it
 must remember lies in its checkpoint, what it gives to containers in CDI specs. `KubeletPlugin` owns all of it between

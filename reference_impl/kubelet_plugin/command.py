@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from dra_api.rpc import DRA_VERSIONS
 from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
@@ -132,7 +132,7 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
     return replace(options, consumable_shares=args.consumable_shares, pod_uid=args.pod_uid)
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the part, not yet started."""
     options = plugin_options(args)
     # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.

@@ -23,8 +23,8 @@ from dra_api.objects import Obj
 from dra_api.quantity import Quantity
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
-from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.configs import ConfigError
+from reference_impl.kubelet_plugin.device_config import Chosen
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot
 from reference_impl.kubelet_plugin.partitions import MEBI
 from reference_impl.kubelet_plugin.sharing import Run, SharingError

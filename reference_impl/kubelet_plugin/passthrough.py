@@ -23,8 +23,8 @@ from typing import Protocol
 from dra_api.objects import Obj
 from fake_nvml import pci_kernel
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
-from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
+from reference_impl.kubelet_plugin.device_config import Chosen
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, Mig, Vfio, overlap
 from reference_impl.kubelet_plugin.discovery import Found, numa_node, pcie_root
 from reference_impl.kubelet_plugin.driver_root import DriverRoot

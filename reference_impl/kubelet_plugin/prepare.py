@@ -19,9 +19,9 @@ from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
-from reference_impl.kubelet_plugin.chosen import Chosen, Setting
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
+from reference_impl.kubelet_plugin.device_config import Chosen, Setting
 from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, device_info, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot

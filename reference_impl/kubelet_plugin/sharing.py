@@ -14,8 +14,8 @@ from pathlib import Path
 
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
-from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.configs import INTERVALS, ConfigError, GpuConfig
+from reference_impl.kubelet_plugin.device_config import Chosen
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu
 
 Run = Callable[[Sequence[str]], None]

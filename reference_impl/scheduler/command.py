@@ -6,7 +6,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.scheduler.bug_compatible import RELEASES, release
 from reference_impl.scheduler.options import STEPS_A_SECOND, SchedulerOptions, features_of
 from reference_impl.scheduler.scheduler import Scheduler
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="order equally loaded nodes by this seed instead of by name")
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the scheduler."""
     names = frozenset(args.scheduler_name) if args.scheduler_name else SchedulerOptions().scheduler_names
     options = SchedulerOptions(

@@ -35,9 +35,9 @@ from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import PartError
 from reference_impl.scheduler import bind_requests, pod_claims
+from reference_impl.scheduler.binding_queue import Deliveries
 from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
-from reference_impl.scheduler.deliveries import Deliveries
 from reference_impl.scheduler.engines import engine_for
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher

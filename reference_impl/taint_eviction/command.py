@@ -6,7 +6,7 @@ import argparse
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.taint_eviction.controller import TaintEviction, TaintEvictionOptions
 
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Part:
+def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Make the taint eviction that the options ask for."""
     options = TaintEvictionOptions(
         workers=args.workers,

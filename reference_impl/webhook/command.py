@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from dra_api.clock import Clock
-from dra_api.part import Part
+from dra_api.component import Component
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.runtime import PartError
 from reference_impl.webhook.server import Webhook, WebhookOptions
@@ -44,7 +44,7 @@ def gates_of(text: str) -> EnabledSharing:
     return EnabledSharing(**chosen)
 
 
-def build_alone(args: argparse.Namespace, clock: Clock) -> Part:
+def build_alone(args: argparse.Namespace, clock: Clock) -> Component:
     """Make the webhook that the options ask for; it does nothing by the clock."""
     del clock
     for file in (args.tls_cert_file, args.tls_private_key_file):

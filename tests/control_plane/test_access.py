@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_conformance.access import check, roles, table
-from dra_conformance.access.check import Need
-from dra_conformance.access.table import Right
 from dra_conformance.cli import call
-from dra_conformance.errors import ExitCode
-from dra_conformance.suite.options import from_mapping
-from peers.access.command import cover, lasting, run_until_used
-from peers.access.stage import reduced
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.options import from_mapping
+from dra_conformance.rbac import check, roles, table
+from dra_conformance.rbac.check import Need
+from dra_conformance.rbac.table import Right
+from verification.rbac_ablation.command import cover, lasting, run_until_used
+from verification.rbac_ablation.environment import reduced
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -37,7 +37,7 @@ def test_on_a_cluster_only_the_harness_and_its_cleanup_need_rights(capsys: pytes
     assert binding["subjects"] == [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}]
 
 
-def test_each_seat_of_ours_has_a_role_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_component_of_ours_has_a_role_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "--scheduler", "exec:./mine", "--binder", "reference", "--kubelet", "reference")
     names = {name for kind, name in found if kind == "ClusterRole"}
     assert {"dra-conformance-binder", "dra-conformance-kubelet"} <= names
@@ -53,23 +53,25 @@ def test_the_profile_api_makes_no_nodes(capsys: pytest.CaptureFixture[str]) -> N
     assert may(printed(capsys)["ClusterRole", "dra-conformance"], "create", "nodes")
 
 
-def test_a_seat_that_a_profile_does_not_use_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--fabric", "reference", "--scheduler", "reference", "--profile", "scheduler-core")
+def test_a_component_that_a_profile_does_not_use_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--compute-domain-controller", "reference", "--scheduler", "reference", "--profile", "scheduler-core")
     names = {name for kind, name in printed(capsys, *words) if kind == "ClusterRole"}
     assert "dra-conformance-scheduler" in names
     assert "dra-conformance-fabric" not in names
 
 
-@pytest.mark.parametrize(("seat", "with_it", "without"), [("kubelet", "driver-core", "api"), ("binder", "imex", "api")])
-def test_a_seat_has_a_role_where_scenarios_use_it(seat: str, with_it: str, without: str) -> None:
-    assert roles.takes_part(seat, [with_it])
-    assert roles.takes_part(seat, [without, with_it])
-    assert not roles.takes_part(seat, [without])
+@pytest.mark.parametrize(
+    ("component", "with_it", "without"), [("kubelet", "driver-core", "api"), ("binder", "imex", "api")]
+)
+def test_a_component_has_a_role_where_scenarios_use_it(component: str, with_it: str, without: str) -> None:
+    assert roles.takes_part(component, [with_it])
+    assert roles.takes_part(component, [without, with_it])
+    assert not roles.takes_part(component, [without])
 
 
 def test_nobody_is_given_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    seats = [word for seat in table.SEATS for word in (f"--{seat}", "reference")]
-    for (kind, _), obj in printed(capsys, *seats).items():
+    components = [word for component in table.COMPONENTS for word in (f"--{component}", "reference")]
+    for (kind, _), obj in printed(capsys, *components).items():
         for rule in obj["rules"] if kind == "ClusterRole" else ():
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])

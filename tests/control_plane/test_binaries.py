@@ -18,7 +18,7 @@ from dra_api.clock import RealClock
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, SERVICE_ACCOUNTS, Obj
 from dra_conformance.control_plane.binaries import BinariesControlPlane, flags
 from dra_conformance.control_plane.binaries.programs import NEEDED
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable
 from tests.control_plane.conftest import Pretend
 
 
@@ -83,7 +83,7 @@ def test_every_version_of_the_api_is_served(real: BinariesControlPlane) -> None:
     assert real.dead() == ""
 
 
-def test_controllers_without_a_seat_run(real: BinariesControlPlane) -> None:
+def test_controllers_without_a_component_run(real: BinariesControlPlane) -> None:
     client = KubeClient(real.transport())
     assert client.get(SERVICE_ACCOUNTS, "default", "default")["metadata"]["name"] == "default"
 
@@ -181,8 +181,8 @@ def _processes(folder: Path) -> list[str]:
     return [line for line in found if str(folder) in line and "python" not in line.split("\0")[0]]
 
 
-def test_the_scheduler_and_controllers_in_seats_have_their_own_identity(real: BinariesControlPlane) -> None:
-    words = real.seat_command("kube-scheduler", "scheduler")
+def test_the_scheduler_and_controllers_in_components_have_their_own_identity(real: BinariesControlPlane) -> None:
+    words = real.component_command("kube-scheduler", "scheduler")
     assert words[0].endswith("kube-scheduler")
     kubeconfig = next(word.partition("=")[2] for word in words if word.startswith("--kubeconfig="))
     from dra_api.transport import HttpTransport
@@ -191,11 +191,13 @@ def test_the_scheduler_and_controllers_in_seats_have_their_own_identity(real: Bi
     client.list(RESOURCE_CLAIMS, "default")
     with pytest.raises(ApiError):
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "not-mine"}})
-    assert "--controllers=resourceclaim-controller" in real.seat_command("kube-controller-manager", "claim-controller")
+    assert "--controllers=resourceclaim-controller" in real.component_command(
+        "kube-controller-manager", "claim-controller"
+    )
 
 
 def test_arguments_of_a_plugin_go_into_a_file_that_only_we_can_read(real: BinariesControlPlane) -> None:
-    words = real.seat_command("kube-scheduler", "scheduler", {}, arguments={"filterTimeout": "50ms"})
+    words = real.component_command("kube-scheduler", "scheduler", {}, arguments={"filterTimeout": "50ms"})
     assert not [word for word in words if word.startswith(("--kubeconfig", "--kube-api"))], "the file says it"
     file = Path(next(word.partition("=")[2] for word in words if word.startswith("--config=")))
     assert file.stat().st_mode & 0o777 == 0o600

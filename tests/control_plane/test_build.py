@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dra_conformance import assets
 from dra_conformance.control_plane.binaries.build import LINKS, PROGRAM, build, link_flags, module_text
 from dra_conformance.control_plane.binaries.programs import NEEDED
-from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.core import assets
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 UPSTREAM = """module k8s.io/kubernetes
 
@@ -33,7 +33,7 @@ replace (
 def test_the_module_of_another_release_is_read_from_that_release() -> None:
     text = module_text(UPSTREAM, "v1.35.2", "v0.35.2")
     assert text.splitlines() == [
-        "module dra-conformance/peers/control-plane",
+        "module dra-conformance/verification/programs/control_plane",
         "go 1.25.7",
         "godebug default=go1.25",
         "require go.etcd.io/etcd/server/v3 v3.6.5",
@@ -47,7 +47,7 @@ def test_the_module_of_another_release_is_read_from_that_release() -> None:
 
 
 def test_the_peer_is_built_with_the_same_flags_and_links() -> None:
-    peer = yaml.safe_load((assets.features().parent / "peers/expected/kube-apiserver.yaml").read_text())
+    peer = yaml.safe_load((assets.features().parent / "verification/expected/kube-apiserver.yaml").read_text())
     assert peer["ldflags"] == link_flags(peer["version"])
     assert peer["program"] == PROGRAM
     assert set(peer["links"]) == set(LINKS) >= set(NEEDED)

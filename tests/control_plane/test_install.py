@@ -17,7 +17,7 @@ from dra_conformance.cli import call
 from dra_conformance.control_plane.binaries import install
 from dra_conformance.control_plane.binaries.install import Sources, download
 from dra_conformance.control_plane.binaries.programs import NEEDED, Wanted
-from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
 
 
 class Publisher:

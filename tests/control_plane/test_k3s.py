@@ -1,6 +1,6 @@
 """`--control-plane k3s` against a stand-in of Docker (`fake_docker`): no image is pulled, no container started.
 
-`python -m peers docker` tries the same class on a real engine. What that taught has its test here.
+`python -m verification docker` tries the same class on a real engine. What that taught has its test here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NAMESPACES
 from dra_api.transport import HttpTransport
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.k3s import DEFAULT_IMAGE, K3sControlPlane, flags
 from dra_conformance.control_plane.k3s.container import REAPER
-from dra_conformance.control_plane.rehearsal import RehearsalControlPlane
-from dra_conformance.errors import ExitCode, TargetUnreachable, UsageError
-from dra_conformance.suite.options import from_mapping
+from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.core.options import from_mapping
 from tests.control_plane.fake_docker import FakeDocker
 
 
@@ -43,7 +43,7 @@ def short() -> Iterator[Path]:
 @pytest.fixture
 def docker(short: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDocker]:
     """A Docker that runs k3s, behind whose door the embedded control plane answers."""
-    plane = RehearsalControlPlane(kubernetes_version="1.36", directory=short / "api", clock=RealClock(), seed=0)
+    plane = EmbeddedControlPlane(kubernetes_version="1.36", directory=short / "api", clock=RealClock(), seed=0)
     plane.start()
     port = int(plane.embedded.url.rpartition(":")[2])
     inside = plane.kubeconfig.read_text().replace(plane.embedded.url, "https://127.0.0.1:6443")
@@ -95,7 +95,7 @@ def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocke
         directory=short / "k3s",
         feature_gates={"DRADeviceTaintRules": True},
         runtime_config={"resource.k8s.io/v1beta2": False},
-        foreign_seats=["scheduler", "taint-eviction"],
+        foreign_components=["scheduler", "taint-eviction"],
     )
     plane.start()
     try:
@@ -292,7 +292,7 @@ def test_without_docker_there_is_one_line_and_exit_code_10(tmp_path: Path) -> No
 
 
 def test_a_run_judges_what_is_behind_the_stand_in(docker: FakeDocker, tmp_path: Path) -> None:
-    # The emulation has no kube-controller-manager, so the seat is filled from outside, as `--claim-controller` says.
+    # The emulation has no kube-controller-manager, so the component is filled from outside, as `--claim-controller` says.
     done = run(tmp_path, "--profile", "api", "--rule", "DRA-001", "--patience", "10")
     report = orjson.loads((tmp_path / "out" / "report.json").read_bytes())
     assert done.returncode == ExitCode.OK, done.stdout + done.stderr
@@ -300,9 +300,9 @@ def test_a_run_judges_what_is_behind_the_stand_in(docker: FakeDocker, tmp_path: 
     assert docker.removed
 
 
-def test_the_cluster_s_own_parts_stay_in_their_seats() -> None:
+def test_the_cluster_s_own_parts_stay_in_their_components() -> None:
     options = from_mapping({"control-plane": "k3s"}, where="test")
-    kinds = {name: spec.kind for name, spec in options.seats().items()}
+    kinds = {name: spec.kind for name, spec in options.components().items()}
     assert kinds["scheduler"] == kinds["claim-controller"] == kinds["taint-eviction"] == "cluster"
     assert kinds["kubelet"] == kinds["driver"] == kinds["binder"] == "reference"
     with pytest.raises(UsageError, match="has no binder in it"):
@@ -313,7 +313,7 @@ def test_the_cluster_s_own_parts_stay_in_their_seats() -> None:
 
 def test_words_have_no_spaces_that_a_shell_would_be_needed_for() -> None:
     words = flags.server(
-        host="h", kubelet_root="/r", feature_gates={}, runtime_config={}, foreign_seats=["claim-controller"]
+        host="h", kubelet_root="/r", feature_gates={}, runtime_config={}, foreign_components=["claim-controller"]
     )
     assert all(re.fullmatch(r"\S+", word) for word in words)
     assert not [word for word in words if "feature-gates" in word]

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import CRDS, DEVICE_CLASSES, NAMESPACES, NODES
-from dra_conformance import assets, documents
 from dra_conformance.cli import call
 from dra_conformance.control_plane.binaries import BinariesControlPlane
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.errors import ExitCode
-from peers.access.command import snapshot
-from peers.access.leave import DRIVER_NAMESPACE, leave
+from dra_conformance.core import assets, documents
+from dra_conformance.core.errors import ExitCode
+from verification.rbac_ablation.command import snapshot
+from verification.rbac_ablation.leftovers import DRIVER_NAMESPACE, leave
 
 RUN, OTHER = "0a1b2c3d", "ffffffff"
-SLOW = """@profile:claim-lifecycle @seat:claim-controller
+SLOW = """@profile:claim-lifecycle @component:claim-controller
 Feature: Slow
   @DRA-100
   Scenario: Somebody waits for what never comes
@@ -38,9 +38,9 @@ Feature: Slow
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
+def cluster(tmp_path: Path) -> Iterator[ApiServerEmulator]:
     gates = {"DRADeviceTaintRules": True}
-    with EmbeddedControlPlane(directory=tmp_path / "plane", feature_gates=gates) as plane:
+    with ApiServerEmulator(directory=tmp_path / "plane", feature_gates=gates) as plane:
         client = KubeClient(plane.transport())
         for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
             for crd in documents.load_all(path.read_text(), where=path.name):
@@ -49,12 +49,12 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
         yield plane
 
 
-def cleanup(plane: EmbeddedControlPlane | BinariesControlPlane, *words: str) -> int:
+def cleanup(plane: ApiServerEmulator | BinariesControlPlane, *words: str) -> int:
     return call(["cleanup", "--kubeconfig", str(plane.kubeconfig), *words])
 
 
 def test_one_object_of_every_kind_goes_and_the_cluster_is_as_before(
-    cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]
+    cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = KubeClient(cluster.transport())
     client.create(DEVICE_CLASSES, {"metadata": {"name": f"left-{OTHER}"}, "spec": {}})
@@ -71,7 +71,7 @@ def test_one_object_of_every_kind_goes_and_the_cluster_is_as_before(
     assert "nothing is left of run 0a1b2c3d" in capsys.readouterr().out
 
 
-def test_another_runs_objects_stay(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_runs_objects_stay(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
     client = KubeClient(cluster.transport())
     leave(cluster.transport(), OTHER)
     before = snapshot(client)
@@ -83,7 +83,7 @@ def test_another_runs_objects_stay(cluster: EmbeddedControlPlane, capsys: pytest
 
 
 def test_a_finalizer_of_somebody_else_is_named_and_stays(
-    cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]
+    cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = KubeClient(cluster.transport())
     metadata = {"name": "held", "labels": {"dra-conformance/run": RUN}, "finalizers": ["example.com/theirs"]}
@@ -105,9 +105,16 @@ def killed_run(kubeconfig: Path, folder: Path) -> str:
     (folder / "probe" / "slow.feature").write_text(SLOW)
     log = folder / "dra-report" / "events.jsonl"
     words = ["run", "--features", "probe", "--focus", "^probe/", "--patience", "60", "--progress", "none"]
-    seats = ["--control-plane", f"kubeconfig:{kubeconfig}", "--claim-controller", "reference", "--kubelet", "reference"]
+    components = [
+        "--control-plane",
+        f"kubeconfig:{kubeconfig}",
+        "--claim-controller",
+        "reference",
+        "--kubelet",
+        "reference",
+    ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "dra_conformance", *words, *seats],
+        [sys.executable, "-m", "dra_conformance", *words, *components],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder), "XDG_RUNTIME_DIR": ""},
         start_new_session=True,
@@ -128,7 +135,7 @@ def killed_run(kubeconfig: Path, folder: Path) -> str:
     return found[1].decode()
 
 
-def check_killed(plane: EmbeddedControlPlane | BinariesControlPlane, folder: Path) -> None:
+def check_killed(plane: ApiServerEmulator | BinariesControlPlane, folder: Path) -> None:
     client = KubeClient(plane.transport())
     before = snapshot(client)
     run_id = killed_run(plane.kubeconfig, folder)
@@ -138,7 +145,7 @@ def check_killed(plane: EmbeddedControlPlane | BinariesControlPlane, folder: Pat
     assert snapshot(client) == before
 
 
-def test_a_run_killed_in_the_middle_on_the_embedded_server(cluster: EmbeddedControlPlane, tmp_path: Path) -> None:
+def test_a_run_killed_in_the_middle_on_the_embedded_server(cluster: ApiServerEmulator, tmp_path: Path) -> None:
     check_killed(cluster, tmp_path / "work")
 
 

@@ -10,36 +10,36 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
+from apiserver_emulator.auth import User
 from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PODS, VALIDATING_WEBHOOKS
 from dra_api.transport import Response
-from dra_conformance import assets
-from dra_conformance.access import missing, roles
 from dra_conformance.cli import call
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.control_plane.embedded.auth import User
-from dra_conformance.errors import ExitCode
-from dra_conformance.events.calls import Calls, CallsTransport
-from dra_conformance.seats.registration import not_registered_for_claims
-from dra_conformance.suite import features, runner
-from dra_conformance.suite.options import from_mapping
-from dra_conformance.suite.status import Status
-from peers.access import command, missed, removals
-from peers.access.holders import ByHolder
-from peers.access.stage import holder_of, reduced
-from peers.access.trial import CLEANS, Outcome
+from dra_conformance.components.registration import not_registered_for_claims
+from dra_conformance.core import assets, features
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.events.calls import Calls, CallsTransport
+from dra_conformance.core.options import from_mapping
+from dra_conformance.core.status import Status
+from dra_conformance.pytest_plugin import runner
+from dra_conformance.rbac import missing, roles
+from verification.rbac_ablation import ablation, command, evidence
+from verification.rbac_ablation.environment import holder_of, reduced
+from verification.rbac_ablation.roles import ByHolder
+from verification.rbac_ablation.trial import CLEANS, Outcome
 
 SCENARIO = "claims/lifecycle#a-pod-that-names-a-template-gets-a-claim-of-its-own"
 LEFT = "0a1b2c3d"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
-    with EmbeddedControlPlane(directory=tmp_path / "plane") as plane:
+def cluster(tmp_path: Path) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path / "plane") as plane:
         yield plane
 
 
-def without(cluster: EmbeddedControlPlane, folder: Path, verb: str, resource: str, *options: str) -> Path:
+def without(cluster: ApiServerEmulator, folder: Path, verb: str, resource: str, *options: str) -> Path:
     """The kubeconfig of somebody who holds what is printed for these options, but for one verb on one resource."""
     admin = KubeClient(cluster.transport())
     values = dict(zip(options[::2], options[1::2], strict=True))
@@ -62,7 +62,7 @@ def run(kubeconfig: Path, folder: Path) -> dict[str, str]:
 
 
 def test_a_scenario_that_fails_says_what_its_controller_may_not(
-    cluster: EmbeddedControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = run(without(cluster, tmp_path, "patch", "pods/status", "claim-controller", "reference"), tmp_path)
     assert row["status"] == "failed"
@@ -75,7 +75,7 @@ def test_a_scenario_that_fails_says_what_its_controller_may_not(
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])
-def test_a_controller_that_may_not_look_says_so(cluster: EmbeddedControlPlane, tmp_path: Path, verb: str) -> None:
+def test_a_controller_that_may_not_look_says_so(cluster: ApiServerEmulator, tmp_path: Path, verb: str) -> None:
     row = run(without(cluster, tmp_path, verb, "pods", "claim-controller", "reference"), tmp_path)
     assert row["status"] == "error"
     assert f"cannot {verb} pods within 5 s: " in row["reason"]
@@ -106,7 +106,7 @@ def test_who_passes_beside_a_part_without_its_rights_was_not_judged(own: bool, s
 
 
 def test_a_cleanup_says_what_it_may_not(
-    cluster: EmbeddedControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kubeconfig = without(cluster, tmp_path, "list", "nodes")
     # What the harness may do, the cleanup may do too, for it is the same user: so it is taken from both.
@@ -117,14 +117,14 @@ def test_a_cleanup_says_what_it_may_not(
     assert "missing rights: the cleanup may not list nodes (`dra-conformance rbac`" in capsys.readouterr().err
 
 
-def test_whether_a_webhook_is_there_is_not_known_without_the_right(cluster: EmbeddedControlPlane) -> None:
+def test_whether_a_webhook_is_there_is_not_known_without_the_right(cluster: ApiServerEmulator) -> None:
     jane = KubeClient(cluster.transport_for("jane"))
     told = "the harness may not list validatingwebhookconfigurations.admissionregistration.k8s.io"
     assert not_registered_for_claims(jane).endswith(f" is not known: {told}")
     assert VALIDATING_WEBHOOKS.plural in told
 
 
-def test_refused_calls_are_known_by_the_words_of_the_server(cluster: EmbeddedControlPlane) -> None:
+def test_refused_calls_are_known_by_the_words_of_the_server(cluster: ApiServerEmulator) -> None:
     calls = Calls()
     client = KubeClient(CallsTransport(cluster.transport_for("jane"), calls), user_agent="reference-scheduler")
     with pytest.raises(Exception, match="cannot list resource"):
@@ -144,7 +144,7 @@ def test_refused_calls_are_known_by_the_words_of_the_server(cluster: EmbeddedCon
     assert calls.take_refused() == []
 
 
-def test_each_request_goes_in_the_name_of_its_holder(cluster: EmbeddedControlPlane) -> None:
+def test_each_request_goes_in_the_name_of_its_holder(cluster: ApiServerEmulator) -> None:
     users = {"harness": "nobody", "scheduler": "kubernetes-admin"}
     binding = {"metadata": {"name": "all"}, "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}
     admin = KubeClient(cluster.transport())
@@ -163,35 +163,35 @@ def test_each_request_goes_in_the_name_of_its_holder(cluster: EmbeddedControlPla
 
 
 def test_every_printed_right_is_missed_by_somebody() -> None:
-    """`python -m peers access --write` mends it, on the real API server."""
-    assert command.unlike({row.need for row in missed.load()}) == []
+    """`python -m verification access --write` mends it, on the real API server."""
+    assert command.unlike({row.need for row in evidence.load()}) == []
 
 
 def test_the_page_is_that_of_the_table() -> None:
-    assert missed.PAGE.read_text() == missed.page(missed.load())
+    assert evidence.PAGE.read_text() == evidence.page(evidence.load())
 
 
 def test_the_table_names_scenarios_that_are_there() -> None:
     there = {scenario.id for scenario in features.read_all([assets.features()])}
-    assert {row.scenario for row in missed.load()} <= there | {CLEANS}
+    assert {row.scenario for row in evidence.load()} <= there | {CLEANS}
 
 
 def test_only_what_is_named_alone_is_proof() -> None:
     need = ("scheduler", "resource.k8s.io", "resourceslices", "list")
     other = ("harness", "", "pods", "list")
     calls = [("reference-scheduler", "list", "resource.k8s.io", "resourceslices")]
-    assert removals.names_just(f"it is bound: saw not; {missing.told(calls)}", need)
-    assert not removals.names_just(f"it is bound: saw not; {missing.told(calls)}", other)
-    assert not removals.names_just("it is bound: saw not", need)
+    assert ablation.names_just(f"it is bound: saw not; {missing.told(calls)}", need)
+    assert not ablation.names_just(f"it is bound: saw not; {missing.told(calls)}", other)
+    assert not ablation.names_just("it is bound: saw not", need)
     both = [*calls, ("dra-conformance", "list", "", "pods")]
-    assert not removals.names_just(f"it is bound: saw not; {missing.told(both)}", need)
-    assert removals.names_just(f"it is not known: {missing.say(need)}", need)
+    assert not ablation.names_just(f"it is bound: saw not; {missing.told(both)}", need)
+    assert ablation.names_just(f"it is not known: {missing.say(need)}", need)
 
 
 def test_a_row_holds_no_name_of_one_run() -> None:
     need = ("harness", "", "namespaces", "patch")
     reason = 'PATCH /api/v1/namespaces/dra-c02f-1: 403: User "without-6" cannot; missing rights: the harness may not'
-    row = removals.row(need, Outcome("a#b", "error", reason))
+    row = ablation.row(need, Outcome("a#b", "error", reason))
     assert row.says == 'PATCH /api/v1/namespaces/dra-…: 403: User "vendor" cannot'
     assert row.need == need
 

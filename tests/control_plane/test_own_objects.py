@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import Forbidden, KubeClient, NotFound
 from dra_api.objects import (
     DEVICE_CLASSES,
@@ -17,7 +18,6 @@ from dra_api.objects import (
     RESOURCE_SLICES,
     Obj,
 )
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.own_objects import RUN_LABEL, Ledger, OwnObjectsTransport
 
 RUN = "0a1b2c3d"
@@ -26,7 +26,7 @@ RUN = "0a1b2c3d"
 @pytest.fixture
 def clients(tmp_path: Path) -> Iterator[tuple[KubeClient, KubeClient]]:
     """The cluster's administrator, and a run."""
-    with EmbeddedControlPlane(directory=tmp_path / "plane", https=False) as plane:
+    with ApiServerEmulator(directory=tmp_path / "plane", https=False) as plane:
         yield KubeClient(plane.transport()), KubeClient(OwnObjectsTransport(plane.transport(), Ledger(RUN)))
 
 
@@ -144,7 +144,7 @@ def test_a_dry_run_makes_nothing_ours(clients: tuple[KubeClient, KubeClient]) ->
 
 
 def test_a_node_that_the_user_lends_is_written_to_and_stays(tmp_path: Path) -> None:
-    with EmbeddedControlPlane(directory=tmp_path / "plane", https=False) as plane:
+    with ApiServerEmulator(directory=tmp_path / "plane", https=False) as plane:
         admin, ledger = KubeClient(plane.transport()), Ledger(RUN)
         run = KubeClient(OwnObjectsTransport(plane.transport(), ledger))
         admin.create(NODES, named("lent"))

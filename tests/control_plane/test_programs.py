@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The programs of this checkout are not looked at."""
-    monkeypatch.setattr("dra_conformance.assets.features", lambda: tmp_path / "nowhere" / "features")
+    monkeypatch.setattr("dra_conformance.core.assets.features", lambda: tmp_path / "nowhere" / "features")
 
 
 def all_of(pretend: Pretend, folder: Path, version: str) -> Path:
@@ -55,7 +55,7 @@ def test_the_places_are_tried_in_the_order_of_the_documentation(home: dict[str, 
         "setup-envtest",
         "cache",
         "cache",
-        "peers/bin",
+        "verification/bin",
     ]
     assert [path.name for _, path in found[3:5]] == ["v1.36.10", "v1.36.9"]
 

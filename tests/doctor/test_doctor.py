@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
-from dra_conformance.access import roles
+from dra_api.request import User
 from dra_conformance.cli import call
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.control_plane.embedded.strategy import User
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.options import from_mapping
 from dra_conformance.doctor import kubelet, show
 from dra_conformance.doctor.finding import State, missing, ok, wrong
-from dra_conformance.errors import ExitCode
-from dra_conformance.kubelet.real import needs
-from dra_conformance.suite.options import from_mapping
+from dra_conformance.kubelet.real import requirements
+from dra_conformance.rbac import roles
 
 Answer = dict[str, Any]
 
@@ -52,8 +52,8 @@ def test_what_is_missing_for_the_run_ends_in_code_10(tmp_path: Path, capsys: pyt
         *("--control-plane", "binaries", "--kubernetes-version", "1.34", "--bin-dir", str(tmp_path)),
     )
     assert (code, ready) == (ExitCode.TARGET_UNREACHABLE, False)
-    assert found["Seats: driver"]["cause"] == "there is no program ./no-such-plugin"
-    assert found["Seats: scheduler"]["state"] == "missing"
+    assert found["Components: driver"]["cause"] == "there is no program ./no-such-plugin"
+    assert found["Components: scheduler"]["state"] == "missing"
     assert found["GPUs: inventory"]["state"] == "wrong"
     assert "control-plane install 1.34" in found["Control plane: kube-apiserver"]["wayOut"]
 
@@ -67,9 +67,9 @@ def test_gates_that_do_not_fit_the_release(capsys: pytest.CaptureFixture[str]) -
 def test_a_socket_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     _, found, _ = ask(capsys, "--driver", f"socket:{tmp_path}/file")
-    assert found["Seats: driver"]["cause"].endswith("is no socket")
+    assert found["Components: driver"]["cause"].endswith("is no socket")
     _, found, _ = ask(capsys, "--driver", f"socket:{tmp_path}/none")
-    assert found["Seats: driver"]["state"] == "missing"
+    assert found["Components: driver"]["state"] == "missing"
 
 
 def test_wrong_options_are_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,12 +81,12 @@ def test_wrong_options_are_wrong_use(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
-    with EmbeddedControlPlane(directory=tmp_path / "plane") as plane:
+def cluster(tmp_path: Path) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path / "plane") as plane:
         yield plane
 
 
-def jane(cluster: EmbeddedControlPlane, folder: Path) -> str:
+def jane(cluster: ApiServerEmulator, folder: Path) -> str:
     path = cluster.write_kubeconfig(folder / "jane", User("jane", groups=("system:authenticated",)))
     return f"kubeconfig:{path}"
 
@@ -98,7 +98,7 @@ def test_a_cluster_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 def test_rights_are_told_by_holder_and_what_is_printed_is_enough(
-    cluster: EmbeddedControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--control-plane", jane(cluster, tmp_path), "--profile", "api")
     code, found, _ = ask(capsys, *words)
@@ -115,7 +115,7 @@ def test_rights_are_told_by_holder_and_what_is_printed_is_enough(
     assert found["Cluster: kubeconfig"]["state"] == "ok"
 
 
-def test_an_api_that_the_profile_asks_for(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_api_that_the_profile_asks_for(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--control-plane", f"kubeconfig:{cluster.kubeconfig}")
     code, found, _ = ask(capsys, *words, "--profile", "bind-requests")
     assert code == ExitCode.TARGET_UNREACHABLE
@@ -125,14 +125,14 @@ def test_an_api_that_the_profile_asks_for(cluster: EmbeddedControlPlane, capsys:
     assert not found["Cluster: bindrequests.scheduling.run.ai"]["needed"]
 
 
-def test_what_an_earlier_run_left_is_told(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_an_earlier_run_left_is_told(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
     metadata = {"name": "dra-1", "labels": {"dra-conformance/run": "0a1b2c3d"}}
     KubeClient(cluster.transport()).create(NAMESPACES, {"metadata": metadata})
     _, found, _ = ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}", "--profile", "api")
     assert found["Cluster: leftovers"]["wayOut"] == "`dra-conformance cleanup --run-id 0a1b2c3d`"
 
 
-def test_it_writes_nothing_to_a_cluster(cluster: EmbeddedControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_writes_nothing_to_a_cluster(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
     client = KubeClient(cluster.transport())
     before = client.list(NAMESPACES).resource_version
     ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}")
@@ -144,16 +144,16 @@ def test_it_writes_nothing_to_a_cluster(cluster: EmbeddedControlPlane, capsys: p
 
 def test_each_need_of_a_real_kubelet_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = [
-        needs.Need("privileges", "root"),
-        needs.Need("cgroups", "v1", "v1 without pids", "Delegate."),
-        needs.Need("kernel", "", "without overlayfs", "modprobe overlay"),
+        requirements.Need("privileges", "root"),
+        requirements.Need("cgroups", "v1", "v1 without pids", "Delegate."),
+        requirements.Need("kernel", "", "without overlayfs", "modprobe overlay"),
     ]
-    monkeypatch.setattr(needs, "look", lambda **_: iter(seen))
+    monkeypatch.setattr(requirements, "look", lambda **_: iter(seen))
     found = {each.name: each for each in kubelet.look(release="v1.0.0", bin_dir=str(tmp_path), needed=True)}
     assert [found[name].state for name in ("privileges", "cgroups", "kernel")] == [State.OK, State.WRONG, State.MISSING]
     assert found["cgroups"].cause == "v1 without pids"
     assert found["programs"].cause.startswith("not found: kubelet v1.0.0")
-    assert "make peers" in found["programs"].way_out
+    assert "make third-party" in found["programs"].way_out
     assert all(each.needed for each in found.values())
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.http1 import FAILURES, Answer, Connections, Lines
 from dra_api.objects import NAMESPACES
 from dra_api.transport import HttpTransport
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 HANG_UP = b""
@@ -316,7 +316,7 @@ def test_a_cluster_behind_a_proxy_is_reached_through_it(tmp_path: Path) -> None:
 
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
-    with listener, EmbeddedControlPlane(directory=tmp_path / "api") as plane:
+    with listener, ApiServerEmulator(directory=tmp_path / "api") as plane:
         config = yaml.safe_load(plane.kubeconfig.read_text())
         cluster = config["clusters"][0]["cluster"]
         cluster["proxy-url"] = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.kubeconfig import KubeconfigError, loaded
 from dra_api.objects import NAMESPACES
 from dra_api.transport import HttpTransport
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 from dra_conformance.faults.upstream import Upstream
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedControlPlane]:
-    with EmbeddedControlPlane(directory=tmp_path_factory.mktemp("api")) as made:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path_factory.mktemp("api")) as made:
         yield made
 
 
@@ -34,7 +34,7 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_certificates_lie_in_a_private_folder_while_they_are_read(server: EmbeddedControlPlane, temp: Path) -> None:
+def test_certificates_lie_in_a_private_folder_while_they_are_read(server: ApiServerEmulator, temp: Path) -> None:
     with loaded(server.kubeconfig) as configuration:
         authority = Path(configuration.ssl_ca_cert)
         assert authority.read_bytes().startswith(b"-----BEGIN CERTIFICATE")
@@ -43,7 +43,7 @@ def test_certificates_lie_in_a_private_folder_while_they_are_read(server: Embedd
     assert list(temp.iterdir()) == []
 
 
-def test_a_transport_works_without_files(server: EmbeddedControlPlane, temp: Path) -> None:
+def test_a_transport_works_without_files(server: ApiServerEmulator, temp: Path) -> None:
     first, second = (HttpTransport.from_kubeconfig(server.kubeconfig) for _ in range(2))
     assert list(temp.iterdir()) == []
     for transport in (first, second):
@@ -53,7 +53,7 @@ def test_a_transport_works_without_files(server: EmbeddedControlPlane, temp: Pat
     assert list(temp.iterdir()) == []
 
 
-def test_a_mistake_leaves_nothing_either(server: EmbeddedControlPlane, temp: Path, tmp_path: Path) -> None:
+def test_a_mistake_leaves_nothing_either(server: ApiServerEmulator, temp: Path, tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError, match="nowhere"):
         HttpTransport.from_kubeconfig(server.kubeconfig, context="nowhere")
     (tmp_path / "ca.pem").write_text("no certificate")
@@ -75,7 +75,7 @@ print(json.dumps({"kind": "ExecCredential", "apiVersion": "client.authentication
 
 
 def test_credentials_of_a_program_are_renewed_again_and_again(
-    server: EmbeddedControlPlane, temp: Path, tmp_path: Path
+    server: ApiServerEmulator, temp: Path, tmp_path: Path
 ) -> None:
     """Each request of an expired token asks the program; what the package writes meanwhile goes at once."""
     (tmp_path / "plugin.py").write_text(PLUGIN)

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import NAMESPACES, Obj
 from dra_api.transport import HttpTransport, TransportError
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedControlPlane]:
-    with EmbeddedControlPlane(directory=tmp_path_factory.mktemp("api")) as made:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path_factory.mktemp("api")) as made:
         yield made
 
 
@@ -27,7 +27,7 @@ def namespace(name: str) -> Obj:
     return {"metadata": {"name": name}}
 
 
-def test_a_kubeconfig_is_enough(server: EmbeddedControlPlane) -> None:
+def test_a_kubeconfig_is_enough(server: ApiServerEmulator) -> None:
     transport = HttpTransport.from_kubeconfig(server.kubeconfig)
     client = KubeClient(transport)
     assert client.create(NAMESPACES, namespace("over-https"))["metadata"]["uid"]
@@ -36,7 +36,7 @@ def test_a_kubeconfig_is_enough(server: EmbeddedControlPlane) -> None:
     transport.close()
 
 
-def test_a_watch_is_ended_from_another_thread(server: EmbeddedControlPlane) -> None:
+def test_a_watch_is_ended_from_another_thread(server: ApiServerEmulator) -> None:
     client = KubeClient(HttpTransport.from_kubeconfig(server.kubeconfig))
     watch = client.watch(NAMESPACES, resource_version=client.list(NAMESPACES).resource_version)
     seen: list[str] = []
@@ -57,7 +57,7 @@ def test_a_watch_is_ended_from_another_thread(server: EmbeddedControlPlane) -> N
     assert seen == ["watched"]
 
 
-def test_a_stranger_certificate_is_refused(server: EmbeddedControlPlane, tmp_path: Path) -> None:
+def test_a_stranger_certificate_is_refused(server: ApiServerEmulator, tmp_path: Path) -> None:
     config = yaml.safe_load(server.kubeconfig.read_text())
     del config["clusters"][0]["cluster"]["certificate-authority-data"]
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
@@ -65,7 +65,7 @@ def test_a_stranger_certificate_is_refused(server: EmbeddedControlPlane, tmp_pat
         HttpTransport.from_kubeconfig(tmp_path / "kubeconfig").request("GET", "/version")
 
 
-def test_nobody_there_is_told_with_method_and_address(server: EmbeddedControlPlane, tmp_path: Path) -> None:
+def test_nobody_there_is_told_with_method_and_address(server: ApiServerEmulator, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets this port meanwhile
         config = yaml.safe_load(server.kubeconfig.read_text())

@@ -10,6 +10,7 @@ import orjson
 import pytest
 from scripted import Feed, Scripted, answer, refusal
 
+from apiserver_emulator.schemas import GVK, MINORS, Schemas, load
 from dra_api import versions
 from dra_api.client import KubeClient
 from dra_api.objects import (
@@ -20,7 +21,6 @@ from dra_api.objects import (
     RESOURCE_SLICES,
     Obj,
 )
-from dra_conformance.control_plane.embedded.schemas import GVK, MINORS, Schemas, load
 
 KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 ONLY_V1BETA1 = answer({"versions": [{"version": "v1beta1"}]})

@@ -1,4 +1,6 @@
-"""A Go program on go-nvml and go-nvlib, as NVIDIA's DRA driver uses them, against every board (`make peers` builds it).
+"""A Go program on go-nvml and go-nvlib, as NVIDIA's DRA driver uses them, against every board.
+
+`make third-party` builds it.
 
 Without Go there is nothing to run: these tests then say so and are skipped; with CI=true that is a failure.
 """
@@ -18,7 +20,7 @@ from fake_nvml.boards import load_board
 
 Make = Callable[..., fake_nvml.Node]
 
-PROGRAM = Path(fake_nvml.__file__).resolve().parent.parent / "peers" / "bin" / "nvml-go"
+PROGRAM = Path(fake_nvml.__file__).resolve().parent.parent / "verification" / "bin" / "nvml-go"
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +28,8 @@ def _built() -> None:
     if PROGRAM.exists():
         return
     if os.environ.get("CI", "").lower() == "true":
-        pytest.fail(f"{PROGRAM} is not built (make peers); CI requires it")
-    pytest.skip(f"{PROGRAM.name} is not built: `make peers` needs Go")
+        pytest.fail(f"{PROGRAM} is not built (make third-party); CI requires it")
+    pytest.skip(f"{PROGRAM.name} is not built: `make third-party` needs Go")
 
 
 def go(node: fake_nvml.Node, *arguments: str, status: int = 0) -> str:

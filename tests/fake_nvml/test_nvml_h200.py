@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import fake_nvml
-from dra_conformance.seats import nvml_recorded
-from dra_conformance.seats.nvml_recorded import answer, plain
+from dra_conformance.components import nvml_recorded
+from dra_conformance.components.nvml_recorded import answer, plain
 
 RECORDED = nvml_recorded.recording()
 CASES = list(nvml_recorded.cases(RECORDED))

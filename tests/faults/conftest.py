@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.clock import RealClock
 from dra_api.transport import HttpTransport, Transport
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.faults import FaultPoints, FaultyTransport
 from dra_conformance.faults.proxy import FaultProxy
 
@@ -20,8 +20,8 @@ def points() -> FaultPoints:
 
 
 @pytest.fixture
-def plane(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
-    with EmbeddedControlPlane(directory=tmp_path / "plane", seed=1) as found:
+def plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path / "plane", seed=1) as found:
         yield found
 
 
@@ -37,16 +37,16 @@ Enter = Callable[[str], Transport]
 
 
 @pytest.fixture(params=["in-process", "proxy"])
-def enter(request: pytest.FixtureRequest, plane: EmbeddedControlPlane, points: FaultPoints) -> Iterator[Enter]:
-    """Makes the transport of a seat, through either door."""
+def enter(request: pytest.FixtureRequest, plane: ApiServerEmulator, points: FaultPoints) -> Iterator[Enter]:
+    """Makes the transport of a component, through either door."""
     made: list[Transport] = []
 
-    def find(seat: str) -> Transport:
+    def find(component: str) -> Transport:
         if request.param == "in-process":
-            found: Transport = FaultyTransport(plane.transport(), points, seat=seat, clock=RealClock())
+            found: Transport = FaultyTransport(plane.transport(), points, component=component, clock=RealClock())
         else:
             proxy: FaultProxy = request.getfixturevalue("proxy")
-            found = HttpTransport.from_kubeconfig(proxy.open(seat, plane.kubeconfig))
+            found = HttpTransport.from_kubeconfig(proxy.open(component, plane.kubeconfig))
         made.append(found)
         return found
 

@@ -1,4 +1,4 @@
-"""Both doors make the same of a fault: what a scenario arranges, a seat in process and a program meet alike."""
+"""Both doors make the same of a fault: what a scenario arranges, a component in process and a program meet alike."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import ApiError, Conflict, Gone, KubeClient, NotFound, TooManyRequests, Watch, WatchEvent
 from dra_api.objects import CONFIG_MAPS, NODES, PODS, Obj
 from dra_api.transport import Transport, TransportError
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.errors import SpecificationError
+from dra_conformance.core.errors import SpecificationError
 from dra_conformance.faults import Aim, Call, Fault, FaultPoints, Volley
 
 Enter = Callable[[str], Transport]
@@ -20,11 +20,11 @@ BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
 WAIT_S = 10.0
 
 
-def creations(fault: Fault, *, count: int = 1, seats: tuple[str, ...] = ("victim",)) -> Volley:
-    return Volley(Aim.at("creations", CONFIG_MAPS, seats=seats, namespace="default"), fault, count=count)
+def creations(fault: Fault, *, count: int = 1, components: tuple[str, ...] = ("victim",)) -> Volley:
+    return Volley(Aim.at("creations", CONFIG_MAPS, components=components, namespace="default"), fault, count=count)
 
 
-def test_a_refused_request_is_not_carried_out(enter: Enter, points: FaultPoints, plane: EmbeddedControlPlane) -> None:
+def test_a_refused_request_is_not_carried_out(enter: Enter, points: FaultPoints, plane: ApiServerEmulator) -> None:
     told: list[str] = []
     points.tell = lambda call, what: told.append(f"{call}: {what}")
     volley = creations(Fault(code=409), count=2)
@@ -53,7 +53,7 @@ def test_429_says_how_long_to_wait(enter: Enter, points: FaultPoints) -> None:
 
 @pytest.mark.parametrize(("lost", "there"), [("request", False), ("answer", True)])
 def test_a_connection_breaks_before_or_after(
-    enter: Enter, points: FaultPoints, plane: EmbeddedControlPlane, lost: str, there: bool
+    enter: Enter, points: FaultPoints, plane: ApiServerEmulator, lost: str, there: bool
 ) -> None:
     struck = threading.Event()
     points.add(creations(Fault(lost=lost, then=struck.set)))  # type: ignore[arg-type]
@@ -63,9 +63,7 @@ def test_a_connection_breaks_before_or_after(
     assert (KubeClient(plane.transport()).find(CONFIG_MAPS, "a", "default") is not None) == there
 
 
-def test_a_late_answer_is_told_first_by_the_watch(
-    enter: Enter, points: FaultPoints, plane: EmbeddedControlPlane
-) -> None:
+def test_a_late_answer_is_told_first_by_the_watch(enter: Enter, points: FaultPoints, plane: ApiServerEmulator) -> None:
     points.add(creations(Fault(delay_s=0.3)))
     client = KubeClient(enter("victim"))
     events = iter(KubeClient(plane.transport()).watch(CONFIG_MAPS, "default", resource_version="0"))
@@ -78,9 +76,7 @@ def test_a_late_answer_is_told_first_by_the_watch(
     assert answered.is_set()
 
 
-def test_hooks_may_act_on_the_cluster_themselves(
-    enter: Enter, points: FaultPoints, plane: EmbeddedControlPlane
-) -> None:
+def test_hooks_may_act_on_the_cluster_themselves(enter: Enter, points: FaultPoints, plane: ApiServerEmulator) -> None:
     own = KubeClient(plane.transport())
 
     def act(call: Call) -> Fault | None:
@@ -104,7 +100,7 @@ def read(watch: Watch, into: list[WatchEvent | Exception]) -> Iterator[WatchEven
 
 @pytest.mark.parametrize(("how", "error"), [("break", TransportError), ("gone", Gone)])
 def test_a_watch_is_cut(
-    enter: Enter, points: FaultPoints, plane: EmbeddedControlPlane, how: str, error: type[Exception]
+    enter: Enter, points: FaultPoints, plane: ApiServerEmulator, how: str, error: type[Exception]
 ) -> None:
     client = KubeClient(enter("victim"))
     client.create(CONFIG_MAPS, BODY)
@@ -116,7 +112,7 @@ def test_a_watch_is_cut(
     assert list(events) == []
     assert isinstance(into[-1], error)
     assert points.watches(lambda call: call.info.resource == "configmaps") == []
-    assert len(points.watches(lambda call: call.seat == "victim")) == 1
+    assert len(points.watches(lambda call: call.component == "victim")) == 1
     spared.close()
 
 
@@ -137,7 +133,7 @@ def test_a_watch_can_be_refused(enter: Enter, points: FaultPoints) -> None:
         KubeClient(enter("victim")).watch(NODES)
 
 
-def test_what_is_stored_comes_back_as_it_was(enter: Enter, plane: EmbeddedControlPlane) -> None:
+def test_what_is_stored_comes_back_as_it_was(enter: Enter, plane: ApiServerEmulator) -> None:
     client = KubeClient(enter("victim"))
     sent = {"metadata": {"name": "large", "namespace": "default"}, "data": {"x": "ä" * 500_000}}
     stored = client.create(CONFIG_MAPS, sent)
@@ -150,4 +146,4 @@ def test_what_is_stored_comes_back_as_it_was(enter: Enter, plane: EmbeddedContro
 
 def test_a_sentence_that_names_no_requests_is_an_error() -> None:
     with pytest.raises(SpecificationError, match="known: readings"):
-        Aim.at("sendings", PODS, seats=["victim"], namespace="default")
+        Aim.at("sendings", PODS, components=["victim"], namespace="default")

@@ -7,27 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from dra_conformance import assets
-from dra_conformance.access.table import rights
-from dra_conformance.events.log import EventLog
+from dra_conformance.core import assets, features
+from dra_conformance.core.events.log import EventLog
 from dra_conformance.faults import half_written
-from dra_conformance.faults.half_written import SEATS, Row, Write
+from dra_conformance.faults.half_written import COMPONENTS, Row, Write
 from dra_conformance.faults.page import page
-from dra_conformance.suite import features
+from dra_conformance.rbac.table import rights
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = ("create", "update", "patch", "delete")
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/n/resourceclaims"
 
 
-def test_whatever_a_seat_may_write_is_in_the_list() -> None:
-    """The table of rights holds what the seats ask for, no more and no less; DRA-096 asks for `binding` besides."""
+def test_whatever_a_component_may_write_is_in_the_list() -> None:
+    """The table of rights holds what the components ask for, no more and no less; DRA-096 asks for `binding` besides."""
     listed = {row.write for row in half_written.kept().writes}
     unlisted = [
         str(write)
         for right in rights()
         for verb in right.verbs
-        if right.holder in SEATS and verb in CHANGES and not right.resource.endswith("/binding") and not right.only
+        if right.holder in COMPONENTS and verb in CHANGES and not right.resource.endswith("/binding") and not right.only
         if (write := Write.of(right.holder, verb, right.resource)) not in listed
     ]
     assert not unlisted
@@ -68,7 +67,7 @@ def log_of(path: Path) -> EventLog:
     written(log, "reference-binder", "POST", "/api/v1/namespaces/n/pods/p/binding", 403)
     written(log, "reference-binder", "GET", f"{CLAIMS}/c")
     written(log, "dra-conformance", "POST", CLAIMS)
-    log.emit("fault", seat="binder", verb="update", resource="resourceclaims", name="n/c", what="answered 409")
+    log.emit("fault", component="binder", verb="update", resource="resourceclaims", name="n/c", what="answered 409")
     return log
 
 
@@ -89,9 +88,11 @@ def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
 def test_a_write_that_is_not_in_the_list_is_told_and_one_that_nobody_makes(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     log = log_of(path)
-    log.emit("fault", seat="binder", verb="update", resource="resourceclaims/status", name="n/c", what="answered 409")
+    log.emit(
+        "fault", component="binder", verb="update", resource="resourceclaims/status", name="n/c", what="answered 409"
+    )
     log.close()
-    old = Row(seat="binder", verb="delete", resource="resourceclaims", leaves="x", fails_in={"a": ["b"]})
+    old = Row(component="binder", verb="delete", resource="resourceclaims", leaves="x", fails_in={"a": ["b"]})
     told = half_written.differences(half_written.of_logs([path]), [old])
     assert [text.partition(" (")[0] for text in told] == [
         "binder: update resourceclaims: not in the table",

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apiserver_emulator import ApiServerEmulator
+from dra_api.certificate_authority import Authority
 from dra_api.client import ApiError, KubeClient
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
+from dra_api.request import User
 from dra_api.transport import HttpTransport, TransportError
-from dra_conformance.control_plane.authority import Authority
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.control_plane.embedded.strategy import User
 from dra_conformance.faults import FaultPoints
 from dra_conformance.faults.proxy import FaultProxy
 
 
 def test_each_door_speaks_as_the_identity_behind_it(
-    plane: EmbeddedControlPlane, proxy: FaultProxy, tmp_path: Path
+    plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     wrote: list[str] = []
     plane.server.on_write(lambda verb, resource, obj, user, agent: wrote.append(user.name))
@@ -40,7 +40,7 @@ def test_each_door_speaks_as_the_identity_behind_it(
         transport.close()
 
 
-def test_a_token_of_ones_own_is_handed_on(plane: EmbeddedControlPlane, proxy: FaultProxy, tmp_path: Path) -> None:
+def test_a_token_of_ones_own_is_handed_on(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
     path = proxy.open("driver", plane.kubeconfig)
     config = yaml.safe_load(path.read_text())
     config["users"][0]["user"]["token"] = plane.server.authenticator.issue(User("somebody"))
@@ -52,7 +52,7 @@ def test_a_token_of_ones_own_is_handed_on(plane: EmbeddedControlPlane, proxy: Fa
     transport.close()
 
 
-def test_a_stranger_is_nobody(plane: EmbeddedControlPlane, proxy: FaultProxy, tmp_path: Path) -> None:
+def test_a_stranger_is_nobody(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
     config = yaml.safe_load(proxy.open("driver", plane.kubeconfig).read_text())
     config["users"][0]["user"] = {}
     other = tmp_path / "nobody.kubeconfig"
@@ -142,7 +142,7 @@ def test_a_certificate_speaks_for_its_owner_alone(
 
 
 def test_when_the_server_dies_the_connection_breaks_and_later_works_again(
-    plane: EmbeddedControlPlane, proxy: FaultProxy
+    plane: ApiServerEmulator, proxy: FaultProxy
 ) -> None:
     transport = HttpTransport.from_kubeconfig(proxy.open("driver", plane.kubeconfig))
     client = KubeClient(transport)
@@ -155,7 +155,7 @@ def test_when_the_server_dies_the_connection_breaks_and_later_works_again(
     transport.close()
 
 
-def test_stop_ends_everything_and_is_idempotent(plane: EmbeddedControlPlane, tmp_path: Path) -> None:
+def test_stop_ends_everything_and_is_idempotent(plane: ApiServerEmulator, tmp_path: Path) -> None:
     before = {thread.name for thread in threading.enumerate()}
     points = FaultPoints()
     proxy = FaultProxy(points, folder=tmp_path / "other-proxy")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from peers.fidelity import command, known, masks, planes
-from peers.fidelity.compare import Difference, differences
-from peers.fidelity.known import Known
-from peers.fidelity.probe import Probe
-from peers.fidelity.probes import all_probes
-from peers.fidelity.report import page
-from peers.fidelity.talk import Talk
+from verification.fidelity import command, known, masks, targets
+from verification.fidelity.compare import Difference, differences
+from verification.fidelity.known import Known
+from verification.fidelity.probe import Probe
+from verification.fidelity.prober import Talk
+from verification.fidelity.probes import all_probes
+from verification.fidelity.report import page
 
 _ROW = Difference("a/b", "GET /x", "0.body.items[0].name", "x", "y")
 
@@ -122,6 +122,6 @@ def test_the_embedded_plane_answers_probes_the_same_way_twice(tmp_path: Path) ->
     some = [probe for probe in all_probes() if probe.id.startswith(("verbs/claim", "apply/", "versions/"))]
     answers = []
     for turn in ("one", "two"):
-        with planes.embedded(tmp_path / turn) as plane:
+        with targets.embedded(tmp_path / turn) as plane:
             answers.append(Talk(plane).ask_all(some, workers=1))
     assert answers[0] == answers[1]

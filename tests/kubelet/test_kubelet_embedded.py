@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from kubelet_world import DRIVER, NODE, Diary, HealthyDriver
 
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import EVENTS, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, uid_of
 from dra_api.rpc import DeviceHealth, HealthStatus, PluginServer
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 from dra_conformance.kubelet import Kubelet
 
 
 class Cluster:
     def __init__(self, root: Path) -> None:
         self.clock = AdvanceableClock()
-        self.plane = EmbeddedControlPlane(directory=root / "cp", clock=self.clock, https=False)
+        self.plane = ApiServerEmulator(directory=root / "cp", clock=self.clock, https=False)
         self.plane.start()
         self.client = KubeClient(self.plane.transport(), user_agent="test")
         self.log = Diary()

@@ -18,9 +18,9 @@ import pytest
 from dra_api.client import KubeClient
 from dra_api.objects import PODS
 from dra_conformance.control_plane.binaries import BinariesControlPlane
-from dra_conformance.errors import TargetUnreachable
-from dra_conformance.events.log import EventLog
-from dra_conformance.kubelet.real import cgroups, needs, programs
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events.log import EventLog
+from dra_conformance.kubelet.real import cgroups, programs, requirements
 from dra_conformance.kubelet.real.kubelet import RealKubelet
 from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.record import silent
@@ -32,7 +32,7 @@ SETTINGS = ("/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/panic", "/proc/s
 def found() -> programs.NodePrograms:
     """The programs; where containers cannot run the test is skipped, with everything that lacks."""
     try:
-        needs.require("")
+        requirements.require("")
         return programs.find("")
     except TargetUnreachable as error:
         pytest.skip(error.message)
@@ -114,7 +114,7 @@ CHILD = """
     from pathlib import Path
     from dra_conformance.kubelet.real.cgroups import NodeCgroups, name_for
     from dra_conformance.kubelet.real.namespace import NodeNamespace
-    from dra_conformance.seats.process import ManagedProcess
+    from dra_conformance.core.process import ManagedProcess
     folder, init = Path(sys.argv[1]), Path(sys.argv[2])
     NodeCgroups(name_for(folder / "n1")).make()
     inside = NodeNamespace(init, keep=[folder], log=folder / "log")

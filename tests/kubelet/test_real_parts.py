@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.kubelet.real import cgroups, diary, image, needs, programs, settings, sight
+from dra_conformance.kubelet.real import cgroups, container_probe, image, log_follower, programs, requirements, settings
 
 MOUNTS_1 = (
     "cgroup {root}/memory cgroup rw 0 0\ncgroup {root}/cpuset cgroup rw 0 0\ncgroup2 {root}/unified cgroup2 rw 0 0\n"
@@ -63,7 +63,7 @@ def test_what_is_there_in_the_wrong_release_is_named(tmp_path: Path, monkeypatch
     assert "not found: kubelet v1.36.2, containerd 2.x (" in caught.value.message
     assert "kubelet is v1.35.0" in caught.value.message
     assert "containerd is v1.7.27" in caught.value.message
-    assert "make peers" in caught.value.hint
+    assert "make third-party" in caught.value.hint
 
 
 def machine(root: Path, *, mounts: str = MOUNTS_1, capabilities: str = "1ffffffffff") -> Path:
@@ -88,7 +88,7 @@ def machine(root: Path, *, mounts: str = MOUNTS_1, capabilities: str = "1fffffff
 @pytest.mark.parametrize("mounts", [MOUNTS_1, MOUNTS_2])
 def test_a_machine_that_has_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts: str) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    found = list(needs.look(root=machine(tmp_path, mounts=mounts), which=lambda name: f"/bin/{name}"))
+    found = list(requirements.look(root=machine(tmp_path, mounts=mounts), which=lambda name: f"/bin/{name}"))
     assert {need.name: need.lacks for need in found if need.lacks} == {}
 
 
@@ -97,13 +97,13 @@ def test_everything_that_lacks_is_told_in_one_message(tmp_path: Path, monkeypatc
     (root / "proc/filesystems").write_text("nodev\ttmpfs\n")
     (root / "proc/mounts").write_text("cgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n")
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    found = list(needs.look(root=root, which=lambda name: None))
-    monkeypatch.setattr(needs, "look", lambda: found)
+    found = list(requirements.look(root=root, which=lambda name: None))
+    monkeypatch.setattr(requirements, "look", lambda: found)
     monkeypatch.setattr(
         programs, "find", lambda *_args, **_named: (_ for _ in ()).throw(TargetUnreachable("not found: runc", hint="x"))
     )
     with pytest.raises(TargetUnreachable) as caught:
-        needs.require("v1.36.2")
+        requirements.require("v1.36.2")
     told = caught.value.message
     assert told.startswith("--kubelet kubelet: this machine cannot run containers: ")
     for part in ("without SYS_ADMIN, NET_ADMIN", "v1 without cpuset, memory, pids", "overlayfs", "no unshare", "runc"):
@@ -113,7 +113,7 @@ def test_everything_that_lacks_is_told_in_one_message(tmp_path: Path, monkeypatc
 
 def test_somebody_who_is_not_root_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    (first, *_) = needs.look(root=machine(tmp_path))
+    (first, *_) = requirements.look(root=machine(tmp_path))
     assert first.lacks == "a kubelet runs as root"
 
 
@@ -214,10 +214,10 @@ def line(message: str, **more: object) -> bytes:
     return orjson.dumps({"ts": 1.0, "msg": message, **more}) + b"\n"
 
 
-def follow(path: Path, *parts: bytes) -> tuple[diary.Diary, list[tuple[str, dict[str, Any]]]]:
+def follow(path: Path, *parts: bytes) -> tuple[log_follower.Diary, list[tuple[str, dict[str, Any]]]]:
     """A diary that has read `parts`, written one after the other, and what it recorded."""
     records: list[tuple[str, dict[str, Any]]] = []
-    made = diary.Diary(path, record=lambda kind, **data: records.append((kind, data)), poke=lambda: None)
+    made = log_follower.Diary(path, record=lambda kind, **data: records.append((kind, data)), poke=lambda: None)
     for part in parts:
         with path.open("ab") as file:
             file.write(part)
@@ -226,9 +226,9 @@ def follow(path: Path, *parts: bytes) -> tuple[diary.Diary, list[tuple[str, dict
 
 
 def test_plugins_come_and_go_as_the_log_says(tmp_path: Path) -> None:
-    first = line(diary.REGISTERED, driverName="d", endpoint="/1", chosenService="v1.DRAPlugin")
-    second = line(diary.REGISTERED, driverName="d", endpoint="/2", chosenService="v1beta1.DRAPlugin")
-    gone = line(diary.UNREGISTERED, driverName="d", endpoint="/1")
+    first = line(log_follower.REGISTERED, driverName="d", endpoint="/1", chosenService="v1.DRAPlugin")
+    second = line(log_follower.REGISTERED, driverName="d", endpoint="/2", chosenService="v1beta1.DRAPlugin")
+    gone = line(log_follower.UNREGISTERED, driverName="d", endpoint="/1")
     made, records = follow(tmp_path / "log", first, second[:20], second[20:], gone, first)
     assert [(plugin.endpoint, plugin.service) for plugin in made.plugins("d")] == [
         ("/2", "v1beta1.DRAPlugin"),
@@ -244,8 +244,8 @@ def test_plugins_come_and_go_as_the_log_says(tmp_path: Path) -> None:
 
 
 def test_a_plugin_that_comes_back_is_another_one(tmp_path: Path) -> None:
-    came = line(diary.REGISTERED, driverName="d", endpoint="/1", chosenService="v1.DRAPlugin")
-    gone = line(diary.UNREGISTERED, driverName="d", endpoint="/1")
+    came = line(log_follower.REGISTERED, driverName="d", endpoint="/1", chosenService="v1.DRAPlugin")
+    gone = line(log_follower.UNREGISTERED, driverName="d", endpoint="/1")
     path = tmp_path / "log"
     made, _ = follow(path, came)
     (before,) = made.plugins()
@@ -258,7 +258,7 @@ def test_a_plugin_that_comes_back_is_another_one(tmp_path: Path) -> None:
 
 def test_what_an_earlier_life_said_is_not_read_again(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(
-        line(diary.REGISTERED, driverName="old", endpoint="/1", chosenService="v1.DRAPlugin")
+        line(log_follower.REGISTERED, driverName="old", endpoint="/1", chosenService="v1.DRAPlugin")
     )
     made, _ = follow(tmp_path / "log", b"not json\n", line("Starting Kubelet Plugin Manager"))
     assert made.plugins() == []
@@ -286,10 +286,10 @@ def test_the_last_life_of_a_container_counts(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "2.log").write_text(cri("noise") + cri(orjson.dumps({**SIGHT, "env": {"A": "2"}}).decode()))
     (folder / "10.log").write_text(cri(orjson.dumps(SIGHT).decode()))
-    seen = sight.read(tmp_path, namespace="ns", pod="pod", uid="uid", container="main")
+    seen = container_probe.read(tmp_path, namespace="ns", pod="pod", uid="uid", container="main")
     assert seen["env"]["A"] == "1"
     with pytest.raises(KubeletError, match="has not told yet"):
-        sight.read(tmp_path, namespace="ns", pod="pod", uid="other", container="main")
+        container_probe.read(tmp_path, namespace="ns", pod="pod", uid="other", container="main")
 
 
 def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -
     }
     devices = [{"name": name, "containerEdits": one} for name, one in edits.items()]
     (tmp_path / "x.json").write_bytes(orjson.dumps({"cdiVersion": "0.5.0", "kind": "v/c", "devices": devices}))
-    view = sight.view("main", SIGHT, [tmp_path])
+    view = container_probe.view("main", SIGHT, [tmp_path])
     assert view.cdi_devices == ("v/c=given",)
     assert view.env["A"] == "1"
     assert {node.path: node.permissions for node in view.device_nodes} == {"/dev/x": "rw", "/dev/shut": ""}

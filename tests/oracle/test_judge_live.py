@@ -13,14 +13,14 @@ from oracle_clusters import claim, device_class, exactly, node, piece
 from test_planted_faults import allocated, device, result
 
 from dra_api.objects import Obj, Resource
-from dra_conformance.errors import CheckFailed, Untestable
+from dra_conformance.core.errors import CheckFailed, Untestable
+from dra_conformance.core.rules.window import Version
+from dra_conformance.engine.world import World
 from dra_conformance.oracle.live import judge_claim
-from dra_conformance.rules.window import Version
 from dra_conformance.steps.judge import check_allocation
-from dra_conformance.suite.world import World
 
 FEATURE = """
-@profile:scheduler-core @seat:claim-controller @seat:scheduler @seat:binder
+@profile:scheduler-core @component:claim-controller @component:scheduler @component:binder
 Feature: The judge
   @DRA-153
   Scenario: Okapi one

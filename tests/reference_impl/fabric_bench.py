@@ -10,13 +10,13 @@ from typing import Any
 import yaml
 
 import fake_nvml
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
+from dra_api.component import Component
 from dra_api.informer import Informer
 from dra_api.objects import COMPUTE_DOMAINS, CRDS, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, Resource
-from dra_api.part import Part
 from dra_api.rpc import V1, ClaimRef, DRAPluginClient
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 
@@ -26,18 +26,18 @@ ROOT = Path(__file__).resolve().parents[2]
 class Bench:
     """One control plane, one clock, any number of nodes with their folders."""
 
-    def __init__(self, base: Path, plane: EmbeddedControlPlane, clock: AdvanceableClock) -> None:
+    def __init__(self, base: Path, plane: ApiServerEmulator, clock: AdvanceableClock) -> None:
         self.base = base
         self.plane = plane
         self.clock = clock
         self.client = KubeClient(plane.transport(), user_agent="test", namespace="default")
-        self.parts: list[Part] = []
+        self.parts: list[Component] = []
         self.machines: dict[str, fake_nvml.Node] = {}
         self._informers: dict[Resource, Informer] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    def run(self, part: Part) -> None:
+    def run(self, part: Component) -> None:
         self.parts.append(part)
         part.start()
 
@@ -139,7 +139,7 @@ class Bench:
 def bench(base: Path, **settings: Any) -> Iterator[Bench]:
     """A bench with a control plane of its own."""
     clock = AdvanceableClock()
-    with EmbeddedControlPlane(directory=base / "plane", clock=clock, https=False, **settings) as plane:
+    with ApiServerEmulator(directory=base / "plane", clock=clock, https=False, **settings) as plane:
         made = Bench(base, plane, clock)
         try:
             yield made

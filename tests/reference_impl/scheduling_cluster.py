@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.informer import Informer
@@ -26,7 +27,6 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from reference_impl.scheduler import Scheduler, SchedulerOptions
 
 CRD = Path(__file__).parents[2] / "fixtures" / "crds" / "bindrequests.yaml"
@@ -36,7 +36,7 @@ NAMESPACE = "ns"
 class SchedulingCluster:
     """An API server with the BindRequest CRD, one namespace, and helpers to write and to wait."""
 
-    def __init__(self, plane: EmbeddedControlPlane, *, bind_requests: bool) -> None:
+    def __init__(self, plane: ApiServerEmulator, *, bind_requests: bool) -> None:
         self.plane = plane
         self.clock = RealClock()
         self.client = KubeClient(plane.transport(), user_agent="test")
@@ -124,7 +124,7 @@ def _without_uid(obj: Obj) -> Obj:
 @contextlib.contextmanager
 def scheduling_cluster(*, bind_requests: bool = True, https: bool = False) -> Iterator[SchedulingCluster]:
     with tempfile.TemporaryDirectory() as directory:
-        plane = EmbeddedControlPlane(directory=Path(directory), seed=1, https=https)
+        plane = ApiServerEmulator(directory=Path(directory), seed=1, https=https)
         plane.start()
         cluster = SchedulingCluster(plane, bind_requests=bind_requests)
         try:

@@ -13,6 +13,7 @@ import yaml
 
 from dra_api.client import KubeClient, NotFound
 from dra_api.clock import AdvanceableClock
+from dra_api.component import Component
 from dra_api.informer import Informer
 from dra_api.objects import (
     BIND_REQUESTS,
@@ -27,7 +28,6 @@ from dra_api.objects import (
     Resource,
     name_of,
 )
-from dra_api.part import Part
 from dra_api.transport import Response, Stream, Transport, TransportError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,7 +110,7 @@ class Cluster:
         self.client = KubeClient(transport, user_agent="test", namespace="default")
         self.clock = AdvanceableClock()
         self._informers: dict[Resource, Informer] = {}
-        self._parts: list[Part] = []
+        self._parts: list[Component] = []
 
     def close(self) -> None:
         for part in self._parts:
@@ -118,12 +118,12 @@ class Cluster:
         for informer in self._informers.values():
             informer.stop()
 
-    def run(self, part: Part) -> None:
+    def run(self, part: Component) -> None:
         self._parts.append(part)
         part.start()
 
     @contextmanager
-    def running(self, part: Part) -> Iterator[None]:
+    def running(self, part: Component) -> Iterator[None]:
         part.start()
         try:
             yield

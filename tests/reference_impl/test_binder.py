@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from small_cluster import Cluster, FaultyTransport, condition, dead_after, fail_times, refusal
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.transport import Response, TransportError
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from reference_impl.binder import Binder, BinderOptions
 from reference_impl.binder.claims import DELETE_PROTECTION
 
@@ -22,7 +22,7 @@ FAST = BinderOptions(conflict_delay=0.001)
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
+    plane = ApiServerEmulator(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from small_cluster import Cluster
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import Invalid
 from dra_api.objects import BIND_REQUESTS
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
+    plane = ApiServerEmulator(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

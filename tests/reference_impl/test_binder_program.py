@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from small_cluster import ROOT, Cluster
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 
 
 @pytest.fixture
-def plane(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
-    found = EmbeddedControlPlane(directory=tmp_path)
+def plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
+    found = ApiServerEmulator(directory=tmp_path)
     found.start()
     yield found
     found.stop()
 
 
 @pytest.fixture
-def cluster(plane: EmbeddedControlPlane) -> Iterator[Cluster]:
+def cluster(plane: ApiServerEmulator) -> Iterator[Cluster]:
     found = Cluster(plane.transport())
     try:
         found.install_bind_requests()
@@ -34,7 +34,7 @@ def cluster(plane: EmbeddedControlPlane) -> Iterator[Cluster]:
         found.close()
 
 
-def program(plane: EmbeddedControlPlane, part: str, *options: str) -> subprocess.Popen[str]:
+def program(plane: ApiServerEmulator, part: str, *options: str) -> subprocess.Popen[str]:
     arguments = [sys.executable, "-m", "reference_impl", part, "--kubeconfig", str(plane.kubeconfig), *options]
     process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -51,7 +51,7 @@ def end(process: subprocess.Popen[str], how: signal.Signals) -> int:
     return process.returncode
 
 
-def test_pods_are_bound_by_programs_one_of_which_is_killed(plane: EmbeddedControlPlane, cluster: Cluster) -> None:
+def test_pods_are_bound_by_programs_one_of_which_is_killed(plane: ApiServerEmulator, cluster: Cluster) -> None:
     pods = 30
     controller = program(plane, "claim-controller")
     binder = program(plane, "binder", "--workers", "2")

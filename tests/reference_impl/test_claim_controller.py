@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from small_cluster import Cluster, FaultyTransport, dead_after
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj, name_of, uid_of
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from reference_impl.claim_controller import ClaimController
 from reference_impl.claim_controller.generate import generate_name
 
@@ -19,7 +19,7 @@ PROTECTION = "resource.kubernetes.io/delete-protection"
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
+    plane = ApiServerEmulator(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

@@ -18,9 +18,9 @@ from reference_impl.scheduler.scheduler import Scheduler
 
 
 class Chain(Fabric):
-    """All seats but the binder (the scheduler binds directly), on one node."""
+    """All components but the binder (the scheduler binds directly), on one node."""
 
-    def seats(self) -> Kubelet:
+    def components(self) -> Kubelet:
         lab = self.lab
         for path in sorted((ROOT / "fixtures/deviceclasses").glob("*.yaml")):
             self.client.create(DEVICE_CLASSES, yaml.safe_load(path.read_text()))
@@ -59,7 +59,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 def test_gpu_mig_and_channel_reach_the_container(chain: Chain) -> None:
-    kubelet = chain.seats()
+    kubelet = chain.components()
     chain.daemons()
     chain.lab.gpu_plugin("n1")
     chain.plugin()
@@ -84,7 +84,7 @@ def test_gpu_mig_and_channel_reach_the_container(chain: Chain) -> None:
 
 
 def test_xid_reaches_slice_and_pod_status(chain: Chain) -> None:
-    kubelet = chain.seats()
+    kubelet = chain.components()
     chain.lab.gpu_plugin("n1")
     chain.gpu_template("gpu", "gpu.nvidia.com")
     chain.pod("workload", gpu="gpu")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.claims import Result
 from reference_impl.kubelet_plugin.configs import ConfigError, GpuConfig, Sharing
+from reference_impl.kubelet_plugin.device_config import Chosen
 from reference_impl.kubelet_plugin.devices import Gpu
 from reference_impl.kubelet_plugin.mps import Mps, memory_limits
 from reference_impl.kubelet_plugin.sharing import SharingError

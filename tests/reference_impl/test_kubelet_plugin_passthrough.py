@@ -14,9 +14,9 @@ from dra_api.clock import RealClock
 from fake_nvml import pci_kernel
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState
-from reference_impl.kubelet_plugin.chosen import Chosen
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result
 from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing, VfioDeviceConfig
+from reference_impl.kubelet_plugin.device_config import Chosen
 from reference_impl.kubelet_plugin.devices import Vfio
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot

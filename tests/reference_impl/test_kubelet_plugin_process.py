@@ -16,9 +16,9 @@ import orjson
 import pytest
 from fabric_bench import ROOT, Bench
 
+from apiserver_emulator.control_plane import ApiServerEmulator
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import ClaimRef, RpcError
-from dra_conformance.control_plane.embedded.control_plane import EmbeddedControlPlane
 
 ROUNDS = 6
 
@@ -68,7 +68,7 @@ class Process:
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[tuple[Bench, Path]]:
     clock = AdvanceableClock()
-    with EmbeddedControlPlane(directory=tmp_path / "plane", clock=clock) as plane:
+    with ApiServerEmulator(directory=tmp_path / "plane", clock=clock) as plane:
         made = Bench(tmp_path, plane, clock)
         made.node("n1")
         try:

@@ -26,7 +26,7 @@ def schedule(cluster: SchedulingCluster, pods: tuple[str, ...], volley: Volley, 
     """Run a scheduler whose requests meet `volley` until these pods are bound, or have a BindRequest."""
     points = FaultPoints()
     points.add(volley)
-    transport = FaultyTransport(cluster.plane.transport(), points, seat="scheduler", clock=cluster.clock)
+    transport = FaultyTransport(cluster.plane.transport(), points, component="scheduler", clock=cluster.clock)
     scheduler = Scheduler(KubeClient(transport), clock=cluster.clock, options=SchedulerOptions(**options))  # type: ignore[arg-type]
     scheduler.start()
     try:
@@ -44,7 +44,7 @@ def schedule(cluster: SchedulingCluster, pods: tuple[str, ...], volley: Volley, 
 
 
 def lost(what: str, resource: Resource) -> Volley:
-    return Volley(Aim.at(what, resource, seats=["scheduler"], namespace=NAMESPACE), Fault(lost="answer"), count=1)
+    return Volley(Aim.at(what, resource, components=["scheduler"], namespace=NAMESPACE), Fault(lost="answer"), count=1)
 
 
 def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(cluster):
@@ -54,7 +54,7 @@ def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(c
     cluster.create(gpus(1), claim(request(), name="a"))
     cluster.pod("a", "a")
     points = FaultPoints()
-    transport = FaultyTransport(cluster.plane.transport(), points, seat="scheduler", clock=cluster.clock)
+    transport = FaultyTransport(cluster.plane.transport(), points, component="scheduler", clock=cluster.clock)
     scheduler = Scheduler(KubeClient(transport), clock=cluster.clock, options=SchedulerOptions())
     failed: list[str] = []
 
@@ -72,7 +72,7 @@ def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(c
             cluster.clock.wait(over, 0.005)
         failed.append(uid)
 
-    aim = Aim.at("creations", BIND_REQUESTS, seats=["scheduler"], namespace=NAMESPACE)
+    aim = Aim.at("creations", BIND_REQUESTS, components=["scheduler"], namespace=NAMESPACE)
     points.add(Volley(aim, Fault(then=fail), count=1))
     scheduler.start()
     try:

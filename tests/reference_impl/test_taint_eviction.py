@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from small_cluster import DRIVER, Cluster, condition
 
+from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import timestamp
 from dra_api.objects import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
-from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from reference_impl.taint_eviction import TaintEviction, TaintEvictionOptions
 from reference_impl.taint_eviction.rule_status import RuleFacts, say
 from reference_impl.taint_eviction.taints import DeviceId, selects, tolerates
@@ -22,7 +22,7 @@ NO_EXECUTE = {"key": "example.com/bad", "value": "v1", "effect": "NoExecute"}
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = EmbeddedControlPlane(directory=tmp_path, https=False)
+    plane = ApiServerEmulator(directory=tmp_path, https=False)
     plane.start()
     found = Cluster(plane.transport())
     try:

@@ -1,8 +1,8 @@
 import pytest
 
-from dra_conformance.errors import SpecificationError
-from dra_conformance.rules import Catalogue, gaps
-from dra_conformance.rules.catalogue import RULE_ID
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.rules import Catalogue, gaps
+from dra_conformance.core.rules.catalogue import RULE_ID
 
 
 def test_a_rule_is_judged_or_a_gap_and_never_both():

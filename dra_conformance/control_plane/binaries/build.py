@@ -1,7 +1,8 @@
 """Fills the project's cache with the programs of one release, built from their Go modules.
 
-The module is `peers/control_plane` of a checkout: one program with all roles. For another release than the pinned one
-its go.mod is written anew in a folder of its own: the staging modules are read from the release's own go.mod.
+The module is `verification/programs/control_plane` of a checkout: one program with all roles. For another release
+than the pinned one its go.mod is written anew in a folder of its own: the staging modules are read from the release's
+own go.mod.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance import assets
 from dra_conformance.control_plane.binaries.install import put
 from dra_conformance.control_plane.binaries.programs import NEEDED, cache_folder
-from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.core import assets
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 PROGRAM = "control-plane"
 LINKS = (*NEEDED, "kubelet")
@@ -44,9 +45,9 @@ def build(
         raise UsageError(
             "building needs Go, which is not on PATH", hint="Without --build, the programs are downloaded."
         )
-    module = assets.features().parent / "peers" / "control_plane"
+    module = assets.features().parent / "verification" / "programs" / "control_plane"
     if not (module / "main.go").is_file():
-        raise UsageError("building needs a checkout of the project, which has peers/control_plane")
+        raise UsageError("building needs a checkout of the project, which has verification/programs/control_plane")
     version, minor, patch = f"v1.{found[1]}.{found[2]}", found[1], found[2]
     target = cache_folder(environ) / version
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +84,7 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
     if not staging or not etcd or not go:
         raise TargetUnreachable(f"the go.mod of k8s.io/kubernetes {version} is not of the known shape")
     lines = [
-        "module dra-conformance/peers/control-plane",
+        "module dra-conformance/verification/programs/control_plane",
         f"go {go[1]}",
         f"godebug default=go{'.'.join(go[1].split('.')[:2])}",
         f"require go.etcd.io/etcd/server/v3 {etcd[1]}",
@@ -95,7 +96,7 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
 
 
 def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
-    (source / "go.mod").write_text("module dra-conformance/peers/control-plane\n")
+    (source / "go.mod").write_text("module dra-conformance/verification/programs/control_plane\n")
     told = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
     (source / "go.mod").write_text(module_text(Path(told["GoMod"]).read_text(), version, staging_version))
 

@@ -1,8 +1,8 @@
 """etcd, kube-apiserver and kube-controller-manager as one control plane that belongs to the run.
 
 Owns its folder (keys, tokens, kubeconfigs, etcd's data) and its processes: `stop` ends and removes all of it. The
-programs' output stays in the log folder. The controllers and the scheduler that have a seat of their own are not
-started here: whoever fills the seat starts them with `seat_command`.
+programs' output stays in the log folder. The controllers and the scheduler that have a component of their own are not
+started here: whoever fills the component starts them with `component_command`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from pathlib import Path
 
 import yaml
 
+from dra_api.certificate_authority import Authority, signing_key
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import SERVICE_ACCOUNTS
+from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
-from dra_conformance.control_plane.authority import Authority, signing_key
 from dra_conformance.control_plane.binaries import flags
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
@@ -35,9 +36,8 @@ from dra_conformance.control_plane.binaries.programs import (
     Wanted,
     find,
 )
-from dra_conformance.control_plane.private_file import write_private
-from dra_conformance.errors import TargetUnreachable
-from dra_conformance.seats.process import ManagedProcess
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.process import ManagedProcess
 
 _READY_TIMEOUT = 60.0
 _TURN = 0.02
@@ -135,7 +135,7 @@ class BinariesControlPlane:
                 command = flags.api_server(self._laid_out(), self._overrides, self._runtime_config, audit=self._audit)
                 self._launch(API_SERVER, command)
                 self._wait_ready()
-                others = [f"-{name}" for name in flags.SEAT_CONTROLLERS.values()]
+                others = [f"-{name}" for name in flags.COMPONENT_CONTROLLERS.values()]
                 kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])
                 command = flags.controllers(kubeconfig, self._overrides, run=["*", *others], layout=self._laid_out())
                 self._launch(CONTROLLERS, command)
@@ -212,27 +212,27 @@ class BinariesControlPlane:
         safe = "".join(letter if letter.isalnum() else "-" for letter in user)
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 
-    def seat_kubeconfig(self, program: str) -> Path:
+    def component_kubeconfig(self, program: str) -> Path:
         """A kubeconfig with the identity that a program has in a cluster."""
         return self.kubeconfig_for(_SYSTEM[program])
 
-    def seat_command(
+    def component_command(
         self,
         program: str,
-        seat: str,
+        component: str,
         gates: Mapping[str, bool] | None = None,
         *,
         kubeconfig: Path | None = None,
         arguments: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """The command line of a program that fills a seat: kube-scheduler, or one controller of its manager.
+        """The command line of a program that fills a component: kube-scheduler, or one controller of its manager.
 
         `gates` go beside those of the control plane, to this program alone. `kubeconfig` is the way to the API server;
         None: straight, as itself. `arguments` are fields of kube-scheduler's DynamicResourcesArgs, which no flag sets:
         they go into a file beside the keys.
         """
         chosen = {**self._overrides, **(gates or {})}
-        kubeconfig = kubeconfig or self.seat_kubeconfig(program)
+        kubeconfig = kubeconfig or self.component_kubeconfig(program)
         if program == SCHEDULER:
             words = flags.scheduler(kubeconfig, chosen)
             if arguments:
@@ -240,7 +240,7 @@ class BinariesControlPlane:
                 write_private(file, flags.scheduler_configuration(kubeconfig, arguments))
                 words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]
         else:
-            words = flags.controllers(kubeconfig, chosen, run=[flags.SEAT_CONTROLLERS[seat]])
+            words = flags.controllers(kubeconfig, chosen, run=[flags.COMPONENT_CONTROLLERS[component]])
         return [str(self.programs[program]), *words]
 
     # -- inside ----------------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ rules:
 - level: Metadata
 """
 
-# The controllers that have a seat of their own, by the seat's option name.
-SEAT_CONTROLLERS: Mapping[str, str] = {
+# The controllers that have a component of their own, by the component's option name.
+COMPONENT_CONTROLLERS: Mapping[str, str] = {
     "claim-controller": "resourceclaim-controller",
     "taint-eviction": "device-taint-eviction-controller",
 }

@@ -31,7 +31,7 @@ from dra_conformance.control_plane.binaries.programs import (
     Wanted,
     cache_folder,
 )
-from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 # controller-tools' index of envtest archives, and the Kubernetes release downloads.
 INDEX = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"

@@ -1,8 +1,9 @@
 """Where the programs of a real control plane lie, and which release they are.
 
 Looked for in this order: the folder of `--bin-dir`, KUBEBUILDER_ASSETS, the cache of setup-envtest, the project's own
-cache, `peers/bin` of a checkout. kube-apiserver decides the release; kube-controller-manager and kube-scheduler must be
-of the same one, and may lie further down the order (envtest's archives hold neither). Nothing is written here.
+cache, `verification/bin` of a checkout. kube-apiserver decides the release; kube-controller-manager and
+kube-scheduler must be of the same one, and may lie further down the order (envtest's archives hold neither). Nothing
+is written here.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dra_conformance import assets
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core import assets
+from dra_conformance.core.errors import TargetUnreachable
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
@@ -84,7 +85,7 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
         found.append(("KUBEBUILDER_ASSETS", Path(assets_dir)))
     found += [("setup-envtest", folder) for folder in _releases(envtest_folder(env))]
     found += [("cache", folder) for folder in _releases(cache_folder(env))]
-    found.append(("peers/bin", assets.features().parent / "peers" / "bin"))
+    found.append(("verification/bin", assets.features().parent / "verification" / "bin"))
     return found
 
 

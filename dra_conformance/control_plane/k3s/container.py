@@ -20,7 +20,7 @@ from testcontainers.community.k3s import K3SContainer
 from testcontainers.core.config import ConnectionMode, testcontainers_config
 
 from dra_api.clock import RealClock
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable
 
 REAPER = testcontainers_config.ryuk_image
 """The image of testcontainers' own, which is started beside the first container."""

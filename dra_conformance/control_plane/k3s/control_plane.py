@@ -1,7 +1,7 @@
 """A k3s cluster in a container that belongs to the run.
 
 Owns the container and `directory` (kubeconfig, the kubelet's plugin folders, CDI files): `stop` removes both. k3s'
-own scheduler, controllers and kubelet sit in their seats (`cluster`); a seat that holds something else is taken from
+own scheduler, controllers and kubelet sit in their components (`cluster`); a component that holds something else is taken from
 k3s when it starts.
 """
 
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from apiserver_emulator.resource.gates import default_gates
 from dra_api.kubeconfig import KubeconfigError
+from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import NotOurs
-from dra_conformance.control_plane.embedded.resource.gates import default_gates
 from dra_conformance.control_plane.k3s import flags
-from dra_conformance.control_plane.private_file import write_private
-from dra_conformance.errors import TargetUnreachable, UsageError
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 if TYPE_CHECKING:
     from dra_conformance.control_plane.k3s.container import Container
@@ -44,7 +44,7 @@ class K3sControlPlane:
         directory: gets the kubeconfig and the folders that the container shares; removed by `stop`.
         feature_gates: for every program of Kubernetes in it.
         runtime_config: versions of resource.k8s.io that are switched; all are served without it.
-        foreign_seats: seats that the run fills itself, so that k3s must leave them out.
+        foreign_components: components that the run fills itself, so that k3s must leave them out.
     """
 
     own = True
@@ -57,13 +57,13 @@ class K3sControlPlane:
         directory: Path,
         feature_gates: Mapping[str, bool] | None = None,
         runtime_config: Mapping[str, bool] | None = None,
-        foreign_seats: Collection[str] = (),
+        foreign_components: Collection[str] = (),
     ) -> None:
         self.image = image or DEFAULT_IMAGE
         self._directory = directory
         self._gates = dict(feature_gates or {})
         self._runtime_config = dict(runtime_config or {})
-        self._foreign = frozenset(foreign_seats)
+        self._foreign = frozenset(foreign_components)
         self._container: Container | None = None
         self._transports: list[HttpTransport] = []
         self._version = ""
@@ -165,7 +165,7 @@ class K3sControlPlane:
                 kubelet_root=str(self.kubelet_root),
                 feature_gates=self._gates,
                 runtime_config=self._runtime_config,
-                foreign_seats=self._foreign,
+                foreign_components=self._foreign,
             )
         )
         try:

@@ -1,7 +1,7 @@
 """The command line of `k3s server` for a run. Pure functions.
 
 k3s runs API server, controllers, scheduler and kubelet in one process; what it hands to each of them is behind
-`--kube-apiserver-arg` and its like. Parts whose seat somebody else fills are left out, so that no two judge one claim.
+`--kube-apiserver-arg` and its like. Parts whose component somebody else fills are left out, so that no two judge one claim.
 
 Source: docs.k3s.io, cli/server; the flags behind `-arg` are Kubernetes' own.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dra_conformance.control_plane.binaries.flags import RESOURCE_VERSIONS, SEAT_CONTROLLERS
+from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, RESOURCE_VERSIONS
 
 # What k3s brings along that no scenario needs, and that would pull images.
 _WITHOUT = ("traefik", "servicelb", "metrics-server", "local-storage", "coredns")
@@ -23,7 +23,7 @@ def server(
     kubelet_root: str,
     feature_gates: Mapping[str, bool],
     runtime_config: Mapping[str, bool],
-    foreign_seats: Collection[str],
+    foreign_components: Collection[str],
 ) -> Sequence[str]:
     """The words behind `k3s`.
 
@@ -32,7 +32,7 @@ def server(
         kubelet_root: the kubelet's root folder, the same path inside and outside, so that sockets mean the same.
         feature_gates: for every program.
         runtime_config: overrides which versions of resource.k8s.io are served; all without it.
-        foreign_seats: seats that are not k3s' own in this run.
+        foreign_components: components that are not k3s' own in this run.
     """
     words = ["server", f"--tls-san={host}", *(f"--disable={name}" for name in _WITHOUT)]
     served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **runtime_config}
@@ -42,9 +42,11 @@ def server(
     words.append(f"--kubelet-arg=root-dir={kubelet_root}")
     # Nodes of scenarios have no kubelet that renews leases: none of them may be called dead.
     words.append("--kube-controller-manager-arg=node-monitor-grace-period=24h")
-    if "scheduler" in foreign_seats:
+    if "scheduler" in foreign_components:
         words.append("--disable-scheduler")
-    if off := sorted(f"-{SEAT_CONTROLLERS[seat]}" for seat in foreign_seats if seat in SEAT_CONTROLLERS):
+    if off := sorted(
+        f"-{COMPONENT_CONTROLLERS[component]}" for component in foreign_components if component in COMPONENT_CONTROLLERS
+    ):
         words.append(f"--kube-controller-manager-arg=controllers={','.join(['*', *off])}")
     return words
 

@@ -11,11 +11,11 @@ import threading
 from pathlib import Path
 
 from dra_api.clock import RealClock
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.real import image, settings
 from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.real.programs import CONTAINERD, CTR, NODE, RUNC, NodePrograms
-from dra_conformance.seats.process import ManagedProcess
 
 _READY_TIMEOUT = 30.0
 _IMPORT_TIMEOUT = 60.0
@@ -65,7 +65,7 @@ class Containerd:
             self._process = None
 
     def _runc(self) -> Path:
-        """runc, or what stands in front of one that was built without seccomp (see peers/containers/node)."""
+        """Return runc, or its wrapper if runc was built without seccomp (verification/programs/containers/node)."""
         runc = self._programs[RUNC]
         if self._programs.seccomp:
             return runc

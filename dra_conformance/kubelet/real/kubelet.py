@@ -15,19 +15,19 @@ import yaml
 
 from dra_api.client import KubeClient
 from dra_api.objects import NODES, PODS, uid_of
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
 from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
-from dra_conformance.kubelet.real import cgroups, settings, sight
+from dra_conformance.kubelet.real import cgroups, container_probe, settings
 from dra_conformance.kubelet.real.cgroups import NodeCgroups
 from dra_conformance.kubelet.real.containerd import Containerd
-from dra_conformance.kubelet.real.diary import Diary
+from dra_conformance.kubelet.real.log_follower import Diary
 from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.real.plugins import RealPlugins
 from dra_conformance.kubelet.real.programs import KUBELET, NODE, NodePrograms
 from dra_conformance.kubelet.record import Log, recorder
-from dra_conformance.seats.process import ManagedProcess
 
 T = TypeVar("T")
 Wait = Callable[[Callable[[], Any], float], Any]
@@ -230,8 +230,8 @@ class RealKubelet:
         return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
     def _view(self, namespace: str, pod: str, uid: str, container: str) -> ContainerView:
-        seen = sight.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
-        return sight.view(container, seen, self.cdi_roots)
+        seen = container_probe.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
+        return container_probe.view(container, seen, self.cdi_roots)
 
     def _events(self, namespace: str, pod: str) -> str:
         from dra_api.objects import EVENTS

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dra_api.clock import RealClock
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.seats.process import ManagedProcess
 
 _HIDDEN = ("/run", "/var/lib", "/var/log")
 # What a kubelet sets at its start (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables, 1.36).

@@ -12,7 +12,7 @@ from pathlib import Path
 from dra_api.clock import RealClock
 from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered
-from dra_conformance.kubelet.real.diary import Diary, Plugin
+from dra_conformance.kubelet.real.log_follower import Diary, Plugin
 from dra_conformance.kubelet.record import Record
 
 _CALL_TIMEOUT = 45.0

@@ -1,8 +1,8 @@
 """Where the programs of a node with real containers lie. Nothing is written here.
 
-Looked for in the folders of the control plane's programs, in their order (`--bin-dir` first, `peers/bin` of a checkout
-last), then on PATH. The kubelet must be of the control plane's release; containerd must be 2.x, which reads CDI specs
-without being asked to.
+Looked for in the folders of the control plane's programs, in their order (`--bin-dir` first, `verification/bin` of a
+checkout last), then on PATH. The kubelet must be of the control plane's release; containerd must be 2.x, which reads
+CDI specs without being asked to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.control_plane.binaries.programs import folders, version_of
-from dra_conformance.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable
 
 KUBELET, CONTAINERD, SHIM, CTR, RUNC, NODE = (
     "kubelet",
@@ -76,7 +76,7 @@ def find(release: str, *, bin_dir: str = "", environ: Mapping[str, str] | None =
         looked = ", ".join(str(place) for place in dict.fromkeys(places))
         raise TargetUnreachable(
             f"--kubelet kubelet: not found: {names}{seen}; looked in {looked} and on PATH",
-            hint="`make peers` in a checkout with Go builds them all.",
+            hint="`make third-party` in a checkout with Go builds them all.",
         )
     return NodePrograms(
         paths,

@@ -5,8 +5,8 @@ the other side of it: the release's plain walk through all combinations, with ea
 `deviations` lists them with issue and rule; `variants`, `gather`, `selecting`, `trackers`, `ledger`, `walk` and
 `configs` hold them; `engine` is the front door. Nothing of this is used unless it is asked for by name.
 
-`python -m peers.duel --bug-compatible 1.36` (or another of `RELEASES`) shows that the explained differences to upstream
-vanish, and that the very same devices are taken.
+`python -m verification.differential --bug-compatible 1.36` (or another of `RELEASES`) shows that the explained
+differences to upstream vanish, and that the very same devices are taken.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What a Kubernetes release does differently from what is meant: one row a deviation, and which release has which.
 
-Data only. The ids are those of `peers/duel/known.yaml` where the duel meets the deviation.
+Data only. The ids are those of `verification/differential/known.yaml` where the duel meets the deviation.
 
 Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2 and v0.36.6, read, and run against the reference
-by `peers.duel`. Where nobody has filed an issue, `source` is the pull request that brought or mended the deviation, as
-the history of k8s.io/dynamic-resource-allocation has it, and says so; `place` is the place in the code of the newest
-release that has it, and the smallest case that shows it is in `tests/duel/deviations`.
+by `verification.differential`. Where nobody has filed an issue, `source` is the pull request that brought or mended
+the deviation, as the history of k8s.io/dynamic-resource-allocation has it, and says so; `place` is the place in the
+code of the newest release that has it, and the smallest case that shows it is in `tests/differential/deviations`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,253 @@
+"""Who asks and what they may: bearer tokens, and authorization by RBAC objects.
+
+Tokens are random and opaque, kept in memory by `Authenticator` until the server goes away; nothing logs them. The
+authorizer reads Roles and bindings from the store on each question, so a change takes effect at once.
+
+Source: pkg/registry/rbac/validation (rule matching), k8s.io/apiserver endpoints/filters (texts of 401 and 403).
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from apiserver_emulator.node_authorizer import NodeAuthorizer
+from apiserver_emulator.store import Store
+from dra_api.gotext import go_quote
+from dra_api.request import RequestInfo, User
+from dra_api.status import StatusError, qualified
+
+Obj = dict[str, Any]
+
+RBAC = "rbac.authorization.k8s.io"
+ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+
+# What every authenticated user may read without a role (system:discovery, system:public-info-viewer) and may ask
+# about themselves (system:basic-user).
+_PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_DISCOVERY_PATHS = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
+_SELF_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One bearer token's meaning."""
+
+    user: User
+    expires: datetime | None = None
+
+
+class Authenticator:
+    """Bearer tokens to users."""
+
+    def __init__(self, now: Any) -> None:
+        self._now = now
+        self._tokens: dict[str, Token] = {}
+        self._lock = threading.Lock()
+
+    def issue(self, user: User, *, expires: datetime | None = None) -> str:
+        """A new token for a user."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._tokens[token] = Token(user, expires)
+        return token
+
+    def revoke(self, token: str) -> None:
+        """Forget a token."""
+        with self._lock:
+            self._tokens.pop(token, None)
+
+    def user(self, token: str) -> User | None:
+        """Whose token this is; None when it is unknown or expired."""
+        found = self._tokens.get(token)
+        if found is None or (found.expires is not None and found.expires <= self._now()):
+            return None
+        return found.user
+
+    def authenticate(self, headers: Mapping[str, str]) -> User:
+        """The user of a request. Raises 401 for a bad token; no token is the anonymous user."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":  # nobody else looks at the header
+            return ANONYMOUS
+        user = self.user(token.strip())
+        if user is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        return user
+
+
+def service_account_user(
+    namespace: str, name: str, *, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None
+) -> User:
+    """The user that a service account's token stands for."""
+    return User(
+        f"system:serviceaccount:{namespace}:{name}",
+        uid=uid,
+        groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"),
+        extra=extra or {},
+    )
+
+
+def impersonated(
+    user: User, headers: Mapping[str, str], rbac: RbacAuthorizer, *, asked: RequestInfo | None = None
+) -> User:
+    """Apply Impersonate-* headers; raises 403 when the user may not.
+
+    `asked`: the request itself, which releases with ConstrainedImpersonation (1.36) name in the refusal.
+    """
+    name = headers.get("impersonate-user", "")
+    if not name:
+        return user
+    question = RequestInfo("impersonate", "", "", "v1", "", "users", name)
+    if not (user.is_master or rbac.allowed(user, question)):
+        if asked is not None:
+            question = replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
+        raise denied(user, question)
+    groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())
+    extra = {
+        key.removeprefix("impersonate-extra-").replace("%2f", "/"): tuple(v.strip() for v in value.split(","))
+        for key, value in headers.items()
+        if key.startswith("impersonate-extra-")
+    }
+    if name.startswith("system:serviceaccount:") and not groups:
+        namespace, _, account = name.removeprefix("system:serviceaccount:").partition(":")
+        return service_account_user(namespace, account, extra=extra)
+    if "system:authenticated" not in groups and name != "system:anonymous":
+        groups = (*groups, "system:authenticated")
+    return User(name, uid=headers.get("impersonate-uid", ""), groups=groups, extra=extra)
+
+
+def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
+    """The 403 of the authorization filter; `reason` is the authorizer's."""
+    who = f"User {go_quote(user.name)} cannot {info.verb} "
+    if not info.is_resource:
+        text = f"{who}path {go_quote(info.path)}"
+        return StatusError(403, "Forbidden", f"forbidden: {text}", details={})
+    resource = info.resource + (f"/{info.subresource}" if info.subresource else "")
+    text = f"{who}resource {go_quote(resource)} in API group {go_quote(info.group)}"
+    if (info.namespace and info.resource != "namespaces") or (info.resource == "namespaces" and info.namespace):
+        text += f" in the namespace {go_quote(info.namespace)}"
+    else:
+        text += " at the cluster scope"
+    if reason:
+        text += f": {reason}"
+    details: Obj = {"kind": info.resource}
+    if info.name:
+        details["name"] = info.name
+    if info.group:
+        details["group"] = info.group
+    named = f' "{info.name}"' if info.name else ""
+    return StatusError(
+        403,
+        "Forbidden",
+        f"{qualified(info.resource, info.group)}{named} is forbidden: {text}",
+        details=details,
+    )
+
+
+class RbacAuthorizer:
+    """Roles, ClusterRoles and their bindings, read from the store; node identities have an authorizer of their own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._nodes = NodeAuthorizer(store)
+
+    def allowed(self, user: User, info: RequestInfo) -> bool:
+        """Whether some authorizer allows it."""
+        return self.decide(user, info)[0]
+
+    def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
+        """Ask the Node authorizer, then RBAC."""
+        if user.is_master:
+            return True, ""
+        allowed, why_not = self._nodes.decide(user, info)
+        if allowed or self._role_allows(user, info):
+            return True, ""
+        return False, why_not
+
+    def _role_allows(self, user: User, info: RequestInfo) -> bool:
+        if not info.is_resource:
+            return self._path_allowed(user, info)
+        if (
+            info.verb == "create"
+            and info.group in ("authorization.k8s.io", "authentication.k8s.io")
+            and info.resource in _SELF_REVIEWS
+        ):
+            return "system:authenticated" in user.groups
+        return any(_rule_allows(rule, info) for rule in self.rules(user, info.namespace))
+
+    def _path_allowed(self, user: User, info: RequestInfo) -> bool:
+        if info.verb == "get" and info.path in _PUBLIC_PATHS:
+            return True
+        if (
+            info.verb == "get"
+            and "system:authenticated" in user.groups
+            and any(info.path == path or info.path.startswith(path + "/") for path in _DISCOVERY_PATHS)
+        ):
+            return True
+        for rule in self.rules(user, ""):
+            if not _has(rule.get("verbs"), info.verb):
+                continue
+            for pattern in rule.get("nonResourceURLs") or ():
+                if pattern == info.path or (pattern.endswith("*") and info.path.startswith(pattern[:-1])):
+                    return True
+        return False
+
+    def rules(self, user: User, namespace: str) -> Iterator[Obj]:
+        """All rules that bind the user cluster-wide and in a namespace."""
+        for binding in self._objects("clusterrolebindings", ""):
+            if _binds(binding, user, ""):
+                yield from self._role_rules(binding["roleRef"], "")
+        if namespace:
+            for binding in self._objects("rolebindings", namespace):
+                if _binds(binding, user, namespace):
+                    yield from self._role_rules(binding["roleRef"], namespace)
+
+    def cluster_rules(self, user: User) -> Iterator[Obj]:
+        """Rules that bind the user cluster-wide only."""
+        return self.rules(user, "")
+
+    def _objects(self, plural: str, namespace: str) -> list[Obj]:
+        return [record.obj for record in self._store.snapshot((RBAC, plural), namespace)[0]]
+
+    def _role_rules(self, reference: Obj, namespace: str) -> list[Obj]:
+        if reference.get("kind") == "ClusterRole":
+            record = self._store.get((RBAC, "clusterroles"), ("", reference.get("name", "")))
+        else:
+            record = self._store.get((RBAC, "roles"), (namespace, reference.get("name", "")))
+        return list(record.obj.get("rules") or ()) if record else []
+
+
+def _binds(binding: Obj, user: User, namespace: str) -> bool:
+    for subject in binding.get("subjects") or ():
+        kind, name = subject.get("kind"), subject.get("name", "")
+        if kind == "User" and name == user.name:
+            return True
+        if kind == "Group" and name in user.groups:
+            return True
+        if kind == "ServiceAccount":
+            where = subject.get("namespace") or namespace
+            if user.name == f"system:serviceaccount:{where}:{name}":
+                return True
+    return False
+
+
+def _has(values: Any, wanted: str) -> bool:
+    return bool(values) and ("*" in values or wanted in values)
+
+
+def _rule_allows(rule: Obj, info: RequestInfo) -> bool:
+    if not (_has(rule.get("verbs"), info.verb) and _has(rule.get("apiGroups"), info.group)):
+        return False
+    names = rule.get("resourceNames")
+    if names and info.name not in names:
+        return False
+    resources = rule.get("resources") or ()
+    combined = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    if "*" in resources or combined in resources:
+        return True
+    return bool(info.subresource) and f"*/{info.subresource}" in resources

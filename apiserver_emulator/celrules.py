@@ -1,0 +1,171 @@
+"""x-kubernetes-validations of custom resources: compiled once for a definition, run on each write.
+
+Source: KEP-2876; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (where rules apply, transition
+rules and correlation of list items, texts). The language itself is `dra_api.cel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from dra_api.cel import CelCompileError, CelError, Rule, check_rule, compile_rule
+from dra_api.status import OMIT, FieldError, forbidden_field, invalid
+
+Obj = dict[str, Any]
+
+_REASONS = {
+    "FieldValueInvalid": "FieldValueInvalid",
+    "FieldValueRequired": "FieldValueRequired",
+    "FieldValueForbidden": "FieldValueForbidden",
+    "FieldValueDuplicate": "FieldValueDuplicate",
+}
+
+
+class _CompiledRule:
+    __slots__ = ("definition", "message", "rule")
+
+    def __init__(self, definition: Obj) -> None:
+        self.definition = definition
+        self.rule: Rule = compile_rule(definition["rule"])
+        expression = definition.get("messageExpression")
+        self.message: Rule | None = compile_rule(expression) if expression else None
+
+    @property
+    def transition(self) -> bool:
+        return "oldSelf" in self.definition["rule"]
+
+    def text(self, value: Any, old: Any) -> str:
+        if self.message is not None:
+            try:
+                found = self.message.evaluate({"self": value, "oldSelf": old})
+            except CelError:
+                found = None
+            if isinstance(found, str) and found.strip() and "\n" not in found:
+                return found
+        message = self.definition.get("message")
+        return str(message) if message else f"failed rule: {self.definition['rule']}"
+
+
+class SchemaRules:
+    """All rules of one structural schema, in its shape."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._rules = [_CompiledRule(rule) for rule in schema.get("x-kubernetes-validations") or ()]
+        self._type = schema.get("type", "")
+        self._list_type = schema.get("x-kubernetes-list-type", "atomic")
+        self._map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        self._properties = {name: SchemaRules(sub) for name, sub in (schema.get("properties") or {}).items()}
+        self._properties = {name: sub for name, sub in self._properties.items() if sub.present}
+        extra, items = schema.get("additionalProperties"), schema.get("items")
+        self._extra = SchemaRules(extra) if isinstance(extra, dict) else None
+        self._items = SchemaRules(items) if isinstance(items, dict) else None
+
+    @property
+    def present(self) -> bool:
+        """Whether there is any rule here or below."""
+        return bool(
+            self._rules
+            or self._properties
+            or (self._extra is not None and self._extra.present)
+            or (self._items is not None and self._items.present)
+        )
+
+    def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
+        """Violations; `old` is the stored value, None where there is nothing to compare with."""
+        problems: list[FieldError] = []
+        for rule in self._rules:
+            problems += self._check(rule, value, old, path)
+        if isinstance(value, dict):
+            before = old if isinstance(old, dict) else {}
+            for name, sub in value.items():
+                rules = self._properties.get(name) or self._extra
+                if rules is not None and sub is not None:
+                    inner = f"{path}.{name}" if path else name
+                    problems += rules.errors(sub, before.get(name), inner)
+        elif isinstance(value, list) and self._items is not None and self._items.present:
+            earlier = self._earlier(old)
+            for at, item in enumerate(value):
+                problems += self._items.errors(item, earlier.get(self._key(item)), f"{path}[{at}]")
+        return problems
+
+    def _key(self, item: Any) -> bytes:
+        if self._list_type == "map" and isinstance(item, dict):
+            return orjson.dumps([item.get(key) for key in self._map_keys])
+        return b""
+
+    def _earlier(self, old: Any) -> dict[bytes, Any]:
+        """Old items by key: only items of a list of type map can be correlated."""
+        if self._list_type != "map" or not isinstance(old, list):
+            return {}
+        return {self._key(item): item for item in old}
+
+    def _check(self, rule: _CompiledRule, value: Any, old: Any, path: str) -> list[FieldError]:
+        optional = bool(rule.definition.get("optionalOldSelf"))
+        if rule.transition and old is None and not optional:
+            return []
+        where = (
+            path + rule.definition.get("fieldPath", "") if path else rule.definition.get("fieldPath", "").lstrip(".")
+        )
+        shown = self._shown(value)
+        field = where or "<nil>"
+        try:
+            found = rule.rule.evaluate({"self": value, "oldSelf": old})
+        except CelError as error:
+            return [
+                invalid(field, shown, f"rule evaluation error: {error}: evaluating rule: {rule.definition['rule']}")
+            ]
+        if found is True:
+            return []
+        reason = _REASONS.get(rule.definition.get("reason", ""), "FieldValueInvalid")
+        # Of an object or a list nothing is shown beside a message.
+        value_shown = OMIT if isinstance(value, (dict, list)) else shown
+        return [FieldError(reason, field, rule.text(value, old), value_shown)]
+
+    @staticmethod
+    def _shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return "object"
+        return "array" if isinstance(value, list) else value
+
+
+def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) -> list[FieldError]:
+    """Rules of a definition that do not compile; `root`: its schema is that of the whole object."""
+    problems: list[FieldError] = []
+    for at, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        where = f"{field}.x-kubernetes-validations[{at}]"
+        if not str(rule.get("rule", "")).strip():
+            problems.append(FieldError("FieldValueRequired", f"{where}.rule", "rule is not specified"))
+            continue
+        for name in ("rule", "messageExpression"):
+            if rule.get(name):
+                try:
+                    check_rule(rule[name], schema, root=root)
+                except CelCompileError as error:
+                    problems.append(invalid(f"{where}.{name}", _internal(rule), f"compilation failed: {error}"))
+        if rule.get("reason") and rule["reason"] not in _REASONS:
+            problems.append(
+                FieldError(
+                    "FieldValueNotSupported",
+                    f"{where}.reason",
+                    "supported values: " + ", ".join(f'"{name}"' for name in sorted(_REASONS)),
+                    rule["reason"],
+                )
+            )
+        if rule.get("message") and "\n" in rule["message"]:
+            problems.append(forbidden_field(f"{where}.message", "message must not contain line breaks"))
+    return problems
+
+
+def _internal(rule: Mapping[str, Any]) -> Obj:
+    """A rule as Go's internal type is quoted."""
+    return {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }

@@ -1,0 +1,194 @@
+"""What node identities may do: the Node authorizer and the part of NodeRestriction that pods and nodes need.
+
+A node (`system:node:<name>` in `system:nodes`) sees and changes what belongs to it: itself, the pods bound to it, what
+those pods refer to, its lease and its ResourceSlices. Reads the store on each question; keeps nothing.
+
+Source: plugin/pkg/auth/authorizer/node/node_authorizer.go, plugin/pkg/admission/noderestriction (release 1.36; field
+selectors count, as AuthorizeNodeWithSelectors is on since 1.32); rules DRA-048, 080, 081.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apiserver_emulator.selectors import parse_fields
+from apiserver_emulator.store import Store
+from dra_api.request import RequestInfo, User
+from dra_api.status import StatusError
+
+Obj = dict[str, Any]
+
+PREFIX = "system:node:"
+GROUP = "system:nodes"
+PODS = ("", "pods")
+
+_READ = frozenset({"get", "list", "watch"})
+_COLLECTION = frozenset({"list", "watch", "deletecollection"})
+# (group, resource, verbs) without any relation to the node (the static NodeRules).
+_STATIC: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("", "events", frozenset({"create", "patch", "update"})),
+    ("events.k8s.io", "events", frozenset({"create", "patch", "update"})),
+    ("", "services", _READ),
+    ("storage.k8s.io", "csidrivers", _READ),
+    ("node.k8s.io", "runtimeclasses", _READ),
+    ("authentication.k8s.io", "tokenreviews", frozenset({"create"})),
+    ("authorization.k8s.io", "subjectaccessreviews", frozenset({"create"})),
+    ("authorization.k8s.io", "localsubjectaccessreviews", frozenset({"create"})),
+)
+
+
+def node_name(user: User) -> str:
+    """The node that a user is, or an empty string."""
+    if GROUP in user.groups and user.name.startswith(PREFIX):
+        return user.name.removeprefix(PREFIX)
+    return ""
+
+
+class NodeAuthorizer:
+    """Decides for node identities."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
+        """Whether a node may, and why not."""
+        node = node_name(user)
+        if not node or not info.is_resource:
+            return False, ""
+        target = (info.group, info.resource)
+        if any(target == (group, resource) and info.verb in verbs for group, resource, verbs in _STATIC):
+            return True, ""
+        if target == ("resource.k8s.io", "resourceslices"):
+            return self._slice(node, info)
+        if target == PODS:
+            return self._pod(node, info)
+        if target == ("", "nodes"):
+            return self._node(node, info)
+        if target == ("coordination.k8s.io", "leases"):
+            own = info.namespace == "kube-node-lease" and (info.name == node or info.verb == "create")
+            return own and info.verb in ("get", "create", "update", "patch", "delete"), _unrelated(node)
+        if target == ("storage.k8s.io", "csinodes"):
+            return info.name == node or info.verb == "create", _unrelated(node)
+        if target in (("", "configmaps"), ("", "secrets"), ("resource.k8s.io", "resourceclaims")):
+            return self._referenced(node, info)
+        if target == ("", "serviceaccounts") and info.subresource in ("", "token"):
+            accounts = {
+                (pod["metadata"].get("namespace", ""), (pod.get("spec") or {}).get("serviceAccountName", ""))
+                for pod in self._pods(node)
+            }
+            return (info.namespace, info.name) in accounts, _unrelated(node)
+        return False, ""
+
+    def _slice(self, node: str, info: RequestInfo) -> tuple[bool, str]:
+        if info.subresource:
+            return False, "cannot authorize ResourceSlice subresources"
+        if info.verb == "create":
+            return True, ""  # NodeRestriction looks at the object
+        if info.verb in _COLLECTION:
+            return (
+                _selects(info, "spec.nodeName", node),
+                "can only list/watch/deletecollection resourceslices with nodeName field selector",
+            )
+        record = self._store.get((info.group, info.resource), ("", info.name))
+        own = record is not None and (record.obj.get("spec") or {}).get("nodeName") == node
+        return own, _unrelated(node)
+
+    def _pod(self, node: str, info: RequestInfo) -> tuple[bool, str]:
+        if info.verb == "create" and info.subresource in ("", "eviction"):
+            return True, ""
+        if info.verb in ("list", "watch"):
+            return (
+                _selects(info, "spec.nodeName", node),
+                "can only list/watch pods with spec.nodeName field selector",
+            )
+        if info.subresource not in ("", "status"):
+            return False, ""
+        record = self._store.get(PODS, (info.namespace, info.name))
+        own = record is not None and (record.obj.get("spec") or {}).get("nodeName") == node
+        verbs = ("update", "patch") if info.subresource else ("get", "delete")
+        return own and info.verb in verbs, _unrelated(node)
+
+    @staticmethod
+    def _node(node: str, info: RequestInfo) -> tuple[bool, str]:
+        if info.verb == "create":
+            return True, ""
+        if info.verb in ("list", "watch"):
+            return _selects(info, "metadata.name", node), f"node '{node}' can only list/watch its own Node object"
+        if info.verb in ("get", "update", "patch"):
+            return info.name == node, f"node '{node}' cannot read '{info.name}', only its own Node object"
+        return False, ""
+
+    def _referenced(self, node: str, info: RequestInfo) -> tuple[bool, str]:
+        name = info.name
+        if info.verb in ("list", "watch"):
+            name = next((v for f, op, v in parse_fields(info.field_selector) if f == "metadata.name" and op == "="), "")
+        elif info.verb != "get":
+            return False, ""
+        if not name:
+            return False, "can only get individual resources of this type"
+        wanted = info.resource
+        for pod in self._pods(node):
+            if pod["metadata"].get("namespace", "") == info.namespace and name in _references(pod, wanted):
+                return True, ""
+        return False, _unrelated(node)
+
+    def _pods(self, node: str) -> Iterator[Obj]:
+        for record in self._store.snapshot(PODS)[0]:
+            if (record.obj.get("spec") or {}).get("nodeName") == node:
+                yield record.obj
+
+
+def _unrelated(node: str) -> str:
+    return f"no relationship found between node '{node}' and this object"
+
+
+def _selects(info: RequestInfo, field: str, value: str) -> bool:
+    return (field, "=", value) in parse_fields(info.field_selector)
+
+
+def _references(pod: Obj, resource: str) -> set[str]:
+    """Names of objects that a pod refers to."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    if resource == "resourceclaims":
+        found = {c.get("resourceClaimName") for c in spec.get("resourceClaims") or ()}
+        found |= {c.get("resourceClaimName") for c in status.get("resourceClaimStatuses") or ()}
+        found.add((status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
+        return {name for name in found if name}
+    volume_field, env_field = ("configMap", "configMap") if resource == "configmaps" else ("secret", "secret")
+    names: set[str] = set()
+    for volume in spec.get("volumes") or ():
+        source = volume.get(volume_field) or {}
+        names.add(str(source.get("name") or source.get("secretName") or ""))
+        for projected in (volume.get("projected") or {}).get("sources") or ():
+            names.add(str((projected.get(volume_field) or {}).get("name") or ""))
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        for source in container.get("envFrom") or ():
+            names.add(str((source.get(f"{env_field}Ref") or {}).get("name") or ""))
+        for env in container.get("env") or ():
+            names.add(str(((env.get("valueFrom") or {}).get(f"{env_field}KeyRef") or {}).get("name") or ""))
+    for pull in spec.get("imagePullSecrets") or () if resource == "secrets" else ():
+        names.add(str(pull.get("name") or ""))
+    names.discard("")
+    return names
+
+
+def restrict_pod(pod: Obj | None, user: User, verb: str) -> None:
+    """NodeRestriction for pods: a node creates mirror pods of its own only, without claims. Raises 403."""
+    node = node_name(user)
+    if not node or pod is None or verb != "create":
+        return
+    name = pod["metadata"].get("name", "")
+    spec = pod.get("spec") or {}
+    why = ""
+    if "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {}):
+        why = f'pod does not have "kubernetes.io/config.mirror" annotation, node "{node}" can only create mirror pods'
+    elif spec.get("nodeName") != node:
+        why = f'node "{node}" can only create pods with spec.nodeName set to itself'
+    elif spec.get("serviceAccountName") not in (None, "", "default"):
+        why = f'node "{node}" can not create pods that reference a service account'
+    elif spec.get("resourceClaims"):
+        why = f'node "{node}" can not create pods that reference resourceclaims'
+    if why:
+        details: Obj = {"name": name, "kind": "pods"}
+        raise StatusError(403, "Forbidden", f'pods "{name}" is forbidden: {why}', details=details)

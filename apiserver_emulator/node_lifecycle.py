@@ -1,0 +1,125 @@
+"""What controllers of nodes do to a new or changed Node: taints by its conditions, and the TTL annotation.
+
+They act when the request that changed the node is done, and before its answer goes out: whoever has the answer may
+count on it, and watchers see both changes. Taints with the effect NoExecute and what follows from them (evictions) come
+from a loss of heartbeats, which is not emulated.
+
+Source: plugin/pkg/admission/nodetaint (a new node's taint); pkg/controller/nodelifecycle (doNoScheduleTaintingPass)
+and pkg/controller/ttl, release 1.36; seen on kube-apiserver and kube-controller-manager 1.36.2.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from apiserver_emulator.auth import ADMIN
+from apiserver_emulator.core import Core
+from apiserver_emulator.store import Event, Key, Record, TypeKey
+from apiserver_emulator.updates import update_object
+from dra_api.clock import timestamp
+from dra_api.request import Request, RequestInfo, User
+from dra_api.status import StatusError
+
+Obj = dict[str, Any]
+
+NODES: TypeKey = ("", "nodes")
+AGENT = "kube-controller-manager/node-lifecycle-controller"
+USER = User(
+    "system:serviceaccount:kube-system:node-controller",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups),
+)
+NOT_READY = "node.kubernetes.io/not-ready"
+_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_BY_CONDITION = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): "node.kubernetes.io/unreachable",
+    ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
+    ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
+    ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
+    ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
+}
+_MANAGED = frozenset({*_BY_CONDITION.values(), _UNSCHEDULABLE})
+_TTL = "node.alpha.kubernetes.io/ttl"
+
+
+def taint_new(node: Obj) -> None:
+    """Admission's taint of a node that nobody has reported ready yet."""
+    taints = node.setdefault("spec", {}).setdefault("taints", [])
+    if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
+        taints.append({"key": NOT_READY, "effect": "NoSchedule"})
+
+
+class NodeLifecycle:
+    """Tends the nodes of one server. It has no thread: `settle` runs in the turn of the request."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._changed: deque[Key] = deque()
+        core.store.on_commit(self._look)
+
+    def settle(self) -> None:
+        """Do what the last changes ask for."""
+        while self._changed:
+            try:
+                key = self._changed.popleft()
+            except IndexError:  # another request's thread does it
+                return
+            record = self._core.store.get(NODES, key)
+            if record is not None and _tended(record.obj, "") is not None:
+                self._write(key)
+
+    def _look(self, kind: TypeKey, event: Event) -> None:
+        if kind == NODES and event.type != "DELETED" and _tended(event.record.obj, "") is not None:
+            self._changed.append(event.key)
+
+    def _write(self, key: Key) -> None:
+        resource = self._core.resources.find(*NODES)
+        if resource is None:
+            return
+        info = RequestInfo("patch", "", "", "v1", "", "nodes", key[1])
+        request = Request("PATCH", "", headers={"user-agent": AGENT}, user=USER)
+        now = timestamp(self._core.clock.now())
+
+        def produce(old: Record) -> Obj:
+            return _tended(old.obj, now) or old.copy()
+
+        try:
+            update_object(
+                self._core,
+                resource,
+                info,
+                self._core.context(request, info),
+                produce,
+                manager=AGENT.partition("/")[0],
+            )
+        except StatusError as error:
+            if error.reason not in ("NotFound", "Conflict"):
+                raise
+
+
+def _tended(node: Obj, now: str) -> Obj | None:
+    """The node as its controllers want it; None when it is so already."""
+    spec, meta = node.get("spec") or {}, node["metadata"]
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    wanted = {key for each in conditions if (key := _BY_CONDITION.get((each.get("type", ""), each.get("status", ""))))}
+    if spec.get("unschedulable"):
+        wanted.add(_UNSCHEDULABLE)
+    taints = spec.get("taints") or []
+    here = {taint["key"] for taint in taints if taint.get("effect") == "NoSchedule" and taint["key"] in _MANAGED}
+    if here == wanted and _TTL in (meta.get("annotations") or ()):
+        return None
+    left = [
+        taint
+        for taint in taints
+        if not (taint.get("effect") == "NoSchedule" and taint["key"] in _MANAGED and taint["key"] not in wanted)
+    ]
+    left += [{"key": key, "effect": "NoSchedule", "timeAdded": now} for key in sorted(wanted - here)]
+    found = {
+        **node,
+        "metadata": {**meta, "annotations": {_TTL: "0", **(meta.get("annotations") or {})}},
+        "spec": {**spec, "taints": left},
+    }
+    if not left:
+        del found["spec"]["taints"]
+    return found

@@ -1,0 +1,101 @@
+"""What admission adds to a new pod: its service account's token, its priority, its tolerations.
+
+Stateless over the server's other objects. Source: plugin/pkg/admission/serviceaccount, plugin/pkg/admission/priority,
+plugin/pkg/admission/defaulttolerationseconds, release 1.36; seen on kube-apiserver 1.36.2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from apiserver_emulator.strategy import RequestContext
+from dra_api.status import forbidden
+
+Obj = dict[str, Any]
+
+_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - where pods find it
+_TOKEN_SECONDS = 3607
+_MODE = 420
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def admit(pod: Obj, ctx: RequestContext) -> None:
+    """Complete a new pod. Raises 403 for a service account or a priority class that is not there."""
+    _account(pod, ctx)
+    _priority(pod, ctx)
+    tolerate(pod["spec"])
+
+
+def _account(pod: Obj, ctx: RequestContext) -> None:
+    spec = pod["spec"]
+    name = spec.setdefault("serviceAccountName", "default")
+    spec["serviceAccount"] = name
+    account = ctx.lookup("", "serviceaccounts", ctx.namespace, name)
+    # The account `default` is made a moment after its namespace; a real server refuses pods until then, and the
+    # harness waits for it. Here nobody has to.
+    if account is None and name != "default":
+        detail = f'error looking up service account {ctx.namespace}/{name}: serviceaccount "{name}" not found'
+        raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)
+    wanted = spec.get("automountServiceAccountToken", (account or {}).get("automountServiceAccountToken", True))
+    if wanted and "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {}):
+        _mount_token(pod)
+
+
+def _suffix(uid: str) -> str:
+    return "".join(_SUFFIX[byte % len(_SUFFIX)] for byte in hashlib.sha256(uid.encode()).digest()[:5])
+
+
+def _mount_token(pod: Obj) -> None:
+    spec = pod["spec"]
+    bare = [
+        container
+        for field in ("initContainers", "containers")
+        for container in spec.get(field) or ()
+        if not any(mount.get("mountPath") == _TOKEN_PATH for mount in container.get("volumeMounts") or ())
+    ]
+    if not bare:
+        return
+    volume = "kube-api-access-" + _suffix(pod["metadata"]["uid"])
+    for container in bare:
+        mount = {"name": volume, "readOnly": True, "mountPath": _TOKEN_PATH}
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+    namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": _TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [namespace]}},
+    ]
+    entry = {"name": volume, "projected": {"sources": sources, "defaultMode": _MODE}}
+    spec["volumes"] = [*(spec.get("volumes") or ()), entry]
+
+
+def _priority(pod: Obj, ctx: RequestContext) -> None:
+    spec = pod["spec"]
+    name = spec.get("priorityClassName", "")
+    given, policy = spec.get("priority"), "PreemptLowerPriority"
+    value = 0
+    if name:
+        found = ctx.lookup("scheduling.k8s.io", "priorityclasses", "", name)
+        if found is None and name not in _SYSTEM_CLASSES:
+            detail = f"no PriorityClass with name {name} was found"
+            raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)
+        value = _SYSTEM_CLASSES[name] if found is None else int(found.get("value", 0))
+        policy = (found or {}).get("preemptionPolicy") or policy
+    if given is not None and given != value:
+        detail = (
+            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
+            f"computed {value} from the given PriorityClass name"
+        )
+        raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)
+    spec["priority"] = value
+    spec.setdefault("preemptionPolicy", policy)
+
+
+def tolerate(spec: Obj) -> None:
+    """A node that is not ready is tolerated for five minutes unless the pod says otherwise."""
+    tolerations = spec.setdefault("tolerations", [])
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(t.get("key") in (key, None, "") and t.get("effect") in (None, "", "NoExecute") for t in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})

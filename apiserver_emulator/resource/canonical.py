@@ -1,0 +1,161 @@
+"""Objects as a typed server would write them: no empty optional fields, canonical quantities and times.
+
+Go decodes a body into structs, so `count: 0`, `tolerations: []` or `1024Mi` are gone before anything looks at them.
+These functions do the same to plain objects, in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from dra_api.gotext import go_quote
+from dra_api.quantity import Quantity, QuantityError
+from dra_api.status import bad_request
+
+Obj = dict[str, Any]
+
+# Raw JSON that belongs to drivers; never looked into.
+_OPAQUE = frozenset({"parameters", "data", "metadata"})
+# Pointers in Go, where an empty string is a value of its own, and fields that JSON always has.
+_KEPT = frozenset(
+    {
+        "nodeName",
+        "string",
+        "version",
+        "extendedResourceName",
+        "shareID",
+        "matchAttribute",
+        "distinctAttribute",
+        "driver",
+        "pool",
+        "device",
+        "poolName",
+        "capacityKey",
+        "name",
+        "expression",
+        "message",
+        "reason",
+    }
+)
+# Lists whose mere presence counts.
+_LISTS = frozenset({"devices", "sharedCounters", "nodeSelectorTerms", "ints", "bools", "strings", "versions"})
+
+
+class Undefaulted(str):
+    """An empty string that defaulting leaves alone: what a v1beta1 request without deviceClassName has as its mode."""
+
+    __slots__ = ()
+
+
+# Lists of strings; `requests` is one too, except right under `devices`.
+_STRING_LISTS = frozenset(
+    {"requests", "ips", "values", "validValues", "strings", "versions", "bindingConditions", "bindingFailureConditions"}
+)
+
+
+def prune(value: Any, *, name: str = "", parent: str = "") -> None:
+    """Drop nulls, empty lists, and the empty strings and zero counts that JSON leaves out.
+
+    A null in a list becomes the zero value of its type, as Go decodes it. `name` and `parent` say where `value` is.
+    """
+    if isinstance(value, list):
+        for at, item in enumerate(value):
+            if item is None:
+                value[at] = _zero(name, parent)
+            prune(value[at], name=name, parent=parent)
+        return
+    if not isinstance(value, dict):
+        return
+    for key in list(value):
+        sub = value[key]
+        if sub is not None and key in _OPAQUE:
+            continue
+        if (
+            sub is None
+            or (sub == [] and key not in _LISTS)
+            or (isinstance(sub, str) and not sub and key not in _KEPT and not isinstance(sub, Undefaulted))
+            or (key == "count" and sub == 0 and not isinstance(sub, bool))
+        ):
+            del value[key]
+        else:
+            prune(sub, name=key, parent=name)
+
+
+def _zero(name: str, parent: str) -> Any:
+    if name == "ints":
+        return 0
+    if name == "bools":
+        return False
+    if name in _STRING_LISTS and not (name == "requests" and parent == "devices"):
+        return ""
+    return {}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Semantic equality: absent, empty list and empty map are alike; numbers and booleans are told apart."""
+    return _essence(one) == _essence(other)
+
+
+_MAPS = frozenset({"attributes", "capacity", "counters", "labels", "annotations", "consumedCapacity", "requests"})
+
+
+def _essence(value: Any) -> bytes:
+    return orjson.dumps(_without_empty(value), option=orjson.OPT_SORT_KEYS)
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            name: sub if name in ("parameters", "data") else _without_empty(sub)
+            for name, sub in value.items()
+            if sub is not None and sub != [] and not (sub == {} and name in _MAPS)
+        }
+    return value
+
+
+def quantity(holder: Obj, key: str) -> None:
+    """Rewrite one quantity in canonical form. Raises a 400 for text that is none."""
+    value = holder.get(key)
+    if value is None:
+        return
+    try:
+        holder[key] = str(Quantity.parse(str(value)))
+    except QuantityError as error:
+        raise bad_request(f"cannot be handled: unable to parse quantity {go_quote(str(value))}: {error}") from error
+
+
+def quantities(holder: Any) -> None:
+    """Rewrite every value of a map of quantities."""
+    if isinstance(holder, dict):
+        for key in holder:
+            quantity(holder, key)
+
+
+def time(holder: Obj, key: str) -> None:
+    """Rewrite one time as UTC seconds. Raises a 400 for text that is no RFC 3339 time."""
+    value = holder.get(key)
+    if value is None:
+        return
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise bad_request(_time_text(value)) from error
+    if moment.tzinfo is None:
+        raise bad_request(_time_text(value))
+    holder[key] = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def times(holders: Iterable[Obj], key: str) -> None:
+    """Rewrite a time in each of some objects."""
+    for holder in holders:
+        time(holder, key)
+
+
+def _time_text(value: object) -> str:
+    return f'cannot be handled: parsing time {go_quote(str(value))} as "2006-01-02T15:04:05Z07:00": cannot parse it'

@@ -1,0 +1,39 @@
+"""What a validation needs to know of its server: release, feature gates, clock, the CEL compiler. Made per request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from apiserver_emulator.strategy import RequestContext
+
+Obj = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One release with its gates. `stored` says that CEL expressions were accepted before and are read leniently."""
+
+    minor: int
+    gates: Mapping[str, bool]
+    now: Callable[[], datetime]
+    stored: bool = False
+
+    @classmethod
+    def of(cls, ctx: RequestContext) -> Rules:
+        """The rules of the server that a request came to."""
+        return cls(minor=ctx.minor, gates=ctx.feature_gates, now=ctx.now)
+
+    def as_stored(self, stored: bool) -> Rules:
+        """The same rules for expressions that are, or are not, already stored."""
+        return Rules(self.minor, self.gates, self.now, stored)
+
+    def on(self, gate: str) -> bool:
+        """Whether a feature gate is on."""
+        return self.gates.get(gate, False)
+
+    def duplicate_at(self, item: str, key: str) -> str:
+        """Where a duplicate is reported: the item since 1.35, its key field in 1.34."""
+        return f"{item}.{key}" if self.minor < 35 else item

@@ -1,0 +1,273 @@
+"""Label and field selectors: parsed once for a request, then a predicate over objects.
+
+Grammar and error texts: k8s.io/apimachinery pkg/labels (set-based requirements) and pkg/fields (=, ==, !=). Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dra_api.gotext import go_quote
+from dra_api.status import StatusError, bad_request
+
+Obj = dict[str, Any]
+Predicate = Callable[[Obj], bool]
+LabelPredicate = Callable[[Mapping[str, str]], bool]
+
+_TOKEN = re.compile(r"\s*(?:(?P<op>==|!=|=|!|<|>|\(|\)|,)|(?P<word>[^\s=!<>(),]+))")
+_NAME = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$")
+_PREFIX = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$")
+
+
+def _unable(text: str, why: str) -> StatusError:
+    return bad_request(f"unable to parse requirement: {why}" if why else f"unable to parse selector {go_quote(text)}")
+
+
+def _check_key(text: str, key: str) -> None:
+    prefix, slash, name = key.rpartition("/")
+    if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
+        raise _unable(
+            text,
+            f"<nil>: Invalid value: {go_quote(key)}: name part must consist of alphanumeric characters, '-', '_' or "
+            "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
+            "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        )
+
+
+def _check_value(text: str, key: str, value: str) -> None:
+    if not _VALUE.match(value):
+        raise _unable(
+            text,
+            f"values[0][{key}]: Invalid value: {go_quote(value)}: a valid label must be an empty string or consist of "
+            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+            "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+        )
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str]] = []
+        at = 0
+        stripped = text.rstrip()
+        while at < len(stripped):
+            found = _TOKEN.match(stripped, at)
+            if found is None:
+                raise _unable(text, f"found '{stripped[at]}', expected: identifier")
+            at = found.end()
+            self.tokens.append(("op", found["op"]) if found["op"] else ("word", found["word"]))
+        self.tokens.append(("end", ""))
+        self.at = 0
+
+    def take(self) -> tuple[str, str]:
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.at]
+
+    def parse(self) -> list[LabelPredicate]:
+        found: list[LabelPredicate] = []
+        if self.peek()[0] == "end":
+            return found
+        while True:
+            found.append(self._requirement())
+            kind, value = self.take()
+            if kind == "end":
+                return found
+            if value != ",":
+                raise bad_request(f"found '{value}', expected: ',' or 'end of string'")
+
+    def _requirement(self) -> LabelPredicate:
+        kind, value = self.take()
+        if (kind, value) == ("op", "!"):
+            key = self._word()
+            _check_key(self.text, key)
+            return lambda labels: key not in labels
+        if kind != "word":
+            raise _unable(self.text, f"found '{value}', expected: !, identifier, or 'end of string'")
+        key = value
+        _check_key(self.text, key)
+        kind, value = self.peek()
+        if kind == "end" or value == ",":
+            return lambda labels: key in labels
+        self.take()
+        if value in ("=", "==", "!="):
+            wanted = self.take()[1] if self.peek()[0] == "word" else ""
+            _check_value(self.text, key, wanted)
+            if value == "!=":
+                return lambda labels: labels.get(key) != wanted
+            return lambda labels: labels.get(key) == wanted
+        if value in ("in", "notin"):
+            values = frozenset(self._values(key))
+            if value == "notin":
+                return lambda labels: labels.get(key) not in values
+            return lambda labels: labels.get(key) in values
+        if value in ("<", ">"):
+            return self._compare(key, value)
+        raise _unable(self.text, f"found '{value}', expected: in, notin, =, ==, !=, gt, lt")
+
+    def _compare(self, key: str, operator: str) -> LabelPredicate:
+        text = self._word()
+        if not re.fullmatch(r"-?\d+", text):
+            raise _unable(self.text, f"values[0][{key}]: Invalid value: {go_quote(text)}: for 'Gt', 'Lt' operators, "
+                          "the value must be an integer")  # fmt: skip
+        bound = int(text)
+
+        def compare(labels: Mapping[str, str]) -> bool:
+            found = labels.get(key, "")
+            if not re.fullmatch(r"-?\d+", found):
+                return False
+            return int(found) > bound if operator == ">" else int(found) < bound
+
+        return compare
+
+    def _word(self) -> str:
+        kind, value = self.take()
+        if kind != "word":
+            raise _unable(self.text, f"found '{value}', expected: identifier")
+        return value
+
+    def _values(self, key: str) -> list[str]:
+        if self.take() != ("op", "("):
+            raise _unable(self.text, f"found '{self.tokens[self.at - 1][1]}', expected: '('")
+        values: list[str] = []
+        expecting = True
+        while True:
+            kind, value = self.take()
+            if kind == "word":
+                _check_value(self.text, key, value)
+                values.append(value)
+                expecting = False
+            elif value == ",":
+                if expecting:
+                    values.append("")
+                expecting = True
+            elif value == ")":
+                if expecting:
+                    values.append("")
+                return values
+            else:
+                raise _unable(self.text, f"found '{value}', expected: ',', ')' or identifier")
+
+
+def label_selector(text: str) -> LabelPredicate | None:
+    """Parse a label selector; None selects everything. Raises a 400."""
+    if not text.strip():
+        return None
+    requirements = _Parser(text).parse()
+    return lambda labels: all(requirement(labels) for requirement in requirements)
+
+
+def structured_selector(selector: Obj | None) -> LabelPredicate:
+    """A metav1.LabelSelector object (matchLabels, matchExpressions). None selects nothing, {} everything."""
+    if selector is None:
+        return lambda labels: False
+    checks: list[LabelPredicate] = []
+    for key, value in (selector.get("matchLabels") or {}).items():
+        checks.append(lambda labels, k=key, v=value: labels.get(k) == v)  # type: ignore[misc]
+    for expression in selector.get("matchExpressions") or ():
+        checks.append(_expression(expression))
+    return lambda labels: all(check(labels) for check in checks)
+
+
+def _expression(expression: Obj) -> LabelPredicate:
+    key, operator = expression["key"], expression["operator"]
+    values = frozenset(expression.get("values") or ())
+    if operator == "In":
+        return lambda labels: labels.get(key) in values
+    if operator == "NotIn":
+        return lambda labels: labels.get(key) not in values
+    if operator == "Exists":
+        return lambda labels: key in labels
+    if operator == "DoesNotExist":
+        return lambda labels: key not in labels
+    raise bad_request(f"{go_quote(operator)} is not a valid label selector operator")
+
+
+def parse_fields(text: str) -> list[tuple[str, str, str]]:
+    """A field selector as (field, operator, value); operators are = and !=. Raises a 400."""
+    found: list[tuple[str, str, str]] = []
+    for part in _split_escaped(text):
+        if not part:
+            continue
+        match = re.match(r"^([^=!]*)(==|!=|=)(.*)$", part, re.DOTALL)
+        if match is None:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        name, operator, value = match.groups()
+        found.append((name, "!=" if operator == "!=" else "=", _unescape(value)))
+    return found
+
+
+def _split_escaped(text: str) -> list[str]:
+    parts, current, escaped = [], "", False
+    for char in text:
+        if escaped:
+            current += char
+            escaped = False
+        elif char == "\\":
+            current += char
+            escaped = True
+        elif char == ",":
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [*parts, current]
+
+
+def _unescape(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def field_selector(
+    text: str,
+    *,
+    values: Callable[[Obj], Mapping[str, str]],
+    supported: frozenset[str],
+    namespaced: bool,
+    refusal: Callable[[str], str],
+) -> Predicate | None:
+    """Parse a field selector over `values(obj)` and the object's name and namespace; None selects everything.
+
+    A field that is not in `supported` is a 400 with the words of `refusal`.
+    """
+    requirements = parse_fields(text)
+    if not requirements:
+        return None
+    for name, _, _ in requirements:
+        if name not in supported and name != "metadata.name" and not (namespaced and name == "metadata.namespace"):
+            raise bad_request(refusal(name))
+
+    def match(obj: Obj) -> bool:
+        extra: Mapping[str, str] | None = None
+        for name, operator, wanted in requirements:
+            if name == "metadata.name":
+                found = obj["metadata"].get("name", "")
+            elif name == "metadata.namespace":
+                found = obj["metadata"].get("namespace", "")
+            else:
+                if extra is None:
+                    extra = values(obj)
+                found = extra.get(name, "")
+            if (found == wanted) != (operator == "="):
+                return False
+        return True
+
+    return match
+
+
+def both(labels: LabelPredicate | None, fields: Predicate | None) -> Predicate | None:
+    """One predicate for a list or watch; None selects everything."""
+    if labels is None:
+        return fields
+    on_labels = labels
+    if fields is None:
+        return lambda obj: on_labels(obj["metadata"].get("labels") or {})
+    on_fields = fields
+    return lambda obj: on_fields(obj) and on_labels(obj["metadata"].get("labels") or {})

@@ -1,0 +1,410 @@
+"""The API server: requests in, responses or watch streams out. Synchronous, thread-safe, no sockets.
+
+`ApiServer` owns the store and everything around it; `start` runs the garbage and namespace controllers in one thread,
+`stop` ends it and all watches. The doors (`http_door`, `inprocess`) carry requests to `handle`.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from apiserver_emulator import builtins, deprecation, discovery, openapi, reviews, schemas
+from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated
+from apiserver_emulator.controllers import Housekeeper
+from apiserver_emulator.core import Core, WriteObserver
+from apiserver_emulator.crds import CrdController, crd_resource
+from apiserver_emulator.first_objects import first_objects
+from apiserver_emulator.node_lifecycle import NodeLifecycle
+from apiserver_emulator.pod_subresources import PodDoors
+from apiserver_emulator.protobuf_answers import check_accepted, served
+from apiserver_emulator.reader import Reader
+from apiserver_emulator.rendering import negotiate, to_yaml
+from apiserver_emulator.resources import ResourceTable, ResourceType
+from apiserver_emulator.store import HISTORY, Store
+from apiserver_emulator.watching import ErrorStream, Lateness, WatchStream
+from apiserver_emulator.webhooks import ValidatingWebhooks
+from apiserver_emulator.writer import Writer
+from dra_api.clock import Clock, RealClock
+from dra_api.request import Request, RequestInfo, User, request_info
+from dra_api.status import StatusError, method_not_supported, not_found
+from dra_api.transport import Response
+
+Obj = dict[str, Any]
+Answer = Response | WatchStream | ErrorStream
+
+MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
+
+_JSON = {"content-type": "application/json"}
+_OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+
+class ApiServer:
+    """One emulated API server.
+
+    `kubernetes_version` is a minor ("1.36"); `feature_gates` override the defaults that `resource.register` sets;
+    `seed` makes generated names repeatable; `history` bounds the events that a watch can be resumed from.
+    """
+
+    def __init__(
+        self,
+        *,
+        kubernetes_version: str = "1.36",
+        feature_gates: Mapping[str, bool] | None = None,
+        clock: Clock | None = None,
+        seed: int | None = None,
+        history: int = HISTORY,
+        watch_lag: float = 0.0,
+    ) -> None:
+        self.kubernetes_version = ".".join(kubernetes_version.removeprefix("v").split(".")[:2])
+        self.feature_gates: dict[str, bool] = dict(feature_gates or {})
+        self.clock: Clock = clock or RealClock()
+        self.store = Store(history=history)
+        self.resources = ResourceTable()
+        self.schemas = schemas.load(self.kubernetes_version)
+        self.rbac = RbacAuthorizer(self.store)
+        self.authenticator = Authenticator(self._now)
+        self.address = ""
+        self.down = False
+        """Whether the process that this server stands for is dead: every door then refuses connections."""
+        self.panics: list[str] = []
+        """Tracebacks of requests that failed by a fault of this server; empty in a healthy run."""
+        self.core = Core(
+            store=self.store,
+            resources=self.resources,
+            schemas=self.schemas.index,
+            clock=self.clock,
+            kubernetes_version=self.kubernetes_version,
+            feature_gates=self.feature_gates,
+            authorizer=self.rbac,
+            random=random.Random(seed),  # noqa: S311 - object name suffixes, not secrets
+            lateness=Lateness(watch_lag, seed=seed) if watch_lag else None,
+        )
+        self.reader = Reader(self.core)
+        self.writer = Writer(self.core, self.reader)
+        self.webhooks = ValidatingWebhooks(self.core)
+        self.core.admission.append(self.webhooks)
+        self._pods = PodDoors(self.core, self.reader)
+        self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
+        self._openapi = openapi.OpenApi(self.core, self.schemas)
+        self.housekeeper = Housekeeper(self.core)
+        self._nodes = NodeLifecycle(self.core)
+        self.resources.add(crd_resource())
+        builtins.register(self.resources)
+        self.crds = CrdController(self.core)
+        for key, obj in first_objects(self.clock.now()):
+            obj["metadata"]["uid"] = self.housekeeper.new_uid()
+            self.store.create(key, ("", obj["metadata"]["name"]), obj)
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts_lock = threading.Lock()
+        self.clock.enlist(self)
+
+    def _now(self) -> datetime:
+        return self.clock.now()
+
+    def at_rest(self) -> bool:
+        """Whether the controllers have nothing to do and every watch was read to its end."""
+        return self.housekeeper.at_rest() and all(watcher.drained for watcher in self.store.watchers())
+
+    # --- life --------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run the controllers (garbage collection, namespaces)."""
+        self.housekeeper.start()
+
+    def stop(self) -> None:
+        """End the controllers and all watches. Idempotent."""
+        self.housekeeper.stop()
+        for watcher in self.store.watchers():
+            watcher.close()
+        self.webhooks.close()
+
+    def __enter__(self) -> ApiServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- hooks for tests and components ---------------------------------------------------------------------------
+
+    def on_write(self, observer: WriteObserver) -> None:
+        """Call `observer(verb, resource, object, user, user agent)` for each commit, in order, under the store lock.
+
+        It must be quick and must not mutate the object.
+        """
+        self.core.observers = (*self.core.observers, observer)
+
+    def compact(self) -> int:
+        """Forget history as etcd's compaction does: older watches and continue tokens answer 410."""
+        return self.store.compact()
+
+    def drop_watches(self, group: str | None = None, plural: str | None = None) -> int:
+        """End open watches, all or those of one resource; clients must reconnect. Returns how many."""
+        kind = None if plural is None else (group or "", plural)
+        dropped = 0
+        for watcher in self.store.watchers(kind):
+            watcher.close()
+            dropped += 1
+        return dropped
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Requests so far by (verb, "group/resource/subresource")."""
+        with self._counts_lock:
+            return dict(self._counts)
+
+    def reset_counts(self) -> None:
+        """Start counting anew."""
+        with self._counts_lock:
+            self._counts.clear()
+
+    def may_block(self, request: Request) -> bool:
+        """Whether serving this request may wait (webhooks): a door then gives it a thread of its own."""
+        return request.method != "GET" and self.webhooks.any()
+
+    # --- requests ----------------------------------------------------------------------------------------------
+
+    def handle(self, request: Request) -> Answer:
+        """Serve one request."""
+        return served(request, self._handled)
+
+    def _handled(self, request: Request) -> Answer:
+        try:
+            if len(request.body) > MAX_BODY:
+                raise StatusError(
+                    413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}", details={}
+                )
+            if request.user is None:
+                request.user = self.authenticator.authenticate(request.headers)
+            info = request_info(request)
+            if "impersonate-user" in request.headers:
+                asked = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
+                request.user = impersonated(request.user, request.headers, self.rbac, asked=asked)
+            self._count(info)
+            allowed, why_not = self.rbac.decide(request.user, info)
+            if not allowed:
+                raise denied(request.user, info, why_not)
+            answer = self._serve(request, info)
+            self._nodes.settle()
+            return self._warned(answer, info)
+        except StatusError as error:
+            return self._refusal(error)
+        except Exception as error:
+            # A bug here must reach the client as the API server's own panics do, and the run's report as what it is.
+            self.panics.append("".join(traceback.format_exception(error)))
+            return self._refusal(
+                StatusError(
+                    500,
+                    "InternalError",
+                    "Internal error occurred: this request caused apiserver to panic. Look in the logs for details.",
+                )
+            )
+
+    def _serve(self, request: Request, info: RequestInfo) -> Answer:
+        try:
+            return self._dispatch(request, info)
+        except StatusError as error:
+            return self._refusal(error)
+
+    def _warned(self, answer: Answer, info: RequestInfo) -> Answer:
+        if not isinstance(answer, Response):
+            return answer
+        return deprecation.warned(answer, info, self.resources, kubernetes_version=self.kubernetes_version)
+
+    @staticmethod
+    def _refusal(error: StatusError) -> Response:
+        return Response(error.code, {**_JSON, **error.headers}, orjson.dumps(error.body()))
+
+    def _count(self, info: RequestInfo) -> None:
+        name = "/".join(part for part in (info.group, info.resource, info.subresource) if part) or info.path
+        with self._counts_lock:
+            self._counts[(info.verb, name)] += 1
+
+    def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
+        if not info.is_resource:
+            return self._path(request, info)
+        review = (info.group, info.resource)
+        if review in discovery.REVIEWS and info.version == "v1":
+            if info.resource == "bindings":
+                return self._pods.legacy_binding(request, info)
+            if info.verb != "create":
+                raise method_not_supported(info.group, info.resource, info.verb)
+            return self._reviews.answer(request, info)
+        resource = self.resources.served(info.group, info.version, info.resource)
+        if resource is None and not self._routed(info.group, info.version):
+            return _nothing_here()
+        if resource is None or (info.subresource and info.subresource not in resource.subresources):
+            if resource is not None and resource.custom:
+                raise not_found(info.group, info.resource, info.name)
+            raise _no_resource()
+        if resource.namespaced and not info.namespace and info.verb not in ("list", "watch", "get"):
+            raise (
+                _no_resource()
+                if info.verb != "create"
+                else StatusError(
+                    405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+                )
+            )
+        if not resource.namespaced and info.namespace and info.resource != "namespaces":
+            raise _no_resource()
+        if resource.namespaced and not info.namespace and info.name:
+            raise _no_resource()
+        if request.method not in _METHODS or (not info.name and not info.namespace and info.verb == "patch"):
+            raise _no_method()
+        if info.verb in ("update", "patch") and not (info.name or info.resource == "namespaces"):
+            raise _no_method()
+        if info.subresource and info.subresource not in ("status", "finalize", "ephemeralcontainers", "resize"):
+            return self._pods.subresource(resource, request, info, self._reviews)
+        return self._resource(resource, request, info)
+
+    def _resource(self, resource: ResourceType, request: Request, info: RequestInfo) -> Answer:
+        verb = info.verb
+        if info.resource == "namespaces" and info.namespace:
+            # the namespace object is cluster-scoped; its own name is also the request's namespace for RBAC
+            info = RequestInfo(
+                verb,
+                info.path,
+                info.group,
+                info.version,
+                "",
+                info.resource,
+                info.name or info.namespace,
+                info.subresource,
+            )
+        if verb not in resource.verbs:
+            raise _no_method()
+        if info.subresource and verb not in ("get", "update", "patch"):
+            raise _no_method()
+        check_accepted(request, verb, custom=resource.custom)
+        if verb == "get":
+            return self.reader.get(resource, request, info)
+        if verb == "list":
+            return self.reader.list(resource, request, info)
+        if verb == "watch":
+            return self.reader.watch(resource, request, info)
+        if verb == "create":
+            if info.name:
+                raise _no_method()
+            return self.writer.create(resource, request, info)
+        if verb == "update":
+            return self.writer.update(resource, request, info)
+        if verb == "patch":
+            return self.writer.patch(resource, request, info)
+        if verb == "delete":
+            return self.writer.delete(resource, request, info)
+        if verb == "deletecollection":
+            return self.writer.delete_collection(resource, request, info)
+        raise _no_method()
+
+    # --- paths that are not resources --------------------------------------------------------------------------
+
+    def _path(self, request: Request, info: RequestInfo) -> Response:
+        path = "/" + unquote(request.path).strip("/")
+        if request.path.startswith("//"):
+            return _nothing_here()
+        if _HEALTH.fullmatch(path):
+            return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
+        if info.verb != "get":
+            raise _no_method()
+        if path == "/version":
+            return self._document(discovery.version(self.kubernetes_version), request)
+        if path.startswith("/openapi/"):
+            return self._openapi.answer(path, request)
+        parts = path.strip("/").split("/")
+        accept = request.headers.get("accept", "").replace(" ", "")
+        if path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept and "v=v2;" in accept + ";":
+            found = discovery.aggregated(self.resources, core=path == "/api")
+            body = orjson.dumps(found)
+            return Response(200, {"content-type": discovery.AGGREGATED_V2, "etag": discovery.etag(found)}, body)
+        document: Obj | None = None
+        if path == "/api":
+            document = discovery.api_versions(self.address)
+        elif path == "/apis":
+            document = discovery.api_group_list(self.resources)
+        elif parts[0] == "api" and len(parts) == 2:
+            document = discovery.resource_list(self.resources, "", parts[1])
+        elif parts[0] == "apis" and len(parts) == 2:
+            versions = discovery.groups(self.resources).get(parts[1])
+            document = discovery.api_group(parts[1], versions) if versions else None
+        elif parts[0] == "apis" and len(parts) == 3:
+            document = discovery.resource_list(self.resources, parts[1], parts[2])
+        elif path == "/":
+            document = {
+                "paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            }
+        if document is None:
+            if parts[0] == "api" or (parts[0] == "apis" and len(parts) > 1 and self._routed(parts[1], parts[-1])):
+                raise _no_resource()
+            return _nothing_here()
+        return self._document(document, request)
+
+    def _routed(self, group: str, version: str) -> bool:
+        """Whether a path reaches somebody who answers with a Status: every version of a built-in group, even one that
+        is not served, and the served versions of custom resources."""
+        if version in discovery.groups(self.resources).get(group, ()):
+            return True
+        return any(each.group == group and not each.custom for each in self.resources.all())
+
+    @staticmethod
+    def _document(document: Obj, request: Request) -> Response:
+        view = negotiate(request.headers.get("accept", ""))
+        body = orjson.dumps(document)
+        return Response(200, {"content-type": view.content_type}, to_yaml(body) if view.yaml else body)
+
+    # --- for parts inside this process -------------------------------------------------------------------------
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Obj | None = None,
+        *,
+        user: User = ADMIN,
+        query: tuple[tuple[str, str], ...] = (),
+        content_type: str = "application/json",
+        user_agent: str = "dra-conformance",
+    ) -> Obj:
+        """One request with objects instead of bytes, for tests and components. Raises StatusError on a refusal."""
+        headers = {"content-type": content_type, "user-agent": user_agent}
+        raw = orjson.dumps(body) if body is not None else b""
+        answer = self.handle(Request(method, path, query, headers, raw, user))
+        if not isinstance(answer, Response):
+            answer.close()
+            raise TypeError("call does not open watches: use a transport's stream")
+        found: Obj = orjson.loads(answer.body) if answer.body else {}
+        if answer.status >= 400:
+            raise StatusError(
+                answer.status, found.get("reason", ""), found.get("message", ""), details=found.get("details")
+            )
+        return found
+
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+_HEALTH = re.compile(r"/(healthz|livez|readyz)(/(ping|log|etcd|informer-sync))?")
+
+
+def _nothing_here() -> Response:
+    """What a path outside of everything that is served gets, in no Status."""
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+
+
+def _no_resource() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def _no_method() -> StatusError:
+    return StatusError(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
+    )
+
+
+AnswerCallback = Callable[[Answer], None]

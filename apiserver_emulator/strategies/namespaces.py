@@ -1,0 +1,53 @@
+"""Namespaces: the finalizer, the label, the phase. Source: pkg/registry/core/namespace/strategy.go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from dra_api.objects import Obj
+
+
+class NamespaceStrategy(BaseStrategy):
+    """Namespaces: the kubernetes finalizer, the name label, the phase."""
+
+    def default(self, obj: Obj) -> None:
+        """SetDefaults_Namespace: the well-known name label."""
+        name = obj["metadata"].get("name")
+        if name:
+            obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """Start active, held by its finalizer."""
+        obj["status"] = {"phase": "Active"}
+        spec = obj.setdefault("spec", {})
+        finalizers = spec.setdefault("finalizers", [])
+        if "kubernetes" not in finalizers:
+            finalizers.append("kubernetes")
+        self.default(obj)
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """The main door keeps finalizers and status; `finalize` changes spec.finalizers only."""
+        if ctx.subresource == "finalize":
+            spec = new.get("spec") or {}
+            new_finalizers = spec.get("finalizers")
+            new["status"] = old.get("status", {})
+            if new_finalizers:
+                new["spec"] = {"finalizers": new_finalizers}
+            else:
+                new["spec"] = {}
+            return
+        new["spec"] = old.get("spec", {})
+        if ctx.subresource == "status":
+            new["metadata"] = {**old["metadata"], "managedFields": new["metadata"].get("managedFields", [])}
+        else:
+            new["status"] = old.get("status", {})
+
+    def on_delete(self, obj: Obj, now: str) -> None:
+        """A namespace that is being deleted says so in its phase."""
+        obj.setdefault("status", {})["phase"] = "Terminating"
+
+
+def namespace_fields(obj: Obj) -> Mapping[str, str]:
+    """By which fields namespaces can be selected."""
+    return {"status.phase": (obj.get("status") or {}).get("phase", "")}

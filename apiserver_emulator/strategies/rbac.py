@@ -1,0 +1,79 @@
+"""How roles and their bindings are stored: defaults, and what a rule or a reference must have.
+
+Strategies without state; what the objects allow is judged in `auth`.
+
+Source: Kubernetes 1.36 pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from apiserver_emulator.auth import RBAC
+from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from dra_api.objects import Obj
+from dra_api.status import FieldError, invalid, not_supported, required
+
+
+class RoleStrategy(BaseStrategy):
+    """Roles and ClusterRoles. `namespaced`: their rules cannot be about URLs."""
+
+    def __init__(self, *, namespaced: bool) -> None:
+        self._namespaced = namespaced
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Every rule says what it is about and what it allows."""
+        rules = enumerate(obj.get("rules") or ())
+        return [problem for at, rule in rules for problem in self._rule(rule, f"rules[{at}]")]
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """As when it is created."""
+        return self.validate_create(new, ctx)
+
+    def _rule(self, rule: Obj, at: str) -> list[FieldError]:
+        verbs = [] if rule.get("verbs") else [required(f"{at}.verbs", "verbs must contain at least one value")]
+        if urls := rule.get("nonResourceURLs"):
+            field = f"{at}.nonResourceURLs"
+            if self._namespaced:
+                return [*verbs, invalid(field, urls, "namespaced rules cannot apply to non-resource URLs")]
+            if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                return [*verbs, invalid(field, urls, detail)]
+            return verbs
+        problems = [
+            required(f"{at}.{name}", f"resource rules must supply at least one {what}")
+            for name, what in (("apiGroups", "api group"), ("resources", "resource"))
+            if not rule.get(name)
+        ]
+        return [*problems, *verbs]
+
+
+class RoleBindingStrategy(BaseStrategy):
+    """Bindings: defaults of subjects; the role reference never changes. `kinds` are the roles that may be named."""
+
+    def __init__(self, *kinds: str) -> None:
+        self._kinds = kinds
+
+    def default(self, obj: Obj) -> None:
+        """API groups of role and subjects."""
+        obj.setdefault("roleRef", {}).setdefault("apiGroup", RBAC)
+        for subject in obj.get("subjects") or ():
+            if subject.get("kind") in ("User", "Group"):
+                subject.setdefault("apiGroup", RBAC)
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """The role is one that there can be."""
+        role = obj.get("roleRef") or {}
+        problems: list[FieldError] = []
+        if role.get("apiGroup") != RBAC:
+            problems.append(not_supported("roleRef.apiGroup", role.get("apiGroup"), (RBAC,)))
+        if role.get("kind") not in self._kinds:
+            problems.append(not_supported("roleRef.kind", role.get("kind", ""), self._kinds))
+        if not role.get("name"):
+            problems.append(required("roleRef.name"))
+        return problems
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """As when it is created, and roleRef is immutable."""
+        problems = self.validate_create(new, ctx)
+        if new.get("roleRef") != old.get("roleRef"):
+            problems.append(invalid("roleRef", new.get("roleRef"), "cannot change roleRef"))
+        return problems

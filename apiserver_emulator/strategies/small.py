@@ -1,0 +1,80 @@
+"""Kinds with a rule or two of their own, and those that only have a status. Source: pkg/registry/*/strategy.go."""
+
+from __future__ import annotations
+
+from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from dra_api.objects import Obj
+from dra_api.status import FieldError, invalid, required
+
+
+class StatusStrategy(BaseStrategy):
+    """Kinds with a status subresource."""
+
+    status_subresource = True
+
+
+class GenerationStrategy(BaseStrategy):
+    """Kinds with a status subresource and a generation that counts spec changes."""
+
+    status_subresource = True
+    generation = True
+
+
+class WorkloadStrategy(GenerationStrategy):
+    """Deployments, daemon sets and their like: stored with the defaults that clients look at, not acted upon."""
+
+    def default(self, obj: Obj) -> None:
+        """The few defaults that kubectl and operators read."""
+        spec = obj.setdefault("spec", {})
+        if obj.get("kind") in ("Deployment", "StatefulSet", "ReplicaSet"):
+            spec.setdefault("replicas", 1)
+        if obj.get("kind") in ("Deployment", "DaemonSet", "StatefulSet"):
+            spec.setdefault("revisionHistoryLimit", 10)
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """The selector must be there and match the template."""
+        spec = obj["spec"]
+        selector = spec.get("selector")
+        labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+        if selector is None:
+            return [required("spec.selector")]
+        wanted = selector.get("matchLabels") or {}
+        if any(labels.get(k) != v for k, v in wanted.items()):
+            return [invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")]
+        return []
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """The selector never changes."""
+        if new["spec"].get("selector") != old["spec"].get("selector"):
+            return [invalid("spec.selector", new["spec"].get("selector"), "field is immutable")]
+        return []
+
+
+class LeaseStrategy(BaseStrategy):
+    """Leases: a few range checks."""
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """validateLeaseSpec."""
+        spec = obj.get("spec") or {}
+        problems: list[FieldError] = []
+        seconds = spec.get("leaseDurationSeconds")
+        if seconds is not None and seconds <= 0:
+            problems.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+        transitions = spec.get("leaseTransitions")
+        if transitions is not None and transitions < 0:
+            problems.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+        return problems
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """The same as for a new lease."""
+        return self.validate_create(new, ctx)
+
+
+class PriorityClassStrategy(BaseStrategy):
+    """Priority classes: preemption unless said otherwise."""
+
+    generation = True
+
+    def default(self, obj: Obj) -> None:
+        """SetDefaults_PriorityClass."""
+        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")

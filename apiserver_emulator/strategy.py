@@ -1,0 +1,202 @@
+"""What one resource does on write: the contract between the request pipeline and the rules of a kind.
+
+A `Strategy` belongs to one (group, plural) and only sees objects of the storage version; a `Conversion` translates
+served versions. Both are registered with `ResourceTable.add` (see `resources.py`) and live as long as the server.
+The order of calls is that of `k8s.io/apiserver/pkg/registry/rest`:
+
+create: to_storage → default → prepare_create → (authorize) → validate_create → store
+update: to_storage → default → prepare_update → (authorize) → validate_update → store
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from dra_api.request import User
+from dra_api.status import FieldError, StatusError
+
+__all__ = [
+    "BaseStrategy",
+    "Conversion",
+    "FieldError",
+    "IdentityConversion",
+    "RequestContext",
+    "StatusError",
+    "Strategy",
+]
+
+Obj = dict[str, Any]
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One request as a strategy sees it.
+
+    `verb` is the authorization verb (create, update, patch, delete …), `subresource` "" or "status" …, `version` the
+    API version that the client spoke. `allowed(verb, group, resource, subresource, namespace, name)` asks the
+    authorizer about the same user; `lookup(group, plural, namespace, name)` reads another object (never mutate it);
+    `warnings` become `Warning: 299` headers of the answer.
+    """
+
+    user: User
+    verb: str
+    group: str
+    plural: str
+    version: str
+    subresource: str
+    namespace: str
+    name: str
+    dry_run: bool
+    feature_gates: Mapping[str, bool]
+    kubernetes_version: str
+    namespace_labels: Callable[[str], Mapping[str, str]]
+    lookup: Callable[[str, str, str, str], Obj | None]
+    allowed: Callable[[str, str, str, str, str, str], bool]
+    now: Callable[[], datetime]
+    user_agent: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a feature gate is on; an unknown gate is off."""
+        return self.feature_gates.get(gate, False)
+
+    @property
+    def minor(self) -> int:
+        """The minor of the emulated release: 36 for "1.36"."""
+        return int(self.kubernetes_version.split(".")[1])
+
+    def warn(self, text: str) -> None:
+        """Add one warning to the answer."""
+        self.warnings.append(text)
+
+
+class Strategy(Protocol):
+    """The rules of one resource. Objects are of the storage version; mutate only the one under construction."""
+
+    def default(self, obj: Obj) -> None:
+        """Fill in defaults, as `SetDefaults_*` does."""
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """Drop what a client may not set (status, disabled fields)."""
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """All that is wrong with a new object, in upstream's order."""
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """Carry over what this (sub)resource may not change; bump metadata.generation where the kind does."""
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """All that is wrong with the change."""
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """Admission that looks at objects (node restriction): raise `status.forbidden(…)`.
+
+        Called for create (obj), update and patch (obj, old), delete (old). For list, watch and deletecollection
+        it is called once with both None; then `ctx.verb` says which, and `ctx.name` is empty.
+        """
+
+
+class Conversion(Protocol):
+    """Between a served version and the storage version. May mutate and return its argument."""
+
+    def to_storage(self, obj: Obj, version: str) -> Obj:
+        """From `version` to the storage version (apiVersion included)."""
+
+    def from_storage(self, obj: Obj, version: str) -> Obj:
+        """From the storage version to `version`. The argument is a private copy."""
+
+
+class BaseStrategy:
+    """The neutral strategy; kinds override what they need.
+
+    With `status_subresource`, create drops `status`, an update of the main resource keeps the stored status and an
+    update of `status` keeps all but status (and managedFields). `generation` bumps on a change of anything outside
+    metadata and status, as rest strategies with `PrepareForUpdate` do.
+    """
+
+    status_subresource = False
+    generation = False
+
+    def default(self, obj: Obj) -> None:
+        """Nothing."""
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """Drop status where it has its own door; start the generation."""
+        if self.status_subresource:
+            obj.pop("status", None)
+        if self.generation:
+            obj["metadata"]["generation"] = 1
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Nothing is wrong."""
+        return []
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """Keep the half that this (sub)resource may not change."""
+        if ctx.subresource == "status":
+            keep_all_but_status(new, old)
+            return
+        if self.status_subresource:
+            if "status" in old:
+                new["status"] = old["status"]
+            else:
+                new.pop("status", None)
+        if self.generation:
+            bump_generation(new, old)
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Nothing is wrong."""
+        return []
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """Everyone may whom the authorizer let in."""
+
+
+def keep_all_but_status(new: Obj, old: Obj) -> None:
+    """Make `new` equal to `old` except for status, resourceVersion and managedFields."""
+    status = new.get("status")
+    meta = dict(old["metadata"])
+    for name in ("managedFields", "resourceVersion"):
+        if name in new["metadata"]:
+            meta[name] = new["metadata"][name]
+        else:
+            meta.pop(name, None)
+    new.clear()
+    new.update(old)
+    new["metadata"] = meta
+    if status is None:
+        new.pop("status", None)
+    else:
+        new["status"] = status
+
+
+def bump_generation(new: Obj, old: Obj) -> None:
+    """Set metadata.generation: one more than before when anything outside metadata and status differs."""
+    generation = int(old["metadata"].get("generation", 0))
+    skipped = ("metadata", "status", "apiVersion", "kind")
+    before = {k: v for k, v in old.items() if k not in skipped}
+    after = {k: v for k, v in new.items() if k not in skipped}
+    generation = generation + 1 if before != after else generation
+    if generation:
+        new["metadata"]["generation"] = generation
+
+
+class IdentityConversion:
+    """For resources whose served versions have the same shape: only apiVersion differs."""
+
+    def __init__(self, *, group: str, storage_version: str) -> None:
+        self._prefix = f"{group}/" if group else ""
+        self._storage = f"{self._prefix}{storage_version}"
+
+    def to_storage(self, obj: Obj, version: str) -> Obj:
+        """Rename the apiVersion."""
+        obj["apiVersion"] = self._storage
+        return obj
+
+    def from_storage(self, obj: Obj, version: str) -> Obj:
+        """Rename the apiVersion."""
+        obj["apiVersion"] = f"{self._prefix}{version}"
+        return obj

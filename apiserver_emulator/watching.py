@@ -1,0 +1,171 @@
+"""A watch as a stream of JSON lines: what both doors hand to a client.
+
+A `WatchStream` drains one `Watcher`. The in-process door iterates it (blocking on a condition); the HTTPS door polls
+it when its waker fires. Bookmarks and the timeout are kept by whoever drains, so an idle watch costs no thread.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from apiserver_emulator.store import Record, Watcher
+from dra_api.clock import Clock
+
+Obj = dict[str, Any]
+
+BOOKMARK_INTERVAL_S = 60.0
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Lateness:
+    """How much later than the write each watch tells of it: none, or up to `longest` seconds, drawn by seed.
+
+    A watch keeps what it drew, so that two watches of one client run apart: what one has told, the other has not.
+    """
+
+    def __init__(self, longest: float, *, seed: int | None) -> None:
+        self._longest = longest
+        self._random = random.Random(seed)  # noqa: S311 - no secret
+
+    def draw(self) -> float:
+        """Seconds for one more watch; half of them have none."""
+        return self._random.choice((0.0, self._random.uniform(0, self._longest)))
+
+
+class WatchStream:
+    """One open watch, encoded for one client.
+
+    `encode(record)` gives an object's JSON; `bookmark(rv, annotations)` the JSON of a bookmark object. `timeout_s`
+    is the server-side end of the watch. `initial_bookmark` is the revision of the list that `sendInitialEvents`
+    started with: when its objects are through, the annotated bookmark follows. `late` is how many seconds after a write
+    the in-process door tells of it.
+    """
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        *,
+        encode: Callable[[Record], bytes],
+        bookmark: Callable[[int, Obj | None], bytes],
+        revision: Callable[[], int],
+        clock: Clock,
+        timeout_s: float,
+        bookmarks: bool,
+        initial_bookmark: int | None = None,
+        content_type: str = "application/json",
+        late: float = 0.0,
+    ) -> None:
+        self._watcher = watcher
+        self._late = late
+        self._encode = encode
+        self._bookmark = bookmark
+        self._revision = revision
+        self._clock = clock
+        self._deadline = clock.monotonic() + timeout_s
+        self._bookmarks = bookmarks
+        self._next_bookmark = clock.monotonic() + BOOKMARK_INTERVAL_S
+        self._initial = len(watcher.queue) if initial_bookmark is not None else -1
+        self._initial_rv = initial_bookmark or 0
+        self.content_type = content_type
+        self.ended = False
+
+    def set_waker(self, waker: Callable[[], None]) -> None:
+        """Call `waker` from any thread whenever there may be something to poll."""
+        self._watcher.waker = waker
+
+    def seconds_to_next(self) -> float:
+        """How long a drainer may sleep without missing a bookmark or the end."""
+        due = min(self._deadline, self._next_bookmark) if self._bookmarks else self._deadline
+        return max(0.0, due - self._clock.monotonic())
+
+    def poll(self) -> list[bytes]:
+        """All lines that are ready, without waiting; sets `ended` when there will be no more."""
+        watcher = self._watcher
+        lines: list[bytes] = []
+        if self._initial == 0:
+            lines.append(self._initial_end())
+        with watcher.condition:
+            items = list(watcher.queue)
+            watcher.queue.clear()
+            watcher.drained = not items
+            closed = watcher.closed
+        for kind, record, _ in items:
+            lines.append(b'{"type":"%b","object":%b}' % (kind.encode(), self._encode(record)))
+            if self._initial > 0:
+                self._initial -= 1
+                if self._initial == 0:
+                    lines.append(self._initial_end())
+        now = self._clock.monotonic()
+        if self._bookmarks and not closed and now >= self._next_bookmark:
+            self._next_bookmark = now + BOOKMARK_INTERVAL_S
+            if not items and self._initial < 0:
+                lines.append(self._bookmark_line(None))
+        if closed or now >= self._deadline:
+            if not closed and self._bookmarks and self._initial < 0 and not items:
+                lines.append(self._bookmark_line(None))
+            self.ended = True
+            if not closed:
+                watcher.close()
+        return lines
+
+    def _initial_end(self) -> bytes:
+        self._initial = -1
+        body = self._bookmark(self._initial_rv, {INITIAL_EVENTS_END: "true"})
+        return b'{"type":"BOOKMARK","object":%b}' % body
+
+    def _bookmark_line(self, annotations: Obj | None) -> bytes:
+        return b'{"type":"BOOKMARK","object":%b}' % self._bookmark(self._revision(), annotations)
+
+    def __iter__(self) -> Iterator[bytes]:
+        watcher = self._watcher
+        while True:
+            yield from self.poll()
+            if self.ended:
+                return
+            with watcher.condition:
+                if not watcher.queue and not watcher.closed:
+                    watcher.drained = True
+                    self._clock.condition_wait(watcher.condition, self.seconds_to_next())
+                if self._late:
+                    deadline = self._clock.monotonic() + self._late
+                    while not watcher.closed and (left := deadline - self._clock.monotonic()) > 0:
+                        self._clock.condition_wait(watcher.condition, left)
+
+    def close(self) -> None:
+        """End the watch from any thread."""
+        self._watcher.close()
+
+
+class ErrorStream:
+    """A watch that was refused after its headers: one ERROR event, then the end."""
+
+    content_type = "application/json"
+
+    def __init__(self, status: Obj) -> None:
+        self._line = b'{"type":"ERROR","object":%b}' % orjson.dumps(status)
+        self.ended = False
+
+    def set_waker(self, waker: Callable[[], None]) -> None:
+        """Nothing to wake for."""
+
+    def seconds_to_next(self) -> float:
+        """The end is now."""
+        return 0.0
+
+    def poll(self) -> list[bytes]:
+        """The error, once."""
+        if self.ended:
+            return []
+        self.ended = True
+        return [self._line]
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self.poll()
+
+    def close(self) -> None:
+        """Nothing to end."""
+        self.ended = True

@@ -1,0 +1,341 @@
+"""Validating admission webhooks: called over HTTPS with AdmissionReview v1 after validation, before the store.
+
+Configurations are read from the store on each write that might match. HTTP pools belong to this object; `close` ends
+them.
+
+Source: k8s.io/apiserver pkg/admission/plugin/webhook (matching, texts), admission.k8s.io/v1.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import orjson
+import urllib3
+
+from apiserver_emulator.core import Core
+from apiserver_emulator.resources import ResourceType
+from apiserver_emulator.selectors import structured_selector
+from apiserver_emulator.store import Record
+from apiserver_emulator.strategy import RequestContext
+from dra_api.gotext import go_quote
+from dra_api.request import RequestInfo
+from dra_api.status import StatusError, internal_error
+
+Obj = dict[str, Any]
+
+CONFIGURATIONS = ("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+_EXEMPT = frozenset({CONFIGURATIONS, (CONFIGURATIONS[0], "mutatingwebhookconfigurations")})
+MAX_PARALLEL = 8
+
+
+class ValidatingWebhooks:
+    """Calls what ValidatingWebhookConfigurations name.
+
+    `service_addresses` maps (namespace, service name) to "host:port": there is no cluster network to resolve services.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._pools: dict[bytes, urllib3.PoolManager] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self.service_addresses: dict[tuple[str, str], str] = {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools.values():
+            pool.clear()
+        self._pools.clear()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+
+    def _configurations(self) -> list[Record]:
+        return self._core.store.snapshot(CONFIGURATIONS)[0]
+
+    def any(self) -> bool:
+        """Whether there is any configuration."""
+        return bool(self._configurations())
+
+    def interested(self, resource: ResourceType, operation: str, info: RequestInfo) -> bool:
+        """Whether some hook's rules match the request."""
+        if resource.key in _EXEMPT or not self.any():
+            return False
+        return any(self._rule_match(hook, resource, operation, info) for hook in self._hooks())
+
+    def _hooks(self) -> list[Obj]:
+        return [hook for record in self._configurations() for hook in record.obj.get("webhooks") or ()]
+
+    def review(
+        self,
+        resource: ResourceType,
+        operation: str,
+        info: RequestInfo,
+        ctx: RequestContext,
+        obj: Obj | None,
+        old: Obj | None,
+        options: Obj,
+    ) -> None:
+        """Call all matching hooks; raise the first refusal in their order."""
+        matching: list[tuple[Obj, str]] = []
+        for hook in self._hooks():
+            version = self._rule_match(hook, resource, operation, info)
+            if version and self._selected(hook, resource, info, obj, old):
+                matching.append((hook, version))
+        if not matching:
+            return
+        if len(matching) == 1:
+            self._call(*matching[0], resource, operation, info, ctx, obj, old, options)
+            return
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="apiserver-webhook")
+        calls = [
+            self._threads.submit(self._call, hook, version, resource, operation, info, ctx, obj, old, options)
+            for hook, version in matching
+        ]
+        errors = [error for call in calls if (error := call.exception()) is not None]
+        if errors:
+            raise errors[0]
+
+    # --- matching ----------------------------------------------------------------------------------------------
+
+    def _rule_match(self, hook: Obj, resource: ResourceType, operation: str, info: RequestInfo) -> str:
+        """The version in which the hook wants the object; empty when no rule matches."""
+        candidates = [info.version, *(v for v in resource.versions if v != info.version)]
+        if hook.get("matchPolicy") == "Exact":
+            candidates = candidates[:1]
+        for version in candidates:
+            for rule in hook.get("rules") or ():
+                if _rule_matches(rule, resource, operation, info, version):
+                    return version
+        return ""
+
+    def _selected(self, hook: Obj, resource: ResourceType, info: RequestInfo, obj: Obj | None, old: Obj | None) -> bool:
+        selector = hook.get("namespaceSelector")
+        if selector:
+            labels = None
+            if resource.namespaced:
+                labels = self._core.namespace_labels(info.namespace)
+            elif resource.key == ("", "namespaces"):
+                labels = ((obj or old or {"metadata": {}})["metadata"]).get("labels") or {}
+            if labels is not None and not structured_selector(selector)(labels):
+                return False
+        selector = hook.get("objectSelector")
+        if selector:
+            match = structured_selector(selector)
+            sides = [side["metadata"].get("labels") or {} for side in (obj, old) if side is not None]
+            if not any(match(labels) for labels in sides):
+                return False
+        return True
+
+    # --- calling -----------------------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        hook: Obj,
+        version: str,
+        resource: ResourceType,
+        operation: str,
+        info: RequestInfo,
+        ctx: RequestContext,
+        obj: Obj | None,
+        old: Obj | None,
+        options: Obj,
+    ) -> None:
+        request = self._request(version, resource, operation, info, ctx, obj, old, options)
+        name = hook.get("name", "")
+        timeout = float(hook.get("timeoutSeconds", 10))
+        try:
+            response = self._post(hook, request, timeout)
+        except _CallError as error:
+            if hook.get("failurePolicy") == "Ignore":
+                return
+            raise internal_error(f"failed calling webhook {go_quote(name)}: {error}") from error
+        for warning in response.get("warnings") or ():
+            ctx.warn(str(warning))
+        if response.get("allowed"):
+            return
+        raise _denial(name, response.get("status") or {})
+
+    def _request(
+        self,
+        version: str,
+        resource: ResourceType,
+        operation: str,
+        info: RequestInfo,
+        ctx: RequestContext,
+        obj: Obj | None,
+        old: Obj | None,
+        options: Obj,
+    ) -> Obj:
+        converter = self._core.converter(resource, version)
+
+        def shown(value: Obj | None) -> Obj | None:
+            if value is None or converter is None:
+                return value
+            return converter(orjson.loads(orjson.dumps(value)))
+
+        kind = {"group": resource.group, "version": version, "kind": resource.kind}
+        target = {"group": resource.group, "version": version, "resource": resource.plural}
+        request: Obj = {
+            "uid": str(uuid.uuid4()),
+            "kind": kind,
+            "resource": target,
+            "requestKind": {**kind, "version": info.version},
+            "requestResource": {**target, "version": info.version},
+            "name": ((obj or old or {"metadata": {}})["metadata"]).get("name", ""),
+            "operation": operation,
+            "userInfo": {
+                "username": ctx.user.name,
+                "uid": ctx.user.uid,
+                "groups": list(ctx.user.groups),
+                "extra": {k: list(v) for k, v in ctx.user.extra.items()},
+            },
+            "object": shown(obj),
+            "oldObject": shown(old),
+            "dryRun": ctx.dry_run,
+            "options": options,
+        }
+        if resource.namespaced:
+            request["namespace"] = info.namespace
+        if info.subresource:
+            request["subResource"] = request["requestSubResource"] = info.subresource
+        return request
+
+    def _post(self, hook: Obj, request: Obj, timeout: float) -> Obj:
+        review_version = "v1" if "v1" in (hook.get("admissionReviewVersions") or ()) else "v1beta1"
+        review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{review_version}", "request": request}
+        url = self._url(hook.get("clientConfig") or {}, timeout)
+        pool = self._pool(hook.get("clientConfig") or {})
+        shown = url.split("?", 1)[0]
+        try:
+            answer = _within(
+                timeout,
+                lambda: pool.request(
+                    "POST",
+                    url,
+                    body=orjson.dumps(review),
+                    headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
+                    timeout=timeout,
+                    retries=False,
+                ),
+            )
+            if answer is None:
+                raise _CallError(f"failed to call webhook: Post {go_quote(url)}: context deadline exceeded")
+        except urllib3.exceptions.HTTPError as error:
+            raise _CallError(f"failed to call webhook: Post {go_quote(url)}: {error}") from error
+        if answer.status != 200:
+            raise _CallError(f"failed to call webhook: the server answered {answer.status} at {shown}")
+        try:
+            body = orjson.loads(answer.data)
+        except orjson.JSONDecodeError as error:
+            raise _CallError(f"failed to call webhook: the answer is not JSON ({error})") from error
+        response = body.get("response") if isinstance(body, dict) else None
+        if not isinstance(response, dict):
+            raise _CallError("expected webhook response, got no response field")
+        if body.get("kind") != "AdmissionReview" or body.get("apiVersion") != review["apiVersion"]:
+            raise _CallError(
+                f"expected webhook response of {review['apiVersion']}, Kind=AdmissionReview, got "
+                f"{body.get('apiVersion')}, Kind={body.get('kind')}"
+            )
+        if response.get("uid") != request["uid"]:
+            raise _CallError(
+                f"expected response.uid={go_quote(request['uid'])}, got {go_quote(str(response.get('uid')))}"
+            )
+        found: Obj = response
+        return found
+
+    def _url(self, client: Obj, timeout: float) -> str:
+        query = urlencode({"timeout": f"{int(timeout)}s"})
+        if "url" in client:
+            parts = urlsplit(client["url"])
+            return urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
+        service = client.get("service") or {}
+        key = (service.get("namespace", ""), service.get("name", ""))
+        address = self.service_addresses.get(key)
+        if address is None:
+            raise _CallError(
+                f"service {go_quote(key[1])} not found: the embedded control plane has no cluster network; give the "
+                "webhook a clientConfig.url, or register the service's address"
+            )
+        return f"https://{address}/{str(service.get('path', '')).lstrip('/')}?{query}"
+
+    def _pool(self, client: Obj) -> urllib3.PoolManager:
+        service = client.get("service")
+        bundle = base64.b64decode(client.get("caBundle") or "")
+        name = f"{service.get('name')}.{service.get('namespace')}.svc" if service else ""
+        key = bundle + b"\0" + name.encode()
+        pool = self._pools.get(key)
+        if pool is None:
+            context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
+            extra: dict[str, Any] = {"server_hostname": name, "assert_hostname": name} if name else {}
+            pool = self._pools[key] = urllib3.PoolManager(ssl_context=context, maxsize=MAX_PARALLEL, **extra)
+        return pool
+
+
+class _CallError(Exception):
+    """The webhook could not be asked."""
+
+
+def _within(seconds: float, call: Callable[[], urllib3.BaseHTTPResponse]) -> urllib3.BaseHTTPResponse | None:
+    """What a call comes to, or None when it is not over in time; a socket's time-out begins anew with every byte."""
+    found: list[urllib3.BaseHTTPResponse] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(call())
+        except Exception as error:  # told to the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="apiserver-webhook-call", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    return found[0] if found else None
+
+
+def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: RequestInfo, version: str) -> bool:
+    operations = rule.get("operations") or ()
+    if "*" not in operations and operation not in operations:
+        return False
+    groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+    if "*" not in groups and resource.group not in groups:
+        return False
+    if "*" not in versions and version not in versions:
+        return False
+    scope = rule.get("scope", "*")
+    if scope == "Namespaced" and not resource.namespaced:
+        return False
+    if scope == "Cluster" and resource.namespaced:
+        return False
+    for pattern in rule.get("resources") or ():
+        plural, _, sub = pattern.partition("/")
+        if plural not in ("*", resource.plural):
+            continue
+        if sub == info.subresource or (sub == "*" and "/" in pattern):
+            return True
+    return False
+
+
+def _denial(name: str, status: Obj) -> StatusError:
+    denied = f'admission webhook "{name}" denied the request'
+    message, reason = str(status.get("message") or ""), str(status.get("reason") or "")
+    if message:
+        text = f"{denied}: {message}"
+    elif reason:
+        text = f"{denied}: {reason}"
+    else:
+        text = f"{denied} without explanation"
+    code = int(status.get("code") or 0)
+    if code < 400:
+        code = 400
+    return StatusError(code, reason, text, details=status.get("details"))

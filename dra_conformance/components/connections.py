@@ -1,0 +1,103 @@
+"""How each component reaches the API server: through the faults of the run, in process or by way of the fault proxy.
+
+The harness itself goes straight. A program goes by way of the proxy where a scenario of the plan has faults for its
+component, and straight otherwise. Owned by the run, which stops it after the components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_api.certificates import CertificateError
+from dra_api.kubeconfig import KubeconfigError
+from dra_api.transport import Transport
+from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events.log import EventLog
+from dra_conformance.core.events.recorder import RecordingTransport
+from dra_conformance.faults.model import Call, FaultPoints
+from dra_conformance.faults.transport import FaultyTransport
+
+if TYPE_CHECKING:
+    from dra_conformance.faults.proxy import FaultProxy
+
+
+class Connections:
+    """The ways of one run.
+
+    `connect` opens a connection for parts in process, as the run's own is; `by_proxy`: components whose programs are to meet
+    faults; `folder` gets the proxy's files.
+    """
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        *,
+        connect: Callable[[], Transport],
+        log: EventLog,
+        folder: Path,
+        by_proxy: Collection[str],
+    ) -> None:
+        self._connect = connect
+        self.points = FaultPoints(self._tell)
+        self._control_plane = control_plane
+        self._log = log
+        self._folder = folder
+        self._by_proxy = frozenset(by_proxy)
+        self._inner: Transport | None = None
+        self._transports: dict[str, Transport] = {}
+        self._proxy: FaultProxy | None = None
+        self._doors: dict[tuple[str, Path], Path] = {}
+
+    def transport(self, component: str) -> Transport:
+        """The way of a reference part in process, recorded like the harness's own."""
+        found = self._transports.get(component)
+        if found is None:
+            if self._inner is None:
+                self._inner = self._connect()
+            faulty = FaultyTransport(self._inner, self.points, component=component, clock=self._log.clock)
+            found = self._transports[component] = RecordingTransport(faulty, self._log)
+        return found
+
+    def kubeconfig(self, component: str, own: Path | None = None) -> Path:
+        """The kubeconfig for a program in a component; `own` is the identity that it is to have (None: the run's).
+
+        Raises TargetUnreachable where the proxy cannot be put in front.
+        """
+        behind = own or self._control_plane.kubeconfig
+        if component not in self._by_proxy:
+            return behind
+        door = self._doors.get((component, behind))
+        if door is None:
+            from dra_conformance.faults.proxy import FaultProxy
+
+            try:
+                self._proxy = self._proxy or FaultProxy(self.points, folder=self._folder)
+                self._proxy.start()
+                door = self._doors[component, behind] = self._proxy.open(component, behind)
+            except (CertificateError, KubeconfigError, OSError) as error:
+                raise TargetUnreachable(f"the fault proxy for the {component} does not start: {error}") from error
+            self._log.emit("component", component=component, holds="fault proxy", action="start")
+        return door
+
+    def stop(self) -> None:
+        """Close the proxy and all transports."""
+        if self._proxy is not None:
+            self._proxy.stop()
+        for transport in self._transports.values():
+            transport.close()
+        if self._inner is not None:
+            self._inner.close()
+
+    def _tell(self, call: Call, what: str) -> None:
+        info = call.info
+        self._log.emit(
+            "fault",
+            component=call.component,
+            verb=info.verb,
+            resource=f"{info.resource}/{info.subresource}" if info.subresource else info.resource,
+            name="/".join(part for part in (info.namespace, info.name) if part),
+            what=what,
+        )

@@ -1,0 +1,72 @@
+"""A driver that runs already (`--driver socket:PATH`): whose node it serves and where it keeps its CDI files.
+
+Nothing of it belongs to the run. The harness's kubelet takes the place of the node's kubelet, on the registration
+folder that the socket lies in; the driver, its Node object and its slices stay when the run ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_api.objects import Obj
+from dra_conformance.core.errors import TargetUnreachable
+
+_CDI_ROOTS = (Path("/etc/cdi"), Path("/var/run/cdi"))  # where container runtimes look, the least important first
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalDriver:
+    """Where a running driver is. `cdi_roots`: folders with CDI files, the least important first."""
+
+    node: str
+    socket: Path
+    cdi_roots: tuple[Path, ...]
+
+    @property
+    def registrar(self) -> Path:
+        """The kubelet's registration folder."""
+        return self.socket.parent
+
+
+def find(socket: str, slices: Iterable[Obj], *, driver: str, node_name: str = "", cdi_root: str = "") -> ExternalDriver:
+    """The external_driver behind a registration socket.
+
+    `node_name` and `cdi_root` are the user's words; without them the node is that of the driver's ResourceSlices, and
+    the CDI folder `cdi` beside the registration folder or else those of container runtimes. Raises TargetUnreachable
+    for a socket or CDI folder that is not there, and for a node that cannot be told.
+    """
+    path = Path(socket).absolute()
+    if not path.is_socket():
+        raise TargetUnreachable(
+            f"--driver socket:{socket}: there is no such socket",
+            hint="Is the driver running, and is this its socket in the kubelet's registration folder?",
+        )
+    return ExternalDriver(node_name or _node_of(slices, driver), path, _cdi_roots(path, cdi_root))
+
+
+def _node_of(slices: Iterable[Obj], driver: str) -> str:
+    specs = [obj.get("spec") or {} for obj in slices]
+    nodes = sorted({str(spec["nodeName"]) for spec in specs if spec.get("driver") == driver and spec.get("nodeName")})
+    if len(nodes) == 1:
+        return nodes[0]
+    told = f"publishes for the nodes {', '.join(nodes)}" if nodes else "has published no ResourceSlice with a nodeName"
+    raise TargetUnreachable(
+        f"--driver socket: which node it serves cannot be told: {driver} {told}",
+        hint="--node-name names the node; is --driver-name right?",
+    )
+
+
+def _cdi_roots(socket: Path, named: str) -> tuple[Path, ...]:
+    if named:
+        if not Path(named).is_dir():
+            raise TargetUnreachable(f"--cdi-root {named}: there is no such folder")
+        return (Path(named).absolute(),)
+    beside = socket.parent.parent / "cdi"
+    found = (beside,) if beside.is_dir() else tuple(root for root in _CDI_ROOTS if root.is_dir())
+    if not found:
+        raise TargetUnreachable(
+            "--driver socket: the driver's CDI folder is not known", hint="--cdi-root names it; /etc/cdi is not there."
+        )
+    return found

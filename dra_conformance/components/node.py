@@ -1,0 +1,461 @@
+"""One node of a scenario: its folders, its kubelet, its fake GPUs and the drivers on it.
+
+Everything lies below one short folder of the run and ends with the scenario. The kubelet is the harness's own unless
+the scenario names the component kubelet and the run has Kubernetes' own in it; the driver is what `--driver` says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dra_api.client import KubeClient
+from dra_api.component import Component
+from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
+from dra_api.rpc import ClaimRef, RpcError
+from dra_conformance.components.context import ScenarioContext
+from dra_conformance.components.real_node import real_kubelet
+from dra_conformance.components.reference import own_flags
+from dra_conformance.core.component_spec import FLAGS, fill
+from dra_conformance.core.errors import TargetUnreachable, Untestable
+from dra_conformance.core.process import ManagedProcess
+from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.kubelet.node_kubelet import NodeKubelet
+
+GPU_DRIVER = "gpu.nvidia.com"
+DOMAIN_DRIVER = "compute-domain.nvidia.com"
+GPU_PLUGIN = "kubelet-plugin"
+FABRIC_PLUGIN = "compute-domain-plugin"
+
+
+class ScenarioNode:
+    """A node called `alias` in the scenario. `inventory` names its GPUs; None: those of the run."""
+
+    def __init__(self, world: ScenarioContext, alias: str, *, inventory: str | None = None) -> None:
+        self.world = world
+        self.alias = alias
+        # The first node of a scenario is the one that a driver of the user's own serves.
+        self.external_driver = world.external_driver_for(alias)
+        if self.external_driver is not None:
+            world.alias(alias, self.external_driver.node)
+        self.name = world.name(alias)
+        self.inventory = inventory or world.run.options.inventory
+        world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.root = world.run.components.work / f"{alias}{world.suffix.rpartition('-')[2]}"
+        self.root.mkdir(mode=0o700)
+        self.flags: tuple[str, ...] = ()
+        """Flags of the driver gpu.nvidia.com, in its own spelling, for the starts to come."""
+        self._gpus: Any = None
+        self._nvml: Any = None
+        self._parts: dict[str, Component] = {}
+        self._processes: dict[str, ManagedProcess] = {}
+        self._asked: dict[str, ClaimRef] = {}
+        self.kubelet: NodeKubelet
+        if world.has_real_kubelet:
+            self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
+        else:
+            self.kubelet = Kubelet(
+                KubeClient(world.run.component_transport("kubelet"), user_agent="kubelet"),
+                world.clock,
+                self.name,
+                self.root,
+                log=self._record,
+                registration_dir=self.external_driver.registrar if self.external_driver else None,
+                cdi_roots=self.external_driver.cdi_roots if self.external_driver else None,
+                wipe_at_start=self.external_driver is None,
+                host_root=None,
+            )
+
+    # -- GPUs ------------------------------------------------------------------------------------------------------
+
+    @property
+    def gpus(self) -> Any:
+        """The node's fake GPUs (a fake_nvml.Node), made at first use. Raises Untestable with `--nvml real`."""
+        if self.real:
+            raise Untestable("the GPUs of this machine cannot be changed like fake ones (--nvml fake)")
+        if self._gpus is None:
+            import fake_nvml
+
+            self._gpus = fake_nvml.Node.create(
+                self.world.run.inventory(self.inventory), self.root / "nvml", name=self.alias
+            )
+            self.world.log.emit("nvml", node=self.alias, action="create", inventory=self.inventory)
+        return self._gpus
+
+    @property
+    def real(self) -> bool:
+        """Whether the node has this machine's own GPUs (`--nvml real`)."""
+        return self.world.run.options.nvml == "real"
+
+    @staticmethod
+    def _machine_nvml() -> Any:
+        import fake_nvml
+
+        return fake_nvml.load_pynvml(None)
+
+    @property
+    def sees_rest(self) -> bool:
+        """Whether kubelet and drivers work by the run's clock, so that it knows when they are at rest."""
+        return isinstance(self.kubelet, Kubelet) and self.external_driver is None and not self._processes
+
+    def _gpu_environment(self) -> dict[str, str]:
+        return {} if self.real else dict(self.gpus.env())
+
+    @property
+    def nvml(self) -> Any:
+        """Unmodified pynvml, bound to this node's library; with `--nvml real` to this machine's own."""
+        if self._nvml is None:
+            self._nvml = self._machine_nvml() if self.real else self.world.run.pynvml_pool.load(self.gpus)
+        return self._nvml
+
+    # -- the driver under test -------------------------------------------------------------------------------------
+
+    @property
+    def driver_name(self) -> str:
+        """The driver under test."""
+        return self.world.run.options.driver_name
+
+    @property
+    def domain_plugin(self) -> PluginHandle:
+        """Calls to the node's ComputeDomain driver. Raises Untestable when it is not registered."""
+        try:
+            return self.kubelet.plugin(DOMAIN_DRIVER)
+        except KubeletError as error:
+            raise Untestable(str(error)) from error
+
+    @property
+    def harness_kubelet(self) -> Kubelet:
+        """The kubelet's inside. Raises Untestable where it is not the harness's own."""
+        if not isinstance(self.kubelet, Kubelet):
+            raise Untestable(f"the kubelet of {self.alias} is not the harness's own")
+        return self.kubelet
+
+    def start_kubelet(self) -> None:
+        """Start the node's kubelet; its Node object appears."""
+        try:
+            self.kubelet.start()
+        except KubeletError as error:
+            raise Untestable(f"the kubelet of {self.alias} does not start: {error}") from error
+
+    def start_driver(self, *, as_process: bool = False) -> None:
+        """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered."""
+        spec = self.world.run.components.spec("driver")
+        self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
+        match spec.kind:
+            case "reference" if as_process or spec.settings.get("process") == "yes":
+                self._start_process(self.driver_name, self._driver_command(), self._gpu_environment())
+            case "reference":
+                self._start_reference()
+            case "exec":
+                self._start_process(self.driver_name, with_flags(spec.command, self.flags), {})
+            case "socket" if self.external_driver is None:
+                raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
+            case _:
+                return  # it runs already; nobody here may start or stop it
+
+    def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
+        """Wait until the driver is registered with the kubelet.
+
+        Raises Untestable telling what the registration folder holds, or how the driver's process ended. A driver that
+        has not registered once in the whole run raises TargetUnreachable instead: no other scenario would fare better.
+        """
+        seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
+        process = self._processes.get(self.driver_name)
+        try:
+            handle = (
+                self._wait_process(process, seconds)
+                if process is not None
+                else self.kubelet.wait_registered(self.driver_name, seconds)
+            )
+        except DriverNotRegistered as error:
+            said = f"; it said last: {process.last_lines(3)}" if process and process.last_lines() else ""
+            raise self._never_came(f"{error}{said}") from error
+        self.world.run.components.driver_came = True
+        return handle
+
+    def _never_came(self, message: str) -> Exception:
+        if self.world.run.components.driver_came or self.world.run.components.spec("driver").kind == "reference":
+            return Untestable(message)
+        return TargetUnreachable(message, hint="docs/driver-first-run.md tells what a driver is given and must do.")
+
+    def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
+        """Wait in short turns, so that a program that died at once is told from one that is slow."""
+        real = self.world.log.clock
+        deadline = real.monotonic() + seconds
+        while True:
+            try:
+                return self.kubelet.wait_registered(self.driver_name, 0.25)
+            except DriverNotRegistered:
+                if not process.running:
+                    last = process.last_lines(3)
+                    raise self._never_came(
+                        f"the driver ended with exit code {process.exit_code} before it registered"
+                        + (f"; it said last: {last}" if last else ", without a word")
+                    ) from None
+                if real.monotonic() >= deadline:
+                    told = self.kubelet.plugins.explain(self.driver_name)
+                    raise DriverNotRegistered(f"{seconds:g} s after its start {told}") from None
+
+    def slices(self) -> list[Obj]:
+        """The driver's ResourceSlices for this node, as last seen."""
+        return [
+            obj
+            for obj in self.world.observer.list(RESOURCE_SLICES)
+            if obj["spec"].get("driver") == self.driver_name and obj["spec"].get("nodeName") == self.name
+        ]
+
+    def devices(self) -> list[Obj]:
+        """The devices of those slices, in order."""
+        return [device for obj in self.slices() for device in obj["spec"].get("devices") or ()]
+
+    @property
+    def plugin(self) -> PluginHandle:
+        """Calls to the driver under test. Raises Untestable when it is not registered."""
+        try:
+            return self.kubelet.plugin(self.driver_name)
+        except KubeletError as error:
+            raise Untestable(str(error)) from error
+
+    def stop_driver(self) -> None:
+        """Stop the driver in good order."""
+        self._end(self.driver_name, kill=False)
+
+    def roll_driver(self, flags: Sequence[str]) -> None:
+        """Start another instance of the driver beside the one that runs; `retire_driver` stops the older."""
+        retiring = f"{self.driver_name} retiring"
+        if self.driver_name in self._parts:
+            self._parts[retiring] = self._parts.pop(self.driver_name)
+        if self.driver_name in self._processes:
+            self._processes[retiring] = self._processes.pop(self.driver_name)
+        self.flags = (*self.flags, *flags)
+        self.start_driver()
+
+    def retire_driver(self) -> None:
+        """Stop the older of two instances in good order."""
+        self._end(f"{self.driver_name} retiring", kill=False)
+
+    def kill_driver(self) -> None:
+        """End the driver at once: SIGKILL for a process. Raises Untestable for one that is not ours."""
+        if self.driver_name not in self._processes and self.driver_name not in self._parts:
+            raise Untestable("the driver is not ours to kill")
+        self._end(self.driver_name, kill=True)
+
+    @property
+    def driver_process(self) -> ManagedProcess:
+        """The driver's process. Raises Untestable when it runs in process or is not ours."""
+        process = self._processes.get(self.driver_name)
+        if process is None:
+            raise Untestable("the driver is no process of the harness")
+        return process
+
+    def process_state(self) -> str:
+        """What became of the driver's process, in a sentence; empty where it is no process of ours."""
+        process = self._processes.get(self.driver_name)
+        if process is None:
+            return ""
+        said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ""
+        if process.running:
+            return f"the driver's process runs{said}"
+        return f"the driver's process ended with exit code {process.exit_code}{said}"
+
+    def start_beside(self, driver_name: str, inventory: str) -> None:
+        """Start another driver that serves a plain list of devices (`nic`, `fpga`), and wait until it is registered."""
+        from reference_impl.inventory_plugin.inventory import Inventory
+        from reference_impl.inventory_plugin.plugin import InventoryPlugin
+
+        plugin = InventoryPlugin(
+            KubeClient(self.world.run.component_transport("driver")),
+            clock=self.world.clock,
+            inventory=Inventory.load(inventory),
+            options=self._plugin_options(driver_name, driver_root=Path("/")),
+        )
+        plugin.start()
+        self._parts[driver_name] = plugin
+        try:
+            self.kubelet.wait_registered(driver_name, 20.0)
+        except DriverNotRegistered as error:
+            raise Untestable(str(error)) from error
+
+    # -- the fabric's plugin ---------------------------------------------------------------------------------------
+
+    def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
+        """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
+
+        `flags` are in its own spelling. Raises reference_impl.runtime.PartError where it refuses to start, and
+        Untestable where the fabric is not the reference: what a user put there has no driver on this node, and a
+        verdict on the reference's would be told as one on theirs.
+        """
+        fabric = self.world.run.components.spec("compute-domain-controller")
+        if fabric.kind != "reference":
+            raise Untestable(f"the fabric is {fabric.kind}, and has no ComputeDomain driver on {self.alias}")
+        from reference_impl.compute_domain import plugin_command
+        from reference_impl.compute_domain.plugin import ComputeDomainPlugin
+
+        plugin = ComputeDomainPlugin(
+            KubeClient(self.world.run.component_transport("compute-domain-controller")),
+            clock=self.world.clock,
+            nvml=self.nvml,
+            options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),
+        )
+        plugin.start()
+        self._parts[DOMAIN_DRIVER] = plugin
+        try:
+            self.kubelet.wait_registered(DOMAIN_DRIVER, 10.0)
+        except DriverNotRegistered as error:
+            raise Untestable(str(error)) from error
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Stop drivers and kubelet, give the GPUs back."""
+        for name in [*self._parts, *self._processes]:
+            self._end(name, kill=True)
+        if self.external_driver is not None:
+            self._take_leave()
+        self.kubelet.end()
+        if self._gpus is not None:
+            self._gpus.close()
+            self._gpus = None
+        if self._nvml is not None and not self.real:
+            self.world.run.pynvml_pool.give_back(self._nvml)
+            self._nvml = None
+        for obj in self.slices() if self.external_driver is None else ():
+            self.world.client.delete_if_there(RESOURCE_SLICES, obj["metadata"]["name"])
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _record(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Into the run's log; claims that a driver was asked to prepare are remembered for its leave."""
+        if kind == "kubelet-call" and data["method"] == "NodePrepareResources" and data["driver"] == self.driver_name:
+            for claim in data["request"]["claims"]:
+                self._asked[claim["uid"]] = ClaimRef(**claim)
+        self.world.log.record(kind, data)
+
+    def _take_leave(self) -> None:
+        """Unprepare what the scenario had prepared: the driver lives on, and has its devices back."""
+        for claim in self.world.all_seen(RESOURCE_CLAIMS):  # those that a step prepared past the kubelet, too
+            results = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
+            if any(result.get("driver") == self.driver_name for result in results):
+                self._asked[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
+        if not self._asked:
+            return
+        try:
+            self.kubelet.plugin(self.driver_name).unprepare(list(self._asked.values()))
+        except (KubeletError, RpcError) as error:
+            self.world.log.emit("log", level="WARNING", message=f"claims stay prepared on {self.name}: {error}")
+
+    def _start_reference(self) -> None:
+        from reference_impl.kubelet_plugin import command
+        from reference_impl.kubelet_plugin.plugin import KubeletPlugin
+
+        plugin = KubeletPlugin(
+            KubeClient(self.world.run.component_transport("driver")),
+            clock=self.world.clock,
+            nvml=self.nvml,
+            options=self._options_of(command, self._driver_command()),
+        )
+        plugin.start()
+        self._parts[self.driver_name] = plugin
+
+    def _options_of(self, module: Any, command: Sequence[str]) -> Any:
+        """The options that the reference's own command line makes of the node and of flags."""
+        parser = argparse.ArgumentParser()
+        module.add_arguments(parser)
+        words = command[6:]
+        return module.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
+
+    def _plugin_options(self, driver: str, *, driver_root: Path | None = None) -> Any:
+        from reference_impl.kubelet_plugin.options import KubeletPluginOptions
+
+        return KubeletPluginOptions(
+            node_name=self.name,
+            plugins_dir=self.kubelet.plugins_dir,
+            registrar_dir=self.kubelet.registration_dir,
+            cdi_root=self.kubelet.cdi_roots[0],
+            driver_root=driver_root or (Path("/") if self.real else self.gpus.driver_root),
+            driver_name=driver,
+        )
+
+    def _driver_command(self) -> list[str]:
+        return self._reference_command(GPU_PLUGIN, self.driver_name, self.flags)
+
+    def _reference_command(self, part: str, driver: str, flags: Sequence[str]) -> list[str]:
+        return [
+            *(sys.executable, "-m", "reference_impl", part),
+            *("--kubeconfig", "{kubeconfig}"),
+            *("--node-name", "{node}"),
+            *("--kubelet-plugins-directory-path", "{plugins}"),
+            *("--kubelet-registrar-directory-path", "{registrar}"),
+            *("--cdi-root", "{cdi}"),
+            *("--container-driver-root", "{driver_root}"),
+            *("--driver-name", driver),
+            *own_flags(flags),
+        ]
+
+    def _values(self, command: Sequence[str]) -> dict[str, str]:
+        values = {
+            "node": self.name,
+            "plugins": str(self.kubelet.plugins_dir),
+            "registrar": str(self.kubelet.registration_dir),
+            "cdi": str(self.kubelet.cdi_roots[0]),
+            "driver": self.driver_name,
+        }
+        if any("{kubeconfig}" in word for word in command):
+            values["kubeconfig"] = self._kubeconfig()
+        if any("{driver_root}" in word for word in command):
+            values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
+        return values
+
+    def _kubeconfig(self) -> str:
+        """For the driver's process, which ends with its node: the fault proxy only where the scenario has faults."""
+        run = self.world.run
+        return str(run.component_kubeconfig("driver") if "faults" in self.world.scenario.tags.needs else run.kubeconfig)
+
+    def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        values = self._values(command)
+        scratch = self.root / "tmp"
+        scratch.mkdir(exist_ok=True, mode=0o700)
+        environment = {
+            "KUBECONFIG": self._kubeconfig(),
+            "NODE_NAME": self.name,
+            "CDI_ROOT": values["cdi"],
+            "DRIVER_NAME": self.driver_name,
+            "KUBELET_PLUGINS_DIRECTORY_PATH": values["plugins"],
+            "KUBELET_REGISTRAR_DIRECTORY_PATH": values["registrar"],
+            "NAMESPACE": self.world.namespace,
+            "TMPDIR": str(scratch),  # what a killed program leaves behind goes with the run
+            **env,
+        }
+        # The folder for the plugin's own socket: the helper library of most drivers expects that it is there.
+        (self.kubelet.plugins_dir / self.driver_name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        process = ManagedProcess(
+            f"driver on {self.alias}",
+            [fill(word, values) for word in command],
+            log_path=self.world.run.folder / "logs" / f"driver-{self.name}.log",
+            env=environment,
+        )
+        process.start()
+        self._processes[name] = process
+
+    def _end(self, name: str, *, kill: bool) -> None:
+        process = self._processes.pop(name, None)
+        part = self._parts.pop(name, None)
+        if process is None and part is None:
+            return
+        self.world.log.emit("driver", node=self.alias, driver=name, action="kill" if kill else "stop")
+        if process is not None:
+            if kill:
+                process.kill()
+            else:
+                process.stop()
+        if part is not None:
+            part.stop()
+
+
+def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """A command whose word `{flags}` is replaced by the flags, as words of their own."""
+    return [word for given in command for word in (flags if given == FLAGS else (given,))]

@@ -1,0 +1,263 @@
+"""The NVML library under test: the fake one with a node of its own for the scenario, or this machine's own.
+
+`--nvml` says which. The scenarios speak to both through the same unmodified pynvml and, where they ask what pynvml
+never would (NULL, wrong versions, short buffers), through the C functions of the same library. What a scenario makes on
+a real GPU, MIG instances and the MIG mode, it takes back when it ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import fake_nvml
+from dra_conformance.components.context import ScenarioContext
+from dra_conformance.components.nvml_child import Child
+from dra_conformance.core.errors import Untestable
+
+OK = 0
+_WORK = 120.0  # seconds that another process may be busy
+
+
+class NvmlLibrary:
+    """NVML for one scenario; `inventory` names the fake's GPUs, None: those of the run."""
+
+    def __init__(self, world: ScenarioContext, *, inventory: str | None = None) -> None:
+        self.world = world
+        self.real = world.run.options.nvml == "real"
+        self.cleanup = ExitStack()
+        self.children = ExitStack()
+        self._inits = 0
+        if self.real:
+            self.fake: Any = None
+            self.module = fake_nvml.load_pynvml(None)
+        else:
+            name = inventory or world.run.options.inventory
+            world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder = world.run.components.work / f"nvml{world.suffix.rpartition('-')[2]}"
+            self.fake = fake_nvml.Node.create(world.run.inventory(name), folder)
+            self.module = world.run.pynvml_pool.load(self.fake)
+            self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)  # runs second, when the node is closed
+            self.cleanup.callback(self.fake.close)
+        world.log.emit("nvml", action="load", real=self.real, inventory=inventory or world.run.options.inventory)
+
+    @property
+    def node(self) -> Any:
+        """The fake node behind the library. Raises Untestable on a real one, which nobody can change so."""
+        if self.fake is None:
+            raise Untestable("the GPUs of this machine cannot be changed like fake ones")
+        return self.fake
+
+    @property
+    def root(self) -> Path:
+        """Where /dev and /sys of the library's machine begin."""
+        return Path("/") if self.fake is None else Path(self.fake.driver_root)
+
+    @property
+    def library(self) -> Path:
+        """The file of the library, as another process of this machine finds it."""
+        if self.fake is not None:
+            return Path(self.fake.driver_root) / "usr/lib64/libnvidia-ml.so.1"
+        handle = self.lib  # mapped now
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            found = [line.split()[-1] for line in file if "libnvidia-ml.so" in line]
+        if handle is None or not found:
+            raise Untestable("the file of this machine's NVML cannot be found")
+        return Path(found[0]).parent / "libnvidia-ml.so.1"
+
+    # -- the session -------------------------------------------------------------------------------------------
+
+    def init(self) -> None:
+        """One more nvmlInit. Raises Untestable where this machine has no NVML."""
+        try:
+            self.module.nvmlInit()
+        except self.module.NVMLError as error:
+            raise Untestable(f"nvmlInit: {error}") from error
+        self._inits += 1
+
+    @property
+    def lib(self) -> Any:
+        """The C functions of the library; loaded, whether initialised or not."""
+        if self.module.nvmlLib is None:
+            self.init()
+            self.module.nvmlShutdown()
+            self._inits -= 1
+        return self.module.nvmlLib
+
+    def call(self, function: str, *arguments: Any) -> int:
+        """The return code of a C function."""
+        return int(getattr(self.lib, function)(*arguments))
+
+    def shut_down_once(self) -> int:
+        """The return code of one nvmlShutdown."""
+        code = self.call("nvmlShutdown")
+        self._inits -= code == OK
+        return code
+
+    def shut_down(self) -> None:
+        """Make the library uninitialised."""
+        while self._inits:
+            self._inits -= 1
+            with suppress(self.module.NVMLError):
+                self.module.nvmlShutdown()
+
+    # -- devices -----------------------------------------------------------------------------------------------
+
+    @property
+    def handles(self) -> list[Any]:
+        """Every GPU's handle."""
+        return [self.module.nvmlDeviceGetHandleByIndex(i) for i in range(self.module.nvmlDeviceGetCount())]
+
+    def handle(self, index: int = 0) -> Any:
+        """A GPU's handle. Raises Untestable where there is no such GPU."""
+        try:
+            return self.module.nvmlDeviceGetHandleByIndex(index)
+        except self.module.NVMLError as error:
+            raise Untestable(f"there is no GPU {index}: {error}") from error
+
+    def outcome(self, ask: Callable[..., Any], *arguments: Any) -> Any:
+        """What a pynvml call returns, or the name of the error it raises, such as NOT_FOUND."""
+        try:
+            return ask(*arguments)
+        except self.module.NVMLError as error:
+            return self.error_name(error.value)
+
+    def error_name(self, code: int) -> str:
+        """The name of a return code, without its NVML_ERROR_."""
+        names = {
+            value: name.removeprefix("NVML_ERROR_").removeprefix("NVML_")
+            for name, value in vars(self.module).items()
+            if name == "NVML_SUCCESS" or name.startswith("NVML_ERROR_")
+        }
+        return str(names.get(code, code))
+
+    # -- MIG ---------------------------------------------------------------------------------------------------
+
+    def enable_mig(self, handle: Any) -> None:
+        """Switch MIG on, with no instance. Raises Untestable where the GPU cannot do that now."""
+        nvml = self.module
+        try:
+            before = nvml.nvmlDeviceGetMigMode(handle)[0]
+            if before == 1 and self.real:
+                raise Untestable("MIG is on already on this GPU: its instances are somebody's")
+            if nvml.nvmlDeviceSetMigMode(handle, 1) not in (None, OK) or nvml.nvmlDeviceGetMigMode(handle)[0] != 1:
+                raise Untestable("this GPU does not switch MIG on without a reset")
+        except nvml.NVMLError as error:
+            raise Untestable(f"MIG: {error}") from error
+        self.cleanup.callback(self._leave_mig, handle, before)
+
+    def _leave_mig(self, handle: Any, mode: int) -> None:
+        if self.fake is not None:
+            return  # the node goes as a whole
+        self.destroy_instances(handle)
+        with suppress(self.module.NVMLError):
+            self.module.nvmlDeviceSetMigMode(handle, mode)
+
+    def profiles(self, handle: Any) -> dict[int, Any]:
+        """The GPU instance profiles of a GPU by id."""
+        found: dict[int, Any] = {}
+        for number in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
+            info = self.outcome(self.module.nvmlDeviceGetGpuInstanceProfileInfo, handle, number)
+            if not isinstance(info, str):
+                found[info.id] = info
+        return found
+
+    def instances(self, handle: Any) -> list[Any]:
+        """Handles of all GPU instances."""
+        found: list[Any] = []
+        for profile in self.profiles(handle).values():
+            array, count = (self.module.c_nvmlGpuInstance_t * 8)(), ctypes.c_uint(0)
+            if self.call("nvmlDeviceGetGpuInstances", handle, profile.id, array, ctypes.byref(count)) == OK:
+                found += [array[place] for place in range(count.value)]
+        return found
+
+    def placements(self, handle: Any, profile: int) -> list[tuple[int, int]]:
+        """Where instances of a profile may lie: start and size in memory slices."""
+        count = ctypes.c_uint(0)
+        name = "nvmlDeviceGetGpuInstancePossiblePlacements_v2"
+        self.call(name, handle, profile, None, ctypes.byref(count))
+        rows = (self.module.c_nvmlGpuInstancePlacement_t * max(count.value, 1))()
+        self.call(name, handle, profile, rows, ctypes.byref(count))
+        return [(rows[place].start, rows[place].size) for place in range(count.value)]
+
+    def create_instance(self, handle: Any, profile: int, *, start: int | None = None) -> Any:
+        """A new GPU instance's handle, or the name of the error."""
+        if start is None:
+            return self.outcome(self.module.nvmlDeviceCreateGpuInstance, handle, profile)
+        place = self.module.c_nvmlGpuInstancePlacement_t()
+        place.start, place.size = start, dict(self.placements(handle, profile)).get(start, 1)
+        made = self.module.c_nvmlGpuInstance_t()
+        code = self.call(
+            "nvmlDeviceCreateGpuInstanceWithPlacement", handle, profile, ctypes.byref(place), ctypes.byref(made)
+        )
+        return made if code == OK else self.error_name(code)
+
+    def create_compute(self, instance: Any) -> Any:
+        """A compute instance over all of a GPU instance. Raises Untestable where the library makes none."""
+        info = self.module.nvmlGpuInstanceGetInfo(instance)
+        slices = self.profiles(info.device)[info.profileId].sliceCount
+        for number in range(self.module.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
+            found = self.outcome(self.module.nvmlGpuInstanceGetComputeInstanceProfileInfo, instance, number, 0)
+            if not isinstance(found, str) and found.sliceCount == slices:
+                return self.module.nvmlGpuInstanceCreateComputeInstance(instance, found.id)
+        raise Untestable("no compute instance profile covers the GPU instance")
+
+    def compute_instances(self, instance: Any) -> list[Any]:
+        """Handles of the compute instances in a GPU instance."""
+        found: list[Any] = []
+        for number in range(self.module.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
+            array, count = (self.module.c_nvmlComputeInstance_t * 8)(), ctypes.c_uint(0)
+            if self.call("nvmlGpuInstanceGetComputeInstances", instance, number, array, ctypes.byref(count)) == OK:
+                found += [array[place] for place in range(count.value)]
+        return found
+
+    def destroy_instances(self, handle: Any) -> None:
+        """Destroy every instance of a GPU."""
+        for instance in self.instances(handle):
+            for compute in self.compute_instances(instance):
+                self.outcome(self.module.nvmlComputeInstanceDestroy, compute)
+            self.outcome(self.module.nvmlGpuInstanceDestroy, instance)
+
+    def mig_devices(self, handle: Any) -> list[Any]:
+        """Handles of a GPU's MIG devices, by index."""
+        found = []
+        for index in range(self.module.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            device = self.outcome(self.module.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
+            if not isinstance(device, str):
+                found.append(device)
+        return found
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def environment(self) -> dict[str, str]:
+        """For another process that is to meet the same library."""
+        return {**os.environ, **(self.fake.env() if self.fake is not None else {})}
+
+    def child(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Child:
+        """Another process of this machine that runs Python `code`; it ends with the scenario at the latest."""
+        process = Child(sys.executable, code, arguments, {**self.environment(), **(environment or {})})
+        self.children.callback(process.kill)
+        if not process.began:
+            raise Untestable("another process does not begin on this machine")
+        return process
+
+    def tell(self, code: str, *arguments: str, much: bool = False) -> list[str]:
+        """What such a process prints, word by word; or how it ended, if not in order, or not within the run's patience.
+
+        `much`: it has work to do that takes its time on a busy machine, and waits for nobody.
+        """
+        patience = self.world.run.patience
+        return self.child(code, *arguments).words(max(_WORK, patience) if much else patience)
+
+    def end(self) -> None:
+        """Take back what was made, and leave the library."""
+        self.children.close()  # first: one that is stuck may hold what the others wait for
+        if self.real:  # instances are destroyed while the library is still initialised
+            self.cleanup.close()
+        self.shut_down()
+        self.cleanup.close()

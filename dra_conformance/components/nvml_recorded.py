@@ -1,0 +1,123 @@
+"""What one NVIDIA H200 answered (driver 580.159.04, MIG off, PCI pass-through), and how answers are held against it.
+
+Read from `fixtures/nvml`, which was recorded on that machine through nvidia-ml-py 13.610.43 and nvidia-smi; identities
+are blanked there. Nothing here lives longer than a call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dra_conformance.core import assets
+
+BOARD: Final = 0x233510DE
+"""The PCI device id of the GPU that was recorded."""
+
+LIVE: Final[Mapping[str, tuple[float, float]]] = {
+    "nvmlDeviceGetTemperature": (20, 60),
+    "nvmlDeviceGetTemperatureV": (20, 60),
+    "nvmlDeviceGetTemperatureV1": (20, 60),
+    "nvmlDeviceGetMarginTemperature": (20, 70),
+    "nvmlDeviceGetPowerUsage": (50_000, 150_000),
+    "nvmlDeviceGetTotalEnergyConsumption": (1, 1e12),
+    "nvmlDeviceGetPcieThroughput": (0, 1e6),
+    "nvmlDeviceGetClockInfo": (300, 3300),
+}
+"""Readings that move on a live GPU: the range that a healthy idle H200 keeps to."""
+
+OWN: Final = frozenset({"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"})
+"""The machine's identity, blanked in the recording."""
+
+APART: Final[Mapping[str, str]] = {
+    "nvmlDeviceGetViolationStatus": "three of its counters are live",
+    "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls",
+}
+"""Recorded, and compared by tests/fake_nvml/test_nvml_h200.py alone; each with its reason."""
+
+CRASHED: Final = frozenset({"nvmlDeviceGetCapabilities", "nvmlDevicePowerSmoothingActivatePresetProfile"})
+"""Calls that ended pynvml's process on that machine: its wrapper hands a bare handle on."""
+
+CONSTANT: Final = (
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetBrand",
+    "nvmlDeviceGetArchitecture",
+    "nvmlDeviceGetCudaComputeCapability",
+    "nvmlDeviceGetNumGpuCores",
+    "nvmlDeviceGetMemoryBusWidth",
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration",
+)
+"""What every GPU of that board answers alike, wherever it is."""
+
+
+def recording() -> dict[str, Any]:
+    """Getters by name, each with its value or error, or those of each argument; field values; MIG profiles."""
+    text = (assets.fixtures() / "nvml" / "h200_nvml.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def printed(name: str) -> list[str]:
+    """The lines of a text that nvidia-smi printed there."""
+    path: Path = assets.fixtures() / "nvml" / name
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def plain(value: Any) -> Any:
+    """A result as the recording holds it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, int | float | str) or value is None:
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, ctypes.Array):
+        if value._type_ is ctypes.c_char:
+            return bytes(value).split(b"\0")[0].decode()
+        return [plain(item) for item in value]
+    if isinstance(value, ctypes.Structure | ctypes.Union):
+        return {str(field[0]): plain(getattr(value, field[0])) for field in value._fields_}
+    if hasattr(value, "value"):
+        return plain(value.value)
+    return repr(value)
+
+
+def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What a pynvml call returns or the code that it raises, as the recording holds both."""
+    try:
+        return {"ok": plain(call(*arguments))}
+    except module.NVMLError as error:
+        return {"err": error.value}
+
+
+def cases(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Name, argument (empty: none) and recorded answer of each getter that is compared."""
+    for name, result in sorted(recorded["getters"].items()):
+        if not isinstance(result, dict) or name in APART or name in CRASHED:
+            continue
+        if set(result) - {"ok", "err", "msg"}:
+            yield from ((name, key, result[key]) for key in result)
+        else:
+            yield name, "", result
+
+
+def ask(module: Any, handle: Any, name: str, key: str) -> dict[str, Any]:
+    """The answer of a getter of `cases` now."""
+    device = name.startswith("nvmlDevice") and name != "nvmlDeviceGetCount"
+    arguments = ([handle] if device else []) + ([int(key)] if key else [])
+    return answer(module, getattr(module, name), *arguments)
+
+
+def agrees(name: str, expected: Mapping[str, Any], got: Mapping[str, Any]) -> bool:
+    """Whether an answer is the recorded one; what moves by its type and range, identities by being there."""
+    if "err" in expected:
+        return dict(got) == {"err": expected["err"]}
+    if "ok" not in got:
+        return False
+    if name in LIVE:
+        low, high = LIVE[name]
+        return type(got["ok"]) is type(expected["ok"]) and low <= got["ok"] <= high
+    return got["ok"] is not None if name in OWN else bool(got["ok"] == expected["ok"])

@@ -1,0 +1,117 @@
+"""Builds the reference parts that sit in process. Each is imported only when its component is filled."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+
+from dra_api.client import KubeClient
+from dra_api.clock import Clock
+from dra_api.component import Component
+from dra_conformance.core.errors import UsageError
+
+# The components that are filled once a scenario, in the order in which they start.
+CLUSTER_COMPONENTS = ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller")
+
+_KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "scheduler": ("publish", "dynamic-resource-allocation", "revision", "binding-timeout", "bug-compatible"),
+    "binder": ("dynamic-resource-allocation",),
+    "driver": ("process",),
+    "webhook": ("process",),
+}
+
+
+def check_settings(component: str, settings: Mapping[str, str]) -> None:
+    """Raise UsageError for a setting that the reference in this component does not have."""
+    known = _KNOWN_SETTINGS.get(component, ())
+    for key in settings:
+        if key not in known:
+            told = f"It has: {', '.join(known)}." if known else "It has none."
+            raise UsageError(f"--{component} reference:{key}=…: the reference has no setting {key!r}", hint=told)
+    if "bug-compatible" in settings:
+        from reference_impl.scheduler.bug_compatible import UnknownRelease, release
+
+        try:
+            release(settings["bug-compatible"])
+        except UnknownRelease as error:
+            raise UsageError(f"--{component} reference:{error}") from error
+
+
+def own_flags(flags: Sequence[str]) -> list[str]:
+    """Flags of NVIDIA's driver in the reference's spelling, whose --feature-gates are Kubernetes' own."""
+    return [re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags]
+
+
+def _seconds(text: str | None) -> float | None:
+    """A duration as Kubernetes writes it (`50ms`, `-1s`) or a plain number of seconds."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?)(ms|s)?", text)
+    if found is None:
+        raise UsageError(f"{text!r} is no duration such as 50ms or 10s")
+    return float(found[1]) / (1000 if found[2] == "ms" else 1)
+
+
+def build(
+    component: str,
+    client: KubeClient,
+    clock: Clock,
+    *,
+    revision: str,
+    settings: Mapping[str, str],
+    gates: Mapping[str, bool] | None = None,
+    flags: Sequence[str] = (),
+    arguments: Mapping[str, str] | None = None,
+) -> Component:
+    """One reference part, not yet started.
+
+    `settings` are the `key=value` pairs of the component's option; `gates` are feature gates that were chosen; `flags` are
+    flags of NVIDIA's driver (the fabric has such); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
+    Raises reference_impl.runtime.PartError for flags and arguments that cannot work.
+    """
+    arguments = arguments or {}
+    check_settings(component, settings)
+    gate = settings.get("dynamic-resource-allocation")
+    enabled = None if gate is None else gate == "true"
+    revision = settings.get("revision", revision)
+    match component:
+        case "claim-controller":
+            from reference_impl.claim_controller import ClaimController
+
+            return ClaimController(client, clock=clock)
+        case "scheduler":
+            from reference_impl.scheduler import Scheduler, SchedulerOptions
+            from reference_impl.scheduler.bug_compatible import release
+            from reference_impl.scheduler.options import features_of
+
+            return Scheduler(
+                client,
+                clock=clock,
+                options=SchedulerOptions(
+                    publish="direct" if settings.get("publish") == "direct" else "bind-request",
+                    revision="documented" if revision == "documented" else "kai-0.17",
+                    # The documented revision has the gate off by default; its instructions turn it on.
+                    dynamic_resource_allocation=True if gate is None and revision == "documented" else enabled,
+                    binding_timeout=_seconds(settings.get("binding-timeout") or arguments.get("bindingTimeout")),
+                    filter_timeout=10.0 if (limit := _seconds(arguments.get("filterTimeout"))) is None else limit,
+                    features=features_of(gates or {}),
+                    bug_compatible=release(settings["bug-compatible"]) if "bug-compatible" in settings else None,
+                ),
+            )
+        case "binder":
+            from reference_impl.binder import Binder, BinderOptions
+
+            return Binder(client, clock=clock, options=BinderOptions(dynamic_resource_allocation=enabled))
+        case "taint-eviction":
+            from reference_impl.taint_eviction import TaintEviction
+
+            return TaintEviction(client, clock=clock)
+        case "compute-domain-controller":
+            from reference_impl.compute_domain import command
+
+            parser = argparse.ArgumentParser()
+            command.add_arguments(parser)
+            return command.build(parser.parse_args(own_flags(flags)), client, clock)
+        case _:
+            raise UsageError(f"there is no reference part for the component {component!r}")

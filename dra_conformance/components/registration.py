@@ -1,0 +1,115 @@
+"""The ValidatingWebhookConfiguration through which an API server asks the webhook of a scenario.
+
+It holds for namespaces with a label of the scenario's own, so nobody else's claims are touched, and goes with the
+scenario. A second hook beside it, for objects with a label of ours, points where nobody listens: as soon as a dry run
+fails on it the API server knows the configuration, whatever the webhook itself would say.
+
+Source: admissionregistration.k8s.io/v1; the rules of NVIDIA's chart (deployments/helm, webhook) at 95932046.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from pathlib import Path
+
+from dra_api.client import ApiError, Forbidden, KubeClient
+from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, VALIDATING_WEBHOOKS, Obj
+from dra_conformance.components.context import ScenarioContext
+from dra_conformance.core.errors import Untestable
+from dra_conformance.rbac import missing
+from dra_conformance.rbac.table import HARNESS
+
+SELECTED = "dra-conformance/webhook"
+PROBE = "dra-conformance/probe"
+_RULE = {
+    "apiGroups": ["resource.k8s.io"],
+    "apiVersions": ["v1", "v1beta1", "v1beta2"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["resourceclaims", "resourceclaimtemplates"],
+    "scope": "Namespaced",
+}
+_LIST_WEBHOOKS = (HARNESS, VALIDATING_WEBHOOKS.group, VALIDATING_WEBHOOKS.plural, "list")
+_NOWHERE = "https://127.0.0.1:1/"
+
+
+def configuration(name: str, *, url: str, authority: Path, value: str, timeout: int) -> Obj:
+    """The configuration called `name`, for namespaces whose label SELECTED has `value`. `timeout` in seconds."""
+    common = {
+        "rules": [_RULE],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "namespaceSelector": {"matchLabels": {SELECTED: value}},
+    }
+    bundle = base64.b64encode(authority.read_bytes()).decode()
+    return {
+        "apiVersion": VALIDATING_WEBHOOKS.api_version,
+        "kind": VALIDATING_WEBHOOKS.kind,
+        "metadata": {"name": name},
+        "webhooks": [
+            {
+                **common,
+                "name": "subject.dra-conformance.test",
+                "clientConfig": {"url": url, "caBundle": bundle},
+                "objectSelector": {"matchExpressions": [{"key": PROBE, "operator": "DoesNotExist"}]},
+                "timeoutSeconds": timeout,
+            },
+            {
+                **common,
+                "name": "probe.dra-conformance.test",
+                "clientConfig": {"url": _NOWHERE, "caBundle": bundle},
+                "objectSelector": {"matchExpressions": [{"key": PROBE, "operator": "Exists"}]},
+                "timeoutSeconds": 1,
+            },
+        ],
+    }
+
+
+def register(world: ScenarioContext, *, url: str, authority: Path) -> None:
+    """Let the API server ask the webhook about the scenario's namespace; returns once it does.
+
+    Raises Untestable when the API server takes no notice within the run's patience.
+    """
+    value = world.suffix
+    world.client.patch(NAMESPACES, world.namespace, {"metadata": {"labels": {SELECTED: value}}})
+    timeout = max(1, min(30, round(world.run.patience)))
+    world.create(configuration(world.name("webhook"), url=url, authority=authority, value=value, timeout=timeout))
+    clock = world.log.clock
+    deadline = clock.monotonic() + max(world.run.patience, 5.0)
+    while not _notices(world):
+        if clock.monotonic() > deadline:
+            raise Untestable("the API server takes no notice of the webhook's configuration")
+        clock.wait(threading.Event(), 0.05)
+
+
+def _notices(world: ScenarioContext) -> bool:
+    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    claim = {
+        "apiVersion": RESOURCE_CLAIMS.api_version,
+        "kind": RESOURCE_CLAIMS.kind,
+        "metadata": {"name": "probe", "namespace": world.namespace, "labels": {PROBE: ""}},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    try:
+        world.client.create(RESOURCE_CLAIMS, claim, dry_run=True)
+    except ApiError as error:
+        if "probe.dra-conformance.test" in error.message:
+            return True
+        raise Untestable(f"the API server refuses an ordinary claim: {error.message}") from error
+    return False
+
+
+def not_registered_for_claims(client: KubeClient) -> str:
+    """Why it is not known that some webhook of a cluster is asked about ResourceClaims; empty where one is."""
+    try:
+        found = client.list(VALIDATING_WEBHOOKS).items
+    except ApiError as error:
+        why = missing.say(_LIST_WEBHOOKS) if isinstance(error, Forbidden) else str(error)
+        return f"whether a webhook of the cluster is registered for ResourceClaims is not known: {why}"
+    rules = [rule for obj in found for hook in obj.get("webhooks") or () for rule in hook.get("rules") or ()]
+    registered = any(
+        "resource.k8s.io" in (rule.get("apiGroups") or ()) and "resourceclaims" in (rule.get("resources") or ())
+        for rule in rules
+    )
+    return "" if registered else "no webhook of the cluster is registered for ResourceClaims"

@@ -1,0 +1,261 @@
+"""The webhook of a run: what starts it, where it listens, and the calls that the harness makes itself.
+
+The harness makes address, certificate and key; the webhook is given them and must serve HTTPS there. The reference
+starts afresh for every scenario; a program behind `exec:` lives through the run, once for each set of feature gates
+that scenarios ask for. All of it ends with the run.
+
+Source: admission.k8s.io/v1 and k8s.io/apiserver pkg/admission/plugin/webhook, v0.36.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+
+from dra_api.certificates import CertificateError, Certificates, make
+from dra_api.component import Component
+from dra_conformance.components.context import RunContext
+from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.process import ManagedProcess
+
+HOST = "127.0.0.1"
+GATES = ("TimeSlicingSettings", "MPSSupport")
+_ANSWER_LIMIT = 1 << 20
+_REFERENCE = (
+    *(sys.executable, "-m", "reference_impl", "webhook", "--until-stdin-closes", "--host", "{host}"),
+    *("--port", "{port}", "--tls-cert-file", "{tls_cert}", "--tls-private-key-file", "{tls_key}"),
+    "--driver-feature-gates={feature_gates}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a call came to: an HTTP answer, or `problem` where there was none."""
+
+    status: int = 0
+    content_type: str = ""
+    body: bytes = b""
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"no answer: {self.problem}"
+        return _printable(f"HTTP {self.status} {self.content_type}: {self.body[:400].decode(errors='replace')}")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a webhook listens. `authority` is the CA that signed the certificate which it was given."""
+
+    port: int
+    path: str
+    authority: Path
+
+    @property
+    def url(self) -> str:
+        """Where it takes reviews."""
+        return f"https://{HOST}:{self.port}{self.path}"
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        timeout: float,
+        content_type: str | None = None,
+        scheme: str = "https",
+    ) -> Reply:
+        """One request on a connection of its own. `timeout` in seconds; whatever goes wrong is the reply's problem."""
+        headers = {"Content-Type": content_type} if content_type else {}
+        connection = (
+            HTTPSConnection(
+                HOST, self.port, timeout=timeout, context=ssl.create_default_context(cafile=str(self.authority))
+            )
+            if scheme == "https"
+            else HTTPConnection(HOST, self.port, timeout=timeout)
+        )
+        late = threading.Event()
+        try:
+            connection.connect()
+            with _cut_off(connection.sock, timeout, late):
+                connection.request(method, path, body=body, headers=headers)
+                answer = connection.getresponse()
+                content = answer.read(_ANSWER_LIMIT)
+        except (OSError, HTTPException) as error:
+            return Reply(problem=_problem(error, timeout, late=late.is_set()))
+        finally:
+            connection.close()
+        if late.is_set():
+            return Reply(problem=_too_late(timeout))
+        return Reply(answer.status, answer.getheader("Content-Type") or "", content)
+
+
+@contextlib.contextmanager
+def _cut_off(held: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
+    """End a connection after so many seconds in all: a socket's own time-out begins anew with every byte."""
+
+    def cut() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(held, socket.SHUT_RDWR)  # not the TLS one, which is not safe beside a reader
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _problem(error: Exception, timeout: float, *, late: bool) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    if late or isinstance(error, TimeoutError):
+        return _too_late(timeout)
+    if "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER_FAILURE" in text:
+        return f"no TLS is spoken there; does it serve plain HTTP? ({text})"
+    return _printable(text)
+
+
+def _too_late(timeout: float) -> str:
+    return f"no complete answer came within {timeout:g} s"
+
+
+def _printable(text: str) -> str:
+    """A text that may stand in a report, whatever a program sent."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+class WebhookComponent:
+    """Who sits in the component. `work` is the run's short-lived folder; certificate and key go there."""
+
+    def __init__(self, run: RunContext, spec: ComponentSpec, *, work: Path) -> None:
+        self._run = run
+        self._spec = spec
+        self._work = work
+        self._made: Certificates | None = None
+        self._part: Component | None = None
+        self._processes: dict[str, tuple[ManagedProcess, Endpoint]] = {}
+        self.endpoint: Endpoint | None = None
+        """Where the scenario's webhook listens; None where it is not ours."""
+
+    def start(self, gates: Mapping[str, bool] | None = None) -> None:
+        """Fill the component for a scenario; the gates of GATES that are not named are off.
+
+        Raises TargetUnreachable for a program that ends, or listens nowhere, and where no certificate can be made.
+        """
+        if self._spec.kind not in ("reference", "exec"):
+            return
+        self.release()
+        wanted = {gate: (gates or {}).get(gate, False) for gate in GATES}
+        if self._spec.in_process:
+            self._start_reference(wanted)
+        else:
+            self._start_process(",".join(f"{gate}={str(on).lower()}" for gate, on in wanted.items()))
+
+    def release(self) -> None:
+        """The scenario needs it no more: the reference part stops, programs stay."""
+        part, self._part, self.endpoint = self._part, None, None
+        if part is not None:
+            part.stop()
+
+    def stop(self) -> None:
+        """Stop everything that was started. Idempotent."""
+        self.release()
+        for process, _ in self._processes.values():
+            process.stop()
+        self._processes.clear()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _start_reference(self, gates: Mapping[str, bool]) -> None:
+        from reference_impl.kubelet_plugin.configs import EnabledSharing
+        from reference_impl.webhook import Webhook, WebhookOptions
+
+        made = self._certificates()
+        part = Webhook(
+            options=WebhookOptions(
+                host=HOST,
+                certificate=made.certificate,
+                key=made.key,
+                gates=EnabledSharing(time_slicing=gates["TimeSlicingSettings"], mps=gates["MPSSupport"]),
+            )
+        )
+        part.start()
+        self._run.log.emit("component", component="webhook", holds="reference", action="start")
+        self._part = part
+        self.endpoint = self._endpoint(part.address[1] if part.address else 0)
+
+    def _start_process(self, gates: str) -> None:
+        command = list(self._spec.command) if self._spec.kind == "exec" else list(_REFERENCE)
+        key = gates if any("{feature_gates}" in word for word in command) else ""
+        held = self._processes.get(key)
+        if held is not None and held[0].running:
+            self.endpoint = held[1]
+            return
+        endpoint = self._endpoint(_free_port())
+        made = self._certificates()
+        filled = (HOST, str(endpoint.port), str(made.certificate), str(made.key), gates, str(self._run.kubeconfig))
+        values = dict(zip(WEBHOOK_PLACEHOLDERS, filled, strict=True))
+        process = ManagedProcess(
+            "webhook",
+            [fill(word, values) for word in command],
+            log_path=self._run.folder / "logs" / "webhook.log",
+            env={"KUBECONFIG": values["kubeconfig"]},
+        )
+        # What brought the last one down has been judged by the scenario before; in a cluster it would come back too.
+        action = "start" if held is None else "restart"
+        self._run.log.emit("component", component="webhook", holds=self._spec.kind, action=action)
+        process.start()
+        self._processes[key] = (process, endpoint)
+        self._wait_listening(process, endpoint)
+        self.endpoint = endpoint
+
+    def _wait_listening(self, process: ManagedProcess, endpoint: Endpoint) -> None:
+        clock = self._run.log.clock
+        seconds = max(self._run.patience, 20.0)
+        deadline = clock.monotonic() + seconds
+        while not _listens(endpoint.port):
+            said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ", without a word"
+            hint = "docs/webhook.md tells what a webhook is given and must do."
+            if not process.running:
+                told = f"the webhook ended with exit code {process.exit_code} before it listened{said}"
+                raise TargetUnreachable(told, hint=hint)
+            if clock.monotonic() > deadline:
+                told = f"{seconds:g} s after its start the webhook does not listen on {HOST}:{endpoint.port}{said}"
+                raise TargetUnreachable(told, hint=hint)
+            clock.wait(threading.Event(), 0.05)
+
+    def _endpoint(self, port: int) -> Endpoint:
+        return Endpoint(port, self._run.options.webhook_path, self._certificates().authority)
+
+    def _certificates(self) -> Certificates:
+        if self._made is None:
+            folder = self._work / "webhook"
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                self._made = make(folder)
+            except CertificateError as error:
+                raise TargetUnreachable(f"the webhook cannot be given a certificate: {error}") from error
+        return self._made
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return int(found.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=1.0):
+        return True
+    return False

@@ -1,0 +1,236 @@
+"""Reads the features: every scenario, expanded from its outline, with its tags and steps.
+
+Data comes from the `.feature` files; nothing is imported from pytest here, so that listing is quick.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gherkin.errors import CompositeParserException, ParserError
+from gherkin.parser import Parser
+from gherkin.token_scanner import TokenScanner
+
+from dra_conformance.core import assets
+from dra_conformance.core import tags as tag_words
+from dra_conformance.core.errors import SpecificationError, UsageError
+from dra_conformance.core.tags import Tags
+
+ROW_ID_MAX = 80
+RULE_SUFFIX = re.compile(r"\s*\[([A-Z]+-\d{3}[a-z]?(?:,\s*[A-Z]+-\d{3}[a-z]?)*)\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind (given, when or then), sentence, line, and the rules that it names in brackets."""
+
+    kind: str
+    text: str
+    line: int
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario as it will run. `example` holds the values of its outline row, empty otherwise."""
+
+    id: str
+    name: str
+    chapter: str
+    feature: str
+    path: Path
+    line: int
+    tags: Tags
+    steps: tuple[Step, ...]
+    example: tuple[str, ...] = ()
+    outline: str = ""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that this scenario judges."""
+        return self.tags.rules
+
+    @property
+    def where(self) -> str:
+        """The feature file and line, for people."""
+        return f"{shown(self.path)}:{self.line}"
+
+
+@functools.cache
+def shown(path: Path) -> str:
+    """A feature file as people are told of it: below features/, or as it lies below the working folder."""
+    for root, prefix in ((assets.features(), "features/"), (Path.cwd(), "")):
+        if path.is_absolute() and path.is_relative_to(root):
+            return prefix + path.relative_to(root).as_posix()
+    return str(path)
+
+
+def slug(text: str) -> str:
+    """A name as it stands in ids."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def read_all(folders: Sequence[Path] | None = None) -> list[Scenario]:
+    """All scenarios of all chapters, in file order.
+
+    Raises UsageError where a folder holds none, SpecificationError where a feature does not parse, a tag is unknown
+    or two scenarios share an id.
+    """
+    found: list[Scenario] = []
+    for folder in folders or [assets.features()]:
+        if not folder.is_dir():
+            raise UsageError(f"the features folder {folder} is not there")
+        paths = sorted(folder.resolve().rglob("*.feature"))
+        if not paths:
+            raise UsageError(f"the folder {folder} holds no .feature file")
+        for path in paths:
+            found.extend(read_file(path))
+    seen: dict[str, Scenario] = {}
+    for scenario in found:
+        if other := seen.get(scenario.id):
+            raise SpecificationError(f"{scenario.where} and {other.where} are both {scenario.id}; rename one")
+        seen[scenario.id] = scenario
+    return found
+
+
+def read_file(path: Path) -> list[Scenario]:
+    """The scenarios of one feature file."""
+    try:
+        return list(_read(path, path.stat().st_mtime_ns))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+
+
+@functools.cache
+def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
+    """Parsed once as long as the file does not change: a forked mutant does not pay for it again."""
+    chapter = path.parent.name
+    try:
+        document: Any = Parser().parse(TokenScanner(path.read_text()))
+    except (ParserError, CompositeParserException) as error:
+        raise SpecificationError(_syntax(path, error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    feature = document.get("feature")
+    found: list[Scenario] = []
+    if feature is not None:
+        _children(path, chapter, feature, feature["children"], _names(feature), [], found)
+    return tuple(found)
+
+
+def _syntax(path: Path, error: ParserError | CompositeParserException) -> str:
+    """The first complaint of the parser with file and line; its later ones follow from the first."""
+    first = error.errors[0] if isinstance(error, CompositeParserException) else error
+    line = (getattr(first, "location", None) or {}).get("line", "?")
+    text = re.sub(r"^\(\d+:\d+\):\s*", "", str(first)).replace("\n", " ")
+    return f"{shown(path)}:{line}: does not parse as Gherkin: {text}"
+
+
+def _names(node: Any) -> list[str]:
+    return [tag["name"] for tag in node.get("tags") or ()]
+
+
+def _children(
+    path: Path,
+    chapter: str,
+    feature: Any,
+    children: Iterable[Any],
+    inherited: list[str],
+    background: list[Any],
+    found: list[Scenario],
+) -> None:
+    for child in children:
+        if "background" in child:
+            background = [*background, *child["background"]["steps"]]
+        elif "rule" in child:
+            rule = child["rule"]
+            _children(path, chapter, feature, rule["children"], [*inherited, *_names(rule)], background, found)
+        elif "scenario" in child:
+            found.extend(_scenario(path, chapter, feature, child["scenario"], inherited, background))
+
+
+def _scenario(
+    path: Path, chapter: str, feature: Any, node: Any, inherited: list[str], background: list[Any]
+) -> Iterable[Scenario]:
+    base = f"{chapter}/{path.stem}#{slug(node['name'])}"
+    where = f"{shown(path)}:{node['location']['line']}"
+    own = [*inherited, *_names(node)]
+    raw = [*background, *node["steps"]]
+    if not node.get("examples"):
+        yield Scenario(
+            id=base,
+            name=node["name"],
+            chapter=chapter,
+            feature=feature["name"],
+            path=path,
+            line=node["location"]["line"],
+            tags=tag_words.read(own, where=where),
+            steps=tuple(_steps(raw, {})),
+            outline=node["name"],
+        )
+        return
+    rows = _row_ids(node)
+    for examples in node["examples"]:
+        header = [cell["value"] for cell in (examples.get("tableHeader") or {}).get("cells", ())]
+        for row in examples.get("tableBody") or ():
+            values = [cell["value"] for cell in row["cells"]]
+            substitution = dict(zip(header, values, strict=True))
+            yield Scenario(
+                id=f"{base}[{rows[row['id']]}]",
+                name=_substitute(node["name"], substitution),
+                chapter=chapter,
+                feature=feature["name"],
+                path=path,
+                line=row["location"]["line"],
+                tags=tag_words.read([*own, *_names(examples)], where=where),
+                steps=tuple(_steps(raw, substitution)),
+                example=tuple(values),
+                outline=node["name"],
+            )
+
+
+def _row_ids(node: Any) -> dict[str, str]:
+    """What tells the rows of an outline apart: the values that its name shows, or all where those are not enough.
+
+    Long ones end in a hash, because ids are also names of folders.
+    """
+    shown: dict[str, str] = {}
+    full: dict[str, str] = {}
+    for examples in node["examples"]:
+        header = [cell["value"] for cell in (examples.get("tableHeader") or {}).get("cells", ())]
+        for row in examples.get("tableBody") or ():
+            cells = list(zip(header, (slug(cell["value"]) or "_" for cell in row["cells"]), strict=True))
+            shown[row["id"]] = "-".join(value for name, value in cells if f"<{name}>" in node["name"])
+            full[row["id"]] = "-".join(value for _, value in cells)
+    chosen = shown if all(shown.values()) and len(set(shown.values())) == len(shown) else full
+    return {row: _shortened(text) for row, text in chosen.items()}
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= ROW_ID_MAX:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{text[: ROW_ID_MAX - 9].rstrip('-')}-{digest}"
+
+
+def _substitute(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"<{name}>", value)
+    return text
+
+
+def _steps(raw: Iterable[Any], values: dict[str, str]) -> Iterable[Step]:
+    kind = "given"
+    for node in raw:
+        if node["keywordType"] in ("Context", "Action", "Outcome"):
+            kind = {"Context": "given", "Action": "when", "Outcome": "then"}[node["keywordType"]]
+        text = _substitute(node["text"], values)
+        named = RULE_SUFFIX.search(text)
+        rules = tuple(part.strip() for part in named[1].split(",")) if named else ()
+        yield Step(kind, text, node["location"]["line"], rules)

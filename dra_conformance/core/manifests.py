@@ -1,0 +1,122 @@
+"""Loads the manifests that features apply, with the scenario's own names filled in.
+
+A manifest is YAML under `fixtures/`. `$(node:n1)`, `$(class:gpu)` and their like stand for the cluster-wide name that
+this scenario uses for its n1 or gpu; `$(namespace)`, `$(driver)` and `$(version)` stand for themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from dra_api.objects import KNOWN, Obj, Resource
+from dra_conformance.core import assets, documents
+from dra_conformance.core.errors import SpecificationError, UsageError
+
+_PLACEHOLDER = re.compile(r"\$\(([a-z-]+)(?::([A-Za-z0-9._-]+))?\)")
+_BY_KIND: dict[tuple[str, str], Resource] = {(r.group, r.kind): r for r in KNOWN}
+
+
+def resource_of(obj: Obj) -> Resource:
+    """The resource that an object belongs to, in the version that it names. Raises UsageError for unknown kinds."""
+    api_version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind") or "")
+    group, _, version = api_version.rpartition("/")
+    known = _BY_KIND.get((group, kind))
+    if known is None:
+        raise UsageError(f"the suite knows no kind {kind!r} in {api_version or 'no apiVersion'!r}")
+    return known.at(version)
+
+
+def load(name: str, fill: Callable[[str, str], str], *, folder: Path | None = None) -> list[Obj]:
+    """The objects of one manifest. `fill(kind, alias)` gives the value of a placeholder.
+
+    Raises SpecificationError when there is no such manifest, UsageError when it does not parse.
+    """
+    root = (folder or assets.fixtures()).resolve()
+    path = (root / name).resolve()
+    if path.suffix != ".yaml":
+        path = path.with_name(path.name + ".yaml")
+    if not path.is_relative_to(root) or not path.is_file():
+        raise SpecificationError(f"there is no manifest fixtures/{name}")
+    text = _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), path.read_text())
+    objects = documents.load_all(text, where=f"fixtures/{name}")
+    for obj in objects:
+        if not isinstance(obj, dict):
+            raise UsageError(f"fixtures/{name}: a manifest holds objects, not {type(obj).__name__}")
+    return objects
+
+
+def fill_text(text: str, fill: Callable[[str, str], str]) -> str:
+    """Placeholders of a step's own text or docstring, filled in."""
+    return _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), text)
+
+
+def parse_value(text: str) -> Any:
+    """A value as it stands in a step or table: YAML, so `3`, `true`, `{a: b}` and plain text mean what they say."""
+    found = documents.load_all(text, where="the step's value")
+    return found[0] if found else None
+
+
+_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
+
+
+def path_parts(path: str) -> list[str | int]:
+    """`spec.devices.requests[0].name` or `metadata.labels["a.b/c"]` as keys and indices."""
+    parts: list[str | int] = []
+    position = 0
+    while position < len(path):
+        if path[position] == ".":
+            position += 1
+        found = _PART.match(path, position)
+        if not found:
+            raise SpecificationError(f"{path!r} is no field path")
+        name, index, quoted, quoted2 = found.groups()
+        parts.append(int(index) if index is not None else (name or quoted or quoted2))
+        position = found.end()
+    return parts
+
+
+def look_up(obj: Any, path: str) -> Any:
+    """The value at a field path, or None where there is none."""
+    for part in path_parts(path):
+        if isinstance(part, int):
+            if not isinstance(obj, list) or part >= len(obj):
+                return None
+            obj = obj[part]
+        else:
+            if not isinstance(obj, dict):
+                return None
+            obj = obj.get(part)
+    return obj
+
+
+def set_at(obj: Obj, path: str, value: Any) -> None:
+    """Set a field of an object, making the mappings and lists on the way. `None` removes the field."""
+    parts = path_parts(path)
+    holder: Any = obj
+    for part, following in pairwise(parts):
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(part, int):
+            while len(holder) <= part:
+                holder.append(type(empty)())
+            holder = holder[part]
+        else:
+            if holder.get(part) is None:
+                holder[part] = empty
+            holder = holder[part]
+    last = parts[-1]
+    if isinstance(last, int):
+        if value is None:
+            if last < len(holder):
+                del holder[last]
+        elif last < len(holder):
+            holder[last] = value
+        else:
+            holder.append(value)
+    elif value is None:
+        holder.pop(last, None)
+    else:
+        holder[last] = value

@@ -1,0 +1,105 @@
+"""Programs that the harness starts, stops and kills.
+
+Each runs in a process group of its own, with its output in a file of the run's folder. Whoever started one ends it.
+Its standard input is a pipe that closes when the harness dies, for programs that want to know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dra_conformance.core.errors import UsageError
+
+
+class ManagedProcess:
+    """One program. `grace` is the seconds that it gets between SIGTERM and SIGKILL."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        grace: float = 5.0,
+    ) -> None:
+        self.name = name
+        self.command = list(command)
+        self.log_path = log_path
+        self._env = dict(env or {})
+        self._cwd = cwd
+        self._grace = grace
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the program. Raises UsageError when it cannot be started at all."""
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        program = self.command[0]
+        if not (os.path.sep in program or shutil.which(program)):
+            raise UsageError(f"{self.name}: there is no program {program!r} on PATH")
+        with self.log_path.open("ab") as output:
+            try:
+                self._process = subprocess.Popen(
+                    self.command,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **self._env},
+                    cwd=self._cwd,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(f"{self.name}: cannot start {program!r}: {error.strerror}") from None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, once started."""
+        return self._process.pid if self._process else None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is alive."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code (negative: the signal), or None while it runs or before it started."""
+        return self._process.poll() if self._process else None
+
+    def stop(self) -> None:
+        """Ask it to end; kill it when it does not."""
+        if self._process is None:
+            return
+        if self.running:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(self._grace)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, with everything it started."""
+        if self._process is None:
+            return
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+    def last_lines(self, count: int = 5) -> str:
+        """The end of what it printed, for messages."""
+        if not self.log_path.is_file():
+            return ""
+        lines = self.log_path.read_bytes()[-8192:].decode(errors="replace").splitlines()
+        return "\n".join(lines[-count:])
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)

@@ -1,0 +1,143 @@
+"""Reads the rule catalogue from `fixtures/rules/*.yaml`.
+
+A row is one rule. The catalogue is read once a run and never changes; a row that does not make sense is an error that
+names the file and the rule, because a verdict on a rule that cannot be read is worth nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from dra_conformance.core import assets, documents
+from dra_conformance.core.errors import SpecificationError, UsageError
+from dra_conformance.core.rules.window import Version
+
+RULE_ID = re.compile(r"(?:DRA|KAI|NV|NVML)-\d{3}[a-z]?")
+LEVELS = ("MUST", "SHOULD", "MAY")
+COMPONENTS = (
+    "control-plane",
+    "claim-controller",
+    "scheduler",
+    "binder",
+    "kubelet",
+    "driver",
+    "compute-domain-controller",
+    "taint-eviction",
+    "webhook",
+    "nvml",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule.
+
+    `text` is a sentence of our own; `source` names file and release that it was read in or the run that showed it;
+    `component` is the role that it binds; `since` and `until` are Kubernetes minors (inclusive); `gate` is a feature gate
+    that must be on; `quirk` says that it describes a known deviation of one release rather than what is intended;
+    `why` tells a reader what breaks when the rule is broken, `mistake` what implementers usually do wrong.
+    """
+
+    id: str
+    text: str
+    level: str
+    component: str
+    source: str
+    since: str | None = None
+    until: str | None = None
+    gate: str | None = None
+    quirk: bool = False
+    why: str = ""
+    mistake: str = ""
+    corrected: str = field(default="")
+
+    @property
+    def scored(self) -> bool:
+        """Whether a failure makes a target not conformant. SHOULD and MAY are reported, not scored."""
+        return self.level == "MUST"
+
+
+class Catalogue(Mapping[str, Rule]):
+    """All adopted rules by id, in the order of their ids."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = dict(sorted(rules.items()))
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Catalogue:
+        """Read all files of a folder (default: the suite's own). Raises SpecificationError on a bad row."""
+        found: dict[str, Rule] = {}
+        for path in sorted((folder or assets.fixtures() / "rules").glob("*.yaml")):
+            for rule in _read(path, path.stat().st_mtime_ns):
+                if rule.id in found:
+                    raise SpecificationError(f"{path.name}: rule {rule.id} has two rows")
+                found[rule.id] = rule
+        return cls(found)
+
+    def __getitem__(self, key: str) -> Rule:
+        return self._rules[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def find(self, rule_id: str) -> Rule:
+        """The rule with this id. Raises UsageError with the nearest ids when there is none."""
+        rule = self._rules.get(rule_id.upper()) or self._rules.get(rule_id)
+        if rule is None:
+            near = get_close_matches(rule_id.upper(), self._rules, n=3)
+            hint = f"Did you mean {', '.join(near)}?" if near else "`dra-conformance list rules` shows all of them."
+            raise UsageError(f"there is no rule {rule_id!r} in the catalogue", hint=hint)
+        return rule
+
+
+@functools.cache
+def _read(path: Path, _changed_at: int) -> tuple[Rule, ...]:
+    """The rows of one file, parsed once as long as it does not change: a forked mutant does not pay for it again."""
+    document = documents.load(path) or {}
+    if not isinstance(document, dict) or not set(document) <= {"defaults", "rules"}:
+        raise SpecificationError(f"{path.name}: a catalogue file holds `defaults` and `rules`, nothing else")
+    rows, defaults = document.get("rules") or [], document.get("defaults") or {}
+    if not isinstance(rows, list) or not isinstance(defaults, dict):
+        raise SpecificationError(f"{path.name}: `rules` is a list and `defaults` a mapping")
+    return tuple(_rule(row, f"{path.name}, row {number}", defaults) for number, row in enumerate(rows, start=1))
+
+
+def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
+    if not isinstance(row, dict):
+        raise SpecificationError(f"{where}: a rule is a mapping, not {type(row).__name__}")
+    row = {**defaults, **row}
+    known = {item.name for item in fields(Rule)}
+    if unknown := set(row) - known:
+        raise SpecificationError(f"{where}: unknown field {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    if missing := {"id", "text", "level", "component", "source"} - {key for key, value in row.items() if value}:
+        raise SpecificationError(f"{where} ({row.get('id', 'no id')}): missing {', '.join(sorted(missing))}")
+    for key in ("since", "until"):
+        if isinstance(row.get(key), float) and row[key] * 100 % 10 == 0:
+            raise SpecificationError(f"{where}: {key}: YAML reads 1.30 as 1.3; quote the version")
+        if row.get(key) is not None:
+            row[key] = str(row[key])
+            try:
+                Version.parse(row[key])
+            except ValueError as error:
+                raise SpecificationError(f"{where}: {key}: {error}") from None
+    if not RULE_ID.fullmatch(str(row["id"])):
+        raise SpecificationError(f"{where}: {row['id']!r} is no rule id such as DRA-001")
+    if row["level"] not in LEVELS:
+        raise SpecificationError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
+    if row["component"] not in COMPONENTS:
+        raise SpecificationError(f"{where}: component {row['component']!r} is none of {', '.join(COMPONENTS)}")
+    if not isinstance(row.get("quirk", False), bool):
+        raise SpecificationError(f"{where}: quirk is true or false, not {row['quirk']!r}")
+    for key in ("text", "source", "why", "mistake", "corrected"):
+        if key in row:
+            row[key] = " ".join(str(row[key]).split())
+    return Rule(**row)

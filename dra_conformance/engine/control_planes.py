@@ -1,0 +1,56 @@
+"""Which control plane sits under a run: made from its options, started and ended by the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dra_api.clock import AdvanceableClock
+from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.core.component_spec import K3S_COMPONENTS
+from dra_conformance.core.options import RunOptions
+
+
+def make(
+    options: RunOptions, *, work: Callable[[], Path], logs: Path, clock: AdvanceableClock, seed: int
+) -> ControlPlane:
+    """The control plane that the options ask for, not started. `work` gives a folder to those that need one."""
+    spec = options.component("control-plane")
+    if spec.kind == "kubeconfig":
+        from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
+
+        return KubeconfigControlPlane(spec.argument)
+    if spec.kind == "binaries":
+        from dra_conformance.control_plane.binaries import BinariesControlPlane
+
+        return BinariesControlPlane(
+            kubernetes_version=options.kubernetes_version,
+            directory=work() / "api",
+            logs=logs / "control-plane",
+            bin_dir=options.bin_dir,
+            feature_gates=options.gates(),
+            runtime_config=options.api_versions(),
+        )
+    if spec.kind == "k3s":
+        from dra_conformance.control_plane.k3s import K3sControlPlane
+
+        return K3sControlPlane(
+            image=options.k3s_image,
+            directory=work() / "k3s",
+            feature_gates=options.gates(),
+            runtime_config=options.api_versions(),
+            foreign_components=[
+                component for component in K3S_COMPONENTS if options.component(component).kind != "cluster"
+            ],
+        )
+    from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+
+    return EmbeddedControlPlane(
+        kubernetes_version=options.kubernetes_version,
+        directory=work() / "api",
+        clock=clock,
+        seed=seed,
+        feature_gates=options.gates(),
+        runtime_config=options.api_versions(),
+        watch_lag=options.watch_lag,
+    )

@@ -1,0 +1,144 @@
+"""The step vocabulary: sentences that features may use, each bound to one function.
+
+`given`, `when` and `then` declare a sentence; its parser knows quoted names and strips the rule suffix `[DRA-001]`. The
+catalogue of all sentences is read from the step modules themselves, never kept by hand. pytest-bdd sees one step a
+keyword, which finds its sentence in a table: it looks at every step of the vocabulary before each step of a scenario,
+and with some hundred of them that was a quarter of a run's time.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pytest_bdd.parsers import StepParser
+
+from dra_conformance.core import features
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.features import RULE_SUFFIX, Scenario
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word))?\}("?)')
+DEFINITIONS = "__dra_steps__"
+"""The attribute of a step module that lists its definitions."""
+
+
+class Sentence(StepParser):
+    """A sentence with fields: `"{name}"` a quoted text, `{n:d}` a whole number, `{x:f}` a number, `{w:word}` a word."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._convert: dict[str, Callable[[str], object]] = {}
+        pattern, last = "", 0
+        for found in _FIELD.finditer(text):
+            pattern += re.escape(text[last : found.start()])
+            before, name, kind, after = found.groups()
+            body = {"d": r"-?\d+", "f": r"-?\d+(?:\.\d+)?", "word": r"\S+"}.get(kind, "")
+            body = body or ('[^"]*' if before and after else ".+?")
+            if kind in ("d", "f"):
+                self._convert[name] = int if kind == "d" else float
+            pattern += f"{re.escape(before)}(?P<{name}>{body}){re.escape(after)}"
+            last = found.end()
+        self.pattern = re.compile(pattern + re.escape(text[last:]))
+        first = _FIELD.search(text)
+        self._start = text[: first.start()] if first else text
+
+    def is_matching(self, name: str) -> bool:
+        """Whether a step's text is this sentence."""
+        # Most sentences begin otherwise: that is told without a regular expression.
+        return name.startswith(self._start) and self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
+
+    def parse_arguments(self, name: str) -> dict[str, Any] | None:
+        """The fields of a matching text."""
+        found = self.pattern.fullmatch(RULE_SUFFIX.sub("", name))
+        if found is None:
+            return None
+        return {key: self._convert.get(key, str)(value) for key, value in found.groupdict().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StepDefinition:
+    """One sentence of the vocabulary, and where its function is."""
+
+    kind: str
+    sentence: str
+    purpose: str
+    module: str
+    function: Callable[..., object]
+    parser: Sentence
+
+
+def _decorator(kind: str, text: str) -> Callable[[F], F]:
+    parser = Sentence(text)
+
+    def decorate(function: F) -> F:
+        if not (function.__doc__ or "").strip():
+            raise SpecificationError(f"the step {text!r} ({function.__module__}) has no docstring")
+        definition = StepDefinition(
+            kind, text, (function.__doc__ or "").strip().split("\n")[0], function.__module__, function, parser
+        )
+        # Step functions share the name `_`, so their module keeps the list.
+        sys.modules[function.__module__].__dict__.setdefault(DEFINITIONS, []).append(definition)
+        return function
+
+    return decorate
+
+
+def given(text: str) -> Callable[[F], F]:
+    """Define a Given step. The function takes `world` and the sentence's fields."""
+    return _decorator("given", text)
+
+
+def when(text: str) -> Callable[[F], F]:
+    """Define a When step."""
+    return _decorator("when", text)
+
+
+def then(text: str) -> Callable[[F], F]:
+    """Define a Then step. It must make at least one check, or the scenario ends in an error."""
+    return _decorator("then", text)
+
+
+def words(text: str) -> list[str]:
+    """A field that is a list: its parts, which commas separate."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> None:
+    """Raise SpecificationError for the first step that no sentence, or more than one, matches."""
+    for problem in problems(scenarios, definitions):
+        raise problem
+
+
+def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> Iterator[SpecificationError]:
+    """Every undefined or ambiguous step."""
+    known: dict[tuple[str, str], list[StepDefinition]] = {}
+    for scenario in scenarios:
+        for step in scenario.steps:
+            key = (step.kind, step.text)
+            if key not in known:
+                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
+            matching = known[key]
+            if len(matching) == 1:
+                continue
+            where = f"{features.shown(scenario.path)}:{step.line}"
+            if not matching:
+                yield SpecificationError(
+                    f"{where}: undefined step: {step.kind.capitalize()} {step.text}",
+                    hint=_nearest(step.text, definitions),
+                )
+            elif len(matching) > 1:
+                names = " and ".join(f"{d.module.rsplit('.', 1)[-1]}.{d.function.__name__}" for d in matching)
+                yield SpecificationError(f"{where}: ambiguous step, matched by {names}: {step.text}")
+
+
+def _nearest(text: str, definitions: Sequence[StepDefinition]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(text, [d.sentence for d in definitions], n=1, cutoff=0.5)
+    listing = "`dra-conformance list steps` shows the vocabulary."
+    return f"Nearest: {near[0]}. {listing}" if near else listing

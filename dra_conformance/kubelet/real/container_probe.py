@@ -1,0 +1,77 @@
+"""What a process in a real container saw: the line that the scenario's program printed, as a `ContainerView`.
+
+The program prints one JSON line into the container's log (verification/programs/containers/node/show.go); the kubelet
+keeps the log below its folder of pod logs, in CRI's format. Which CDI devices the container was given is not told to
+it. They are told from the outside: a device of the node's CDI specs counts as given when everything that it would
+edit is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dra_conformance.kubelet.cdi import CDIRegistry
+from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mount
+from dra_conformance.kubelet.errors import KubeletError
+
+Sight = Mapping[str, Any]
+
+
+def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) -> Sight:
+    """The sight of the container's last life. Raises KubeletError while it has printed none."""
+    folder = pod_logs / f"{namespace}_{pod}_{uid}" / container
+    logs = sorted(folder.glob("*.log"), key=lambda path: int(path.stem)) if folder.is_dir() else []
+    for path in reversed(logs):
+        for line in reversed(path.read_text(errors="replace").splitlines()):
+            _, _, text = line.partition(" stdout F ")  # CRI: time, stream, F for a full line, the line
+            if text.startswith('{"sight"'):
+                found: Sight = orjson.loads(text)
+                return found
+    raise KubeletError(f"container {container} of pod {namespace}/{pod} has not told yet what it sees")
+
+
+def view(container: str, sight: Sight, roots: Sequence[Path]) -> ContainerView:
+    """A sight as a view; `roots` are the node's CDI folders."""
+    devices = tuple(
+        DeviceNode(
+            path=node["path"],
+            host_path="",  # not to be seen from inside
+            type=node["type"],
+            major=node["major"],
+            minor=node["minor"],
+            file_mode=node["mode"],
+            permissions="rw" if node["allowed"] else "",
+            uid=node["uid"],
+            gid=node["gid"],
+        )
+        for node in sight["devices"]
+    )
+    mounts = tuple(
+        Mount(entry["path"], entry["source"], tuple(entry["options"]), entry["type"]) for entry in sight["mounts"]
+    )
+    return ContainerView(
+        container=container,
+        cdi_devices=tuple(_given(sight, roots)),
+        env=dict(sight["env"]),
+        device_nodes=devices,
+        mounts=mounts,
+        additional_gids=tuple(sight["groups"] or ()),
+    )
+
+
+def _given(sight: Sight, roots: Sequence[Path]) -> Iterable[str]:
+    env = {f"{name}={value}" for name, value in sight["env"].items()}
+    nodes = {node["path"] for node in sight["devices"] if node["allowed"]}
+    mounts = {entry["path"] for entry in sight["mounts"]}
+    for device in CDIRegistry.read(roots).devices.values():
+        edits = device.edits
+        wanted_env = set(edits.get("env") or ())
+        wanted_nodes = {raw["path"] for raw in edits.get("deviceNodes") or ()}
+        wanted_mounts = {raw["containerPath"] for raw in edits.get("mounts") or ()}
+        traces = wanted_env or wanted_nodes or wanted_mounts
+        if traces and wanted_env <= env and wanted_nodes <= nodes and wanted_mounts <= mounts:
+            yield device.id

@@ -1,0 +1,464 @@
+"""Faults of the scheduler (and of the binder where a rule binds it) on the main path, one a rule."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from dra_api.objects import PODS
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_SCHEDULER = "reference_impl.scheduler"
+_ALLOCATOR = f"{_SCHEDULER}.allocator"
+
+
+def _deaf(patch: Patch, handler: str, kind: str) -> None:
+    """The scheduler does not hear of changes of one type ("ADDED", "MODIFIED") once it has begun to work."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_change(self: Any, change: Any) -> None:
+            if change.type != kind or not self.pods:
+                original(self, change)
+
+        return on_change
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.{handler}", make)
+
+
+def _requests(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Requests are read otherwise than they are written."""
+    patch.wrap(f"{_ALLOCATOR}.model:_subrequest", lambda original: lambda *a, **k: change(original(*a, **k)))
+
+
+def _verdicts(patch: Patch, word: str, answer: bool | str) -> None:
+    """Expressions that hold a word have one answer for every device."""
+
+    def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
+        def verdict(expression: str | None, device: Any, features: Any) -> bool | str:
+            return answer if word in (expression or "") else original(expression, device, features)
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+@mutant("no-claim-needed-not-understood", rule="DRA-107")
+def _(patch: Patch) -> None:
+    """A pod waits for a claim that nobody will make."""
+
+    def make(original: Callable[..., Obj | None]) -> Callable[..., Obj | None]:
+        def recorded(pod: Obj, reference: str) -> Obj | None:
+            status = original(pod, reference)
+            return status if (status or {}).get("resourceClaimName") else None
+
+        return recorded
+
+    patch.wrap(f"{_SCHEDULER}.pod_claims:recorded", make)
+
+
+@mutant("late-claim-not-noticed", rule="DRA-122")
+def _(patch: Patch) -> None:
+    """A claim that comes after its pod is not seen."""
+    _deaf(patch, "on_claim", "ADDED")
+
+
+@mutant("late-class-not-noticed", rule="DRA-124")
+def _(patch: Patch) -> None:
+    """A class that comes after its pod is not seen."""
+    _deaf(patch, "on_class", "ADDED")
+
+
+@mutant("missing-class-not-told", rule="DRA-124")
+def _(patch: Patch) -> None:
+    """The condition does not say which class is missing."""
+    patch.wrap(
+        f"{_SCHEDULER}.cycle:Cycle.missing_class",
+        lambda original: lambda self, claim: "something is missing" if original(self, claim) else None,
+    )
+
+
+@mutant("changed-class-not-noticed", rule="DRA-125")
+def _(patch: Patch) -> None:
+    """A class is read once and for all."""
+    _deaf(patch, "on_class", "MODIFIED")
+
+
+@mutant("freed-device-not-noticed", rule="DRA-126")
+def _(patch: Patch) -> None:
+    """Devices that were given out stay in use."""
+    patch.replace(f"{_ALLOCATOR}.taken:Taken.remove", lambda self, results: None)
+
+
+@mutant("new-slice-not-noticed", rule="DRA-127")
+def _(patch: Patch) -> None:
+    """A slice that comes after its pod is not seen."""
+    _deaf(patch, "on_slice", "ADDED")
+
+
+@mutant("allocation-not-protected", rule="DRA-128")
+def _(patch: Patch) -> None:
+    """Claims are allocated without the finalizer."""
+    patch.replace("reference_impl.binder.claims:ClaimWriter.needs_finalizer", lambda self, claim: False)
+
+
+@mutant("shared-claim-usable-anywhere", rule="DRA-130")
+def _(patch: Patch) -> None:
+    """Where a claim is allocated does not matter."""
+    patch.replace(f"{_SCHEDULER}.cycle:usable_on", lambda allocation, state: True)
+
+
+@mutant("devices-given-twice", rule="DRA-133")
+def _(patch: Patch) -> None:
+    """Devices in use count as free."""
+    patch.replace(f"{_ALLOCATOR}.taken:Taken.add", lambda self, results: None)
+
+
+def _without_short_cuts(patch: Patch) -> None:
+    """Every attempt goes through the search, where the faults below are."""
+    patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
+    patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
+
+
+@mutant("each-claim-for-itself", rule="DRA-134")
+def _(patch: Patch) -> None:
+    """The claims of a pod do not see what the others take."""
+
+    def unused(self: Any, task: Any) -> int:
+        return int(self._inventory.everything & ~self._problem.busy & ~self._used_by_claim[task.claim])
+
+    _without_short_cuts(patch)
+    patch.replace(f"{_ALLOCATOR}.search:Search._unused", unused)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+def _node_selector(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda devices, node: change(original(devices, node), node)
+
+    patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
+
+
+def _pinned(node: Any) -> Obj:
+    only = {"key": "metadata.name", "operator": "In", "values": [node.name]}
+    return {"nodeSelectorTerms": [{"matchFields": [only]}]}
+
+
+@mutant("node-devices-for-everybody", rule="DRA-141")
+def _(patch: Patch) -> None:
+    """Allocations do not say where their devices are."""
+    _node_selector(patch, lambda found, node: None)
+
+
+@mutant("network-devices-pinned", rule="DRA-142")
+def _(patch: Patch) -> None:
+    """Devices for all nodes are allocated for the first pod's node."""
+    _node_selector(patch, lambda found, node: found or _pinned(node))
+
+
+@mutant("rack-devices-pinned", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Devices for some nodes are allocated for the first pod's node."""
+    _node_selector(patch, lambda found, node: _pinned(node))
+
+
+@mutant("oldest-generation", rule="DRA-145")
+def _(patch: Patch) -> None:
+    """The first generation of a pool is kept for ever."""
+    patch.replace(f"{_ALLOCATOR}.pools:newest_generation", lambda slices: min(piece.generation for piece in slices))
+
+
+@mutant("half-a-pool", rule="DRA-146")
+def _(patch: Patch) -> None:
+    """Pools are used before all of their slices are there."""
+    patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
+
+
+@mutant("count-is-one", rule="DRA-153")
+def _(patch: Patch) -> None:
+    """Every request gets one device."""
+    _requests(patch, lambda request: dataclasses.replace(request, count=1))
+
+
+@mutant("all-is-one", rule="DRA-154")
+def _(patch: Patch) -> None:
+    """A request for all devices gets one."""
+    _requests(
+        patch,
+        lambda request: dataclasses.replace(request, all_devices=False, count=1) if request.all_devices else request,
+    )
+
+
+@mutant("all-that-are-left", rule="DRA-155")
+def _(patch: Patch) -> None:
+    """A request for all devices gets those that are free."""
+
+    def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
+        def take(self: Any) -> int | None:
+            tasks = [
+                msgspec.structs.replace(task, mask=task.mask & self._unused(task)) if task.everything else task
+                for task in self._tasks
+            ]
+            self._tasks = tasks
+            return original(self)
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
+
+
+@mutant("class-selectors-ignored", rule="DRA-158")
+def _(patch: Patch) -> None:
+    """What the class says does not count."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def matches(device: Any, request: Any, device_class: Any, *rest: Any) -> bool:
+            return original(device, request, dataclasses.replace(device_class, selectors=()), *rest)
+
+        return matches
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:matches", make)
+
+
+@mutant("request-selectors-ignored", rule="DRA-158")
+def _(patch: Patch) -> None:
+    """What the request says does not count."""
+    _requests(patch, lambda request: dataclasses.replace(request, selectors=()))
+
+
+@mutant("driver-domain-unknown", rule="DRA-159")
+def _(patch: Patch) -> None:
+    """Attributes without domain stand nowhere."""
+    _verdicts(patch, "has(", False)
+
+
+@mutant("unknown-domain-is-an-error", rule="DRA-160")
+def _(patch: Patch) -> None:
+    """Reading a domain that a device lacks fails."""
+    _verdicts(patch, "other.test", "CEL runtime error: no such key: other.test")
+
+
+@mutant("errors-count-as-false", rule="DRA-161")
+def _(patch: Patch) -> None:
+    """A device on which an expression fails is passed over."""
+
+    def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
+        def verdict(*args: Any) -> bool | str:
+            answer = original(*args)
+            return False if isinstance(answer, str) else answer
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+@mutant("or-value-fails", rule="DRA-162")
+def _(patch: Patch) -> None:
+    """orValue does not guard."""
+    _verdicts(patch, "orValue", "CEL runtime error: no such key: rare")
+
+
+@mutant("quantities-always-enough", rule="DRA-163")
+def _(patch: Patch) -> None:
+    """Comparing quantities says yes."""
+    _verdicts(patch, "compareTo", True)
+
+
+@mutant("versions-always-newer", rule="DRA-164")
+def _(patch: Patch) -> None:
+    """Comparing versions says yes."""
+    _verdicts(patch, "isGreaterThan", True)
+
+
+def _without_constraints(patch: Patch) -> None:
+    patch.replace(f"{_ALLOCATOR}.search:Search._constrained", lambda self, task, position: self._states)
+
+
+@mutant("constraints-ignored", rule="DRA-168")
+def _(patch: Patch) -> None:
+    """Devices need not match."""
+    _without_constraints(patch)
+
+
+@mutant("crowd-without-constraints", rule="DRA-133b")
+def _(patch: Patch) -> None:
+    """Constraints are forgotten as soon as another claim holds devices."""
+    _without_constraints(patch)
+
+
+@mutant("selectors-in-company-ignored", rule="DRA-133b")
+def _(patch: Patch) -> None:
+    """Selectors of requests are ignored."""
+    _verdicts(patch, "index", True)
+
+
+@mutant("constraints-never-met", rule="DRA-133c")
+def _(patch: Patch) -> None:
+    """No two devices ever match."""
+    patch.replace(
+        f"{_ALLOCATOR}.search:Search._constrained",
+        lambda self, task, position: None if task.constraints else self._states,
+    )
+
+
+@mutant("missing-attribute-matches", rule="DRA-169")
+def _(patch: Patch) -> None:
+    """A device without the attribute matches any."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def constrained(self: Any, task: Any, position: int) -> Any:
+            device = self._inventory.devices[position]
+            lacking = [n for n in task.constraints if device.attribute(self._problem.constraints[n].attribute) is None]
+            return self._states if lacking else original(self, task, position)
+
+        return constrained
+
+    patch.wrap(f"{_ALLOCATOR}.search:Search._constrained", make)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+@mutant("types-ignored", rule="DRA-170")
+def _(patch: Patch) -> None:
+    """Attributes are compared as texts."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def values(*args: Any) -> Any:
+            found = original(*args)
+            return found if found is None else frozenset(("string", str(value)) for _, value in found)
+
+        return values
+
+    patch.wrap(f"{_ALLOCATOR}.constraints:values", make)
+
+
+@mutant("constraints-on-all-requests", rule="DRA-171")
+def _(patch: Patch) -> None:
+    """A constraint binds requests that it does not name."""
+    patch.replace(f"{_ALLOCATOR}.model:Constraint.covers", lambda self, request: True)
+
+
+@mutant("no-backtracking", rule="DRA-172")
+def _(patch: Patch) -> None:
+    """The first device that fits a request is kept."""
+
+    def make(original: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
+        def choices(self: Any, number: int, nth: int) -> Iterator[int]:
+            for position in original(self, number, nth):
+                yield position
+                return
+
+        return choices
+
+    patch.wrap(f"{_ALLOCATOR}.search:Search._choices", make)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+@mutant("claim-configuration-first", rule="DRA-177")
+def _(patch: Patch) -> None:
+    """The claim's configuration comes before that of its classes."""
+    patch.wrap(f"{_ALLOCATOR}.results:configs", lambda original: lambda *args: list(reversed(original(*args))))
+
+
+@mutant("configuration-for-all", rule="DRA-179")
+def _(patch: Patch) -> None:
+    """Configuration of one request is handed to all."""
+
+    def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
+        return lambda *args: [{k: v for k, v in config.items() if k != "requests"} for config in original(*args)]
+
+    patch.wrap(f"{_ALLOCATOR}.results:claim_configs", make)
+
+
+@mutant("first-alternative-only", rule="DRA-181")
+def _(patch: Patch) -> None:
+    """Later alternatives are not tried."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def options(self: Any, inventory: Any) -> Any:
+            return [alternatives[:1] for alternatives in original(self, inventory)]
+
+        return options
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._options", make)
+
+
+@mutant("last-alternative-first", rule="DRA-182")
+def _(patch: Patch) -> None:
+    """Alternatives are tried from the last to the first."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def request(*args: Any) -> Any:
+            found = original(*args)
+            return dataclasses.replace(found, alternatives=tuple(reversed(found.alternatives)))
+
+        return request
+
+    patch.wrap(f"{_ALLOCATOR}.model:_request", make)
+
+
+@mutant("admin-access-ignored", rule="DRA-233")
+def _(patch: Patch) -> None:
+    """A request with admin access waits like any other."""
+    _requests(patch, lambda request: dataclasses.replace(request, admin_access=False))
+
+
+@mutant("admin-access-takes-devices", rule="DRA-234")
+def _(patch: Patch) -> None:
+    """A device with an observer is in use."""
+    patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
+
+
+@mutant("watching-takes-the-device", rule="DRA-234b")
+def _(patch: Patch) -> None:
+    """A device that was picked with admin access is in use for the rest of the attempt."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def take(self: Any, number: int, position: int, states: Any) -> None:
+            original(self, number, position, states)
+            self._used |= 1 << position
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take", make)
+
+
+@mutant("deleted-claims-scheduled", rule="DRA-123")
+def _(patch: Patch) -> None:
+    """Nobody looks whether a claim is going away."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resolve(pod: Obj, find: Callable[..., Any]) -> Any:
+            def alive(namespace: str, name: str) -> Any:
+                claim = find(namespace, name)
+                if claim is None:
+                    return None
+                return {**claim, "metadata": {**claim["metadata"], "deletionTimestamp": None}}
+
+            return original(pod, alive)
+
+        return resolve
+
+    patch.wrap(f"{_SCHEDULER}.pod_claims:resolve", make)
+
+
+@mutant("devices-preempted", rule="DRA-135")
+def _(patch: Patch) -> None:
+    """A pod that waits has every other pod of its namespace deleted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def park(self: Any, key: Any, pod: Obj, refusal: Any) -> None:
+            original(self, key, pod, refusal)
+            if pod["spec"].get("priorityClassName"):
+                for namespace, name in [*self.view.pods]:
+                    if (namespace, name) != key and namespace == key[0]:
+                        self._client.delete(PODS, name, namespace)
+
+        return park
+
+    patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._park", make)

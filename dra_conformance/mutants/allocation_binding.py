@@ -1,0 +1,176 @@
+"""Faults of a scheduler that binds pods itself: what it writes, waits for and gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_SCHEDULER = "reference_impl.scheduler"
+_CONDITIONS = "reference_impl.binding_conditions"
+_ALLOCATOR = f"{_SCHEDULER}.allocator"
+
+
+def _results(patch: Patch, change: Callable[[Obj], None]) -> None:
+    """Allocation results are written otherwise."""
+
+    def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
+        def device_result(*args: Any, **more: Any) -> Obj:
+            result = original(*args, **more)
+            change(result)
+            return result
+
+        return device_result
+
+    patch.wrap(f"{_ALLOCATOR}.results:device_result", make)
+
+
+@mutant("allocations-have-no-time", rule="DRA-129")
+def _(patch: Patch) -> None:
+    """An allocation does not say when it was made."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update_status(self: Any, res: Any, obj: Obj) -> Any:
+            ((obj.get("status") or {}).get("allocation") or {}).pop("allocationTimestamp", None)
+            return original(self, res, obj)
+
+        return update_status
+
+    patch.wrap("dra_api.client:KubeClient.update_status", make)
+
+
+@mutant("useless-allocation-kept", rule="DRA-131")
+def _(patch: Patch) -> None:
+    """An allocation that fits no node is kept for ever."""
+    patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.deallocate", lambda self, claim, pod: False)
+
+
+@mutant("allocation-of-others-given-up", rule="DRA-132")
+def _(patch: Patch) -> None:
+    """An allocation that fits no node is given up whoever uses it."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def deallocate(self: Any, claim: Obj, pod: Obj) -> bool:
+            status = {key: value for key, value in claim["status"].items() if key != "reservedFor"}
+            return original(self, {**claim, "status": status}, pod)
+
+        return deallocate
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher.deallocate", make)
+
+
+@mutant("reservation-kept", rule="DRA-139")
+def _(patch: Patch) -> None:
+    """A pod that cannot be bound stays in reservedFor."""
+    patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.give_back", lambda self, decision: None)
+
+
+@mutant("bound-at-once", rule="DRA-250")
+def _(patch: Patch) -> None:
+    """Nobody waits for devices."""
+    patch.replace(f"{_CONDITIONS}:is_ready", lambda claim: True)
+
+
+@mutant("failure-conditions-not-copied", rule="DRA-250")
+def _(patch: Patch) -> None:
+    """The allocation does not say how its devices may fail."""
+    _results(patch, lambda result: result.pop("bindingFailureConditions", None))
+
+
+@mutant("failures-not-noticed", rule="DRA-251")
+def _(patch: Patch) -> None:
+    """A device that has failed is waited for."""
+    patch.replace(f"{_CONDITIONS}:failure", lambda claim: "")
+
+
+@mutant("waiting-without-end", rule="DRA-252")
+def _(patch: Patch) -> None:
+    """A device may take as long as it likes."""
+    patch.replace(f"{_CONDITIONS}:seconds_left", lambda claim, now, timeout: timeout)
+
+
+@mutant("impatient-scheduler", rule="DRA-252")
+def _(patch: Patch) -> None:
+    """A device has a minute."""
+    patch.wrap(
+        f"{_CONDITIONS}:seconds_left", lambda original: lambda claim, now, timeout: original(claim, now, timeout / 10)
+    )
+
+
+@mutant("waiting-in-silence", rule="DRA-253")
+def _(patch: Patch) -> None:
+    """Nobody is told that a pod waits for its devices."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def event(self: Any, regarding: Obj, kind: str, reason: str, message: str, **more: Any) -> None:
+            if reason != "BindingConditionsPending":
+                original(self, regarding, kind, reason, message, **more)
+
+        return event
+
+    patch.wrap("reference_impl.recorder:EventRecorder.event", make)
+
+
+@mutant("wired-devices-for-everybody", rule="DRA-254")
+def _(patch: Patch) -> None:
+    """bindsToNode is not looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def node_selector(devices: Any, node: Any) -> Any:
+            from dataclasses import replace
+
+            return original([replace(device, binds_to_node=False) for device in devices], node)
+
+        return node_selector
+
+    patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
+
+
+@mutant("one-condition-is-enough", rule="DRA-255")
+def _(patch: Patch) -> None:
+    """A device is ready when one of its conditions is True."""
+    patch.replace(
+        f"{_CONDITIONS}:is_ready",
+        lambda claim: all(
+            result["bindingConditions"][-1] in _reported(claim, result) for result in _with_conditions(claim)
+        ),
+    )
+
+
+def _with_conditions(claim: Obj) -> Any:
+    from reference_impl.binding_conditions import results_with_conditions
+
+    return results_with_conditions(claim)
+
+
+def _reported(claim: Obj, result: Obj) -> Any:
+    from reference_impl.binding_conditions import true_conditions
+
+    return true_conditions(claim, result)
+
+
+@mutant("gate-of-conditions-ignored", rule="DRA-256")
+def _(patch: Patch) -> None:
+    """Devices with binding conditions are given without the feature."""
+    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
+
+
+@mutant("gate-of-partitions-ignored", rule="DRA-199")
+def _(patch: Patch) -> None:
+    """Partitions are given without the feature."""
+    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
+
+
+def _all_features() -> Any:
+    from reference_impl.scheduler.allocator.model import Features
+
+    return Features()
+
+
+@mutant("claims-of-others-used", rule="DRA-106")
+def _(patch: Patch) -> None:
+    """A claim belongs to whoever names it."""
+    patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: True)

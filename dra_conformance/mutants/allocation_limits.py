@@ -1,0 +1,85 @@
+"""Faults of a scheduler's limits that search_limits.feature must catch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator.search import SearchLimit
+from reference_impl.scheduler.cycle import Refusal
+from reference_impl.scheduler.options import SchedulerOptions
+
+_SCHEDULER = "reference_impl.scheduler"
+
+
+@mutant("given-up-reads-as-no-room", rule="DRA-136")
+def _(patch: Patch) -> None:
+    """A search that was given up is told as if nothing fitted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on(*args: Any, **named: Any) -> Any:
+            try:
+                return original(*args, **named)
+            except SearchLimit as error:
+                error.args = ("cannot allocate all claims",)
+                raise
+
+        return on
+
+    patch.wrap(f"{_SCHEDULER}.allocator.allocate:Allocator.on", make)
+
+
+@mutant("given-up-for-good", rule="DRA-136b")
+def _(patch: Patch) -> None:
+    """A pod whose search was given up is tried again only when it changes itself."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(*args: Any) -> Any:
+            found = original(*args)
+            given_up = isinstance(found, Refusal) and "timed out" in found.message
+            return replace(found, for_own_claims=True) if given_up else found
+
+        return decide
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle.decide", make)
+
+
+@mutant("no-limit-is-none-left", rule="DRA-137")
+def _(patch: Patch) -> None:
+    """A limit of 0 is taken for one that has passed."""
+    patch.wrap(f"{_SCHEDULER}.options:SchedulerOptions.max_steps", lambda original: lambda self: 1)
+
+
+def _unchecked(patch: Patch, **harmless: float | None) -> None:
+    """The options are checked as if some of them had another value."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check(options: SchedulerOptions) -> None:
+            original(replace(options, **harmless))  # type: ignore[arg-type]
+
+        return check
+
+    patch.wrap(f"{_SCHEDULER}.options:SchedulerOptions.check", make)
+
+
+_REFUSES = "allocation/search_limits#a-scheduler-refuses-a-argument-of-value"
+
+
+@mutant("negative-search-time", rule="DRA-138", scenario=f"{_REFUSES}[filtertimeout-1s]")
+def _(patch: Patch) -> None:
+    """A negative filterTimeout is not looked at."""
+    _unchecked(patch, filter_timeout=10.0)
+
+
+@mutant("no-time-to-get-ready", rule="DRA-138", scenario=f"{_REFUSES}[bindingtimeout-999ms]")
+def _(patch: Patch) -> None:
+    """A bindingTimeout below one second is not looked at."""
+    _unchecked(patch, binding_timeout=None)
+
+
+@mutant("time-for-a-gate-that-is-off", rule="DRA-138b")
+def _(patch: Patch) -> None:
+    """Whether the gate is on is not asked where bindingTimeout is set."""
+    _unchecked(patch, binding_timeout=None)

@@ -1,0 +1,356 @@
+"""Faults in how a scheduler reads pools, requests, constraints, alternatives and configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_SCHEDULER = "reference_impl.scheduler"
+_ALLOCATOR = f"{_SCHEDULER}.allocator"
+_LISTS: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRAListTypeAttributes=true",)}
+
+
+def _without_short_cuts(patch: Patch) -> None:
+    """Every attempt goes through the search, where the faults below are."""
+    patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
+    patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
+
+
+# -- pools -------------------------------------------------------------------------------------------------------------
+
+
+@mutant("a-term-for-each-slice", rule="DRA-144")
+def _(patch: Patch) -> None:
+    """Each device's requirements make a term of their own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def node_selector(devices: Any, node: Any) -> Any:
+            terms = [term for one in devices for term in (original([one], node) or {}).get("nodeSelectorTerms", ())]
+            return {"nodeSelectorTerms": terms} if terms else None
+
+        return node_selector
+
+    patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
+
+
+@mutant("requirements-repeated", rule="DRA-144")
+def _(patch: Patch) -> None:
+    """A requirement that two slices have is there twice."""
+    patch.replace(f"{_ALLOCATOR}.results:_merge", lambda into, requirements: into.extend(requirements))
+
+
+@mutant("all-of-what-is-there", rule="DRA-147")
+def _(patch: Patch) -> None:
+    """A request for all devices does not mind a pool that is being rewritten."""
+    patch.replace(f"{_ALLOCATOR}.allocate:refuse_unusable_pools", lambda inventory, claim, sub: None)
+
+
+@mutant("each-node-its-generation", rule="DRA-148")
+def _(patch: Patch) -> None:
+    """The newest generation is that of the slices that a node sees, complete or not."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, node: Any, features: Any) -> Any:
+            from reference_impl.scheduler.allocator import pools
+
+            return original([piece for piece in slices if pools.offered_to(piece, node)], node, features)
+
+        return view_pool
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+    patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
+
+
+@mutant("twins-are-fine", rule="DRA-149")
+def _(patch: Patch) -> None:
+    """Two devices of one name are as good as any."""
+    patch.replace(f"{_ALLOCATOR}.pools:problem_in", lambda slices, devices, features: "")
+
+
+@mutant("invalid-pool-not-told", rule="DRA-150")
+def _(patch: Patch) -> None:
+    """A pod beside an invalid pool hears of a lack of devices."""
+    patch.replace(f"{_ALLOCATOR}.allocate:INVALID_POOLS", "cannot allocate all claims")
+
+
+@mutant("slices-out-of-order", rule="DRA-151")
+def _(patch: Patch) -> None:
+    """Pools are tried from the last to the first."""
+    patch.wrap(f"{_ALLOCATOR}.pools:order", lambda original: lambda pools: list(reversed(original(pools))))
+
+
+@mutant("conditions-do-not-matter", rule="DRA-152")
+def _(patch: Patch) -> None:
+    """Pools are tried by name alone."""
+    patch.replace(f"{_ALLOCATOR}.pools:order", lambda pools: sorted(pools, key=lambda pool: pool.id))
+
+
+# -- requests and expressions ------------------------------------------------------------------------------------------
+
+
+def _limits_are_no_errors(patch: Patch) -> None:
+    patch.replace(f"{_ALLOCATOR}.allocate:Allocator._check_size", lambda self, claim, options: None)
+
+
+@mutant("too-many-for-all", rule="DRA-156")
+def _(patch: Patch) -> None:
+    """More devices than a claim can hold look like a lack of them."""
+    _limits_are_no_errors(patch)
+
+
+@mutant("too-many-in-sum", rule="DRA-157")
+def _(patch: Patch) -> None:
+    """Each request is looked at alone."""
+    _limits_are_no_errors(patch)
+
+
+@mutant("all-against-a-constraint", rule="DRA-173")
+def _(patch: Patch) -> None:
+    """A claim that can never be met waits as if devices were missing."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(self: Any, problem: Any, options: Any) -> Any:
+            from reference_impl.scheduler.allocator.search import ConstraintBreach
+
+            try:
+                return original(self, problem, options)
+            except ConstraintBreach:
+                return None
+
+        return choose
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._choose", make)
+
+
+@mutant("one-error-for-all-pods", rule="DRA-161b")
+def _(patch: Patch) -> None:
+    """After an expression has failed, every claim is an error."""
+    failed: list[str] = []
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def verdict(expression: Any, device: Any, features: Any) -> Any:
+            answer = original(expression, device, features)
+            if isinstance(answer, str):
+                failed.append(answer)
+            return failed[0] if failed else answer
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+@mutant("includes-knows-lists-alone", rule="DRA-167", **_LISTS)
+def _(patch: Patch) -> None:
+    """includes() of a single value is never true."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def verdict(expression: Any, device: Any, features: Any) -> Any:
+            single = any(not one.is_list for one in device.attributes.values())
+            return False if single and "includes" in (expression or "") else original(expression, device, features)
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+# -- constraints -------------------------------------------------------------------------------------------------------
+
+
+@mutant("distinct-from-the-neighbour", rule="DRA-174")
+def _(patch: Patch) -> None:
+    """A device need only differ from the one before it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def add(constraint: Any, state: Any, offered: Any) -> Any:
+            allowed, after = original(constraint, state, offered)
+            return allowed, offered if constraint.kind == "distinctAttribute" else after
+
+        return add
+
+    patch.wrap(f"{_ALLOCATOR}.constraints:add", make)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+@mutant("lists-match-as-a-whole", rule="DRA-175", **_LISTS)
+def _(patch: Patch) -> None:
+    """Two lists match where they are the same."""
+
+    def match(state: Any, offered: Any) -> Any:
+        return offered if state is None or state == offered else frozenset()
+
+    patch.replace(f"{_ALLOCATOR}.constraints:match", match)
+
+
+@mutant("common-values-not-restored", rule="DRA-176", **_LISTS)
+def _(patch: Patch) -> None:
+    """What a device took from the common values stays away when the device is given up."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def give_back(self: Any, number: int, position: int, states: Any) -> None:
+            narrowed = self._states
+            original(self, number, position, narrowed)
+
+        return give_back
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._give_back", make)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+
+@mutant("class-configuration-for-each-request", rule="DRA-178")
+def _(patch: Patch) -> None:
+    """The configuration of a class is there for each request that uses it."""
+
+    def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
+        def class_configs(chosen: Any, classes: Any) -> list[Obj]:
+            return [{**entry, "requests": [name]} for entry in original(chosen, classes) for name in entry["requests"]]
+
+        return class_configs
+
+    patch.wrap(f"{_ALLOCATOR}.results:class_configs", make)
+
+
+@mutant("configuration-of-what-was-not-chosen", rule="DRA-179b")
+def _(patch: Patch) -> None:
+    """Configuration for any alternative is handed on."""
+    patch.replace(
+        f"{_ALLOCATOR}.results:claim_configs",
+        lambda claim, chosen: [{"source": "FromClaim", **config} for config in claim.configs],
+    )
+
+
+@mutant("claim-configuration-for-each-request", rule="DRA-180")
+def _(patch: Patch) -> None:
+    """Configuration of several requests is there for each of them."""
+
+    def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
+        return lambda *args: [entry for entry in original(*args) for _ in entry.get("requests") or (None,)]
+
+    patch.wrap(f"{_ALLOCATOR}.results:claim_configs", make)
+
+
+# -- alternatives ------------------------------------------------------------------------------------------------------
+
+
+@mutant("first-node-that-fits", rule="DRA-140")
+def _(patch: Patch) -> None:
+    """Alternatives do not matter in the choice of a node."""
+    patch.replace(f"{_SCHEDULER}.cycle:preference", lambda allocations: 0)
+
+
+@mutant("no-alternative-is-an-error", rule="DRA-183")
+def _(patch: Patch) -> None:
+    """A claim none of whose alternatives fits is an error."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, attempt: dataclasses.replace(original(self, attempt), reason="SchedulerError")
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._refusal", make)
+
+
+@mutant("alternatives-chosen-greedily", rule="DRA-184")
+def _(patch: Patch) -> None:
+    """The first alternative that fits by itself is kept."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(self: Any, problem: Any, options: Any) -> Any:
+            kept = []
+            for alternatives in options:
+                fitting = [one for one in alternatives if self._solve(problem, [one.task]) is not None]
+                kept.append(fitting[:1] or alternatives[:1])
+            tasks = [alternatives[0].task for alternatives in kept]
+            picked = self._solve(problem, tasks)
+            numbers = tuple(alternatives[0].number for alternatives in kept)
+            return None if picked is None else (tasks, picked, numbers)
+
+        return choose
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._choose", make)
+
+
+@mutant("a-large-alternative-is-an-error", rule="DRA-185")
+def _(patch: Patch) -> None:
+    """The largest alternative counts against the limit of a claim."""
+    from reference_impl.scheduler.allocator.model import MAX_RESULTS, AllocationError
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def options(self: Any, inventory: Any) -> Any:
+            found = original(self, inventory)
+            if sum(max(option.task.count for option in alternatives) for alternatives in found) > MAX_RESULTS:
+                raise AllocationError("more devices are requested than a claim can hold")
+            return found
+
+        return options
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._options", make)
+
+
+def _covers(patch: Patch, how: Callable[[Any, Any], bool]) -> None:
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, request: original(self, request) if not self.requests else how(self, request)
+
+    patch.wrap(f"{_ALLOCATOR}.model:Constraint.covers", make)
+
+
+@mutant("constraint-misses-alternatives", rule="DRA-186")
+def _(patch: Patch) -> None:
+    """A constraint on a request does not bind its alternatives."""
+    _covers(patch, lambda constraint, request: request.name in constraint.requests)
+
+
+@mutant("constraint-on-all-alternatives", rule="DRA-186")
+def _(patch: Patch) -> None:
+    """A constraint on one alternative binds the others too."""
+    _covers(
+        patch,
+        lambda constraint, request: any(name.split("/")[0] == request.parent for name in constraint.requests),
+    )
+
+
+@mutant("closeness-ignored", rule="DRA-186b")
+def _(patch: Patch) -> None:
+    """Constraints on alternatives are not looked at, so that the first is always taken."""
+    _covers(patch, lambda constraint, request: request.name in constraint.requests and "/" not in request.name)
+
+
+@mutant("all-of-nothing-is-enough", rule="DRA-187")
+def _(patch: Patch) -> None:
+    """An alternative for all of no devices is met by none."""
+    patch.replace(
+        f"{_ALLOCATOR}.allocate:satisfied_by_nothing_less",
+        lambda task: not task.everything or task.mask.bit_count() == task.count,
+    )
+
+
+@mutant("unknown-class-passed-over", rule="DRA-188")
+def _(patch: Patch) -> None:
+    """An alternative of an unknown class is passed over."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, claims: Any, classes: Any, **more: Any) -> None:
+            kept = [
+                dataclasses.replace(
+                    claim,
+                    requests=tuple(
+                        dataclasses.replace(
+                            request, alternatives=tuple(s for s in request.alternatives if s.class_name in classes)
+                        )
+                        for request in claim.requests
+                    ),
+                )
+                for claim in claims
+            ]
+            original(self, kept, classes, **more)
+
+        return init
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator.__init__", make)
+    patch.replace(f"{_SCHEDULER}.cycle:Cycle.missing_class", lambda self, claim: None)

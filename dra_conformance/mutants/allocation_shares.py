@@ -1,0 +1,403 @@
+"""Faults in how a scheduler counts partitions and shares of devices, and lets others look on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator.inventory import bits
+from reference_impl.scheduler.allocator.taken import Taken
+
+_SCHEDULER = "reference_impl.scheduler"
+_ALLOCATOR = f"{_SCHEDULER}.allocator"
+
+
+def _without_short_cuts(patch: Patch) -> None:
+    """Every attempt goes through the search, where the faults below are."""
+    patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
+    patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
+
+
+def _counters_without(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
+    """What is left of a pool's counters is told otherwise: `change(pool, names in use)` gives the names that count."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda pool, names: original(pool, change(pool, names))
+
+    patch.wrap(f"{_ALLOCATOR}.counters:available", make)
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+@mutant("counters-not-asked", rule="DRA-189")
+def _(patch: Patch) -> None:
+    """Any free half may be had."""
+    _without_short_cuts(patch)
+    patch.wrap(
+        f"{_ALLOCATOR}.counters:fits",
+        lambda original: lambda device, left: device.id.device.startswith("half") or original(device, left),
+    )
+
+
+@mutant("whole-beside-its-parts", rule="DRA-190")
+def _(patch: Patch) -> None:
+    """A whole device minds only whether it is in use itself."""
+    _without_short_cuts(patch)
+    patch.replace(f"{_ALLOCATOR}.counters:fits", lambda device, left: True)
+
+
+@mutant("counters-never-given-back", rule="DRA-191")
+def _(patch: Patch) -> None:
+    """What a partition once took stays taken."""
+    seen: dict[Any, set[str]] = {}
+
+    def ever(pool: Any, names: Any) -> set[str]:
+        held = seen.setdefault(pool.id, set())
+        held.update(names)
+        return held
+
+    _counters_without(patch, ever)
+
+
+@mutant("one-set-is-enough", rule="DRA-192")
+def _(patch: Patch) -> None:
+    """A device needs room in one of its sets."""
+    _without_short_cuts(patch)
+    patch.replace(
+        f"{_ALLOCATOR}.counters:fits",
+        lambda device, left: any(value <= left.get(key, 0) for key, value in device.counters.items()),
+    )
+
+
+@mutant("counters-node-by-node", rule="DRA-193")
+def _(patch: Patch) -> None:
+    """Only what is taken of a node's own devices counts."""
+    _counters_without(
+        patch, lambda pool, names: {name for name in names if name in {device.id.device for device in pool.devices}}
+    )
+
+
+@mutant("unknown-counters-are-fine", rule="DRA-194")
+def _(patch: Patch) -> None:
+    """A pool with counters astray is used."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        return lambda slices, devices, features: original(
+            slices, devices, dataclasses.replace(features, partitionable_devices=False)
+        )
+
+    patch.wrap(f"{_ALLOCATOR}.pools:problem_in", make)
+
+
+@mutant("counters-shared-by-drivers", rule="DRA-195")
+def _(patch: Patch) -> None:
+    """Pools of one name share their counters, whosesoever they are."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def init(self: Any, problem: Any, *args: Any, **more: Any) -> None:
+            original(self, problem, *args, **more)
+            by_name: dict[str, Any] = {}
+            for pool, left in self._left.items():
+                self._left[pool] = by_name.setdefault(pool.pool, left)
+
+        return init
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search.__init__", make)
+
+
+@mutant("passed-over-yet-charged", rule="DRA-196")
+def _(patch: Patch) -> None:
+    """A device that is tainted takes from the counters all the same."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def post_init(self: Any) -> None:
+            original(self)
+            from reference_impl.scheduler.allocator import counters
+
+            for device in self.inventory.devices:
+                if device.taints and device.counters:
+                    counters.take(device, self.left[device.id.pool_id])
+
+        return post_init
+
+    patch.wrap(f"{_ALLOCATOR}.search:Problem.__post_init__", make)
+
+
+@mutant("devices-of-the-slice-for-all", rule="DRA-197")
+def _(patch: Patch) -> None:
+    """A slice that is for a node is for it with all of its devices."""
+    patch.wrap(
+        f"{_ALLOCATOR}.pools:device_offered_to",
+        lambda original: lambda device, node: bool(device.node_name) or original(device, node),
+    )
+
+
+@mutant("device-selector-lost", rule="DRA-198")
+def _(patch: Patch) -> None:
+    """Where a device with a selector can be used is not in its allocation."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda devices, node: original([one for one in devices if not one.per_device_node], node)
+
+    patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
+
+
+@mutant("profiles-are-all-one", rule="DRA-200")
+def _(patch: Patch) -> None:
+    """Selectors on profiles are not looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def verdict(expression: Any, device: Any, features: Any) -> Any:
+            return True if "profile" in (expression or "") else original(expression, device, features)
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+# -- shares ------------------------------------------------------------------------------------------------------------
+
+
+@mutant("shares-are-exclusive", rule="DRA-201")
+def _(patch: Patch) -> None:
+    """A device that may be shared goes to one claim."""
+    patch.replace(f"{_ALLOCATOR}.capacity:shareable", lambda device, enabled: False)
+
+
+@mutant("shares-of-one-id", rule="DRA-201")
+def _(patch: Patch) -> None:
+    """All shares have the same id."""
+    patch.replace(f"{_ALLOCATOR}.allocate:new_share_id", lambda: "11111111-1111-4111-8111-111111111111")
+
+
+@mutant("shares-no-longer-count", rule="DRA-201b")
+def _(patch: Patch) -> None:
+    """A device that no longer allows several is free where nobody has it alone."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        def in_use(self: Any, taken: Any) -> int:
+            alone = Taken()
+            alone.exclusive, alone.versions = taken.exclusive, taken.versions
+            return original(self, alone)
+
+        return in_use
+
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
+
+
+@mutant("all-that-have-room", rule="DRA-155b")
+def _(patch: Patch) -> None:
+    """A request for all devices gets those with room for it."""
+
+    def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
+        def take(self: Any) -> int | None:
+            self._tasks = [
+                msgspec.structs.replace(task, mask=_with_room(self, task)) if task.everything else task
+                for task in self._tasks
+            ]
+            return original(self)
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
+
+
+def _with_room(search: Any, task: Any) -> int:
+    return sum(1 << position for position in bits(task.mask) if search._within_capacity(task, position))
+
+
+def _capacity_without_end(patch: Patch) -> None:
+    patch.replace(f"{_ALLOCATOR}.search:Search._within_capacity", lambda self, task, position: True)
+
+
+@mutant("third-share-beyond-capacity", rule="DRA-201")
+def _(patch: Patch) -> None:
+    """A device is shared without end."""
+    _capacity_without_end(patch)
+
+
+@mutant("crowd-beyond-capacity", rule="DRA-212")
+def _(patch: Patch) -> None:
+    """What others have taken is not looked at."""
+    _capacity_without_end(patch)
+
+
+def _policies(patch: Patch, change: Callable[[Any, Any, Any], Any]) -> None:
+    """Consumption is told otherwise: `change(capacity, requested, right)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda capacity, requested: change(capacity, requested, original(capacity, requested))
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:consumption", make)
+
+
+@mutant("defaults-ignored", rule="DRA-202")
+def _(patch: Patch) -> None:
+    """A share that asks for nothing takes everything."""
+    _policies(patch, lambda capacity, requested, right: capacity.value if requested is None else right)
+
+
+@mutant("nothing-asked-nothing-taken", rule="DRA-203")
+def _(patch: Patch) -> None:
+    """A share that asks for nothing without a policy takes nothing."""
+    from dra_api.quantity import Quantity
+
+    _policies(
+        patch,
+        lambda capacity, requested, right: Quantity.parse("0") if requested is None and not capacity.policy else right,
+    )
+
+
+@mutant("ranges-ignored", rule="DRA-204")
+def _(patch: Patch) -> None:
+    """A share takes what it asks for, whatever steps there are."""
+    patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_range", lambda requested, valid: requested)
+
+
+@mutant("values-ignored", rule="DRA-206")
+def _(patch: Patch) -> None:
+    """A share takes what it asks for, whatever values are valid."""
+    patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_value", lambda requested, valid: requested)
+    patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
+
+
+@mutant("policies-have-no-end", rule="DRA-205")
+def _(patch: Patch) -> None:
+    """More may be taken than a policy allows."""
+    patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
+
+
+@mutant("unknown-capacity-passed-over", rule="DRA-207")
+def _(patch: Patch) -> None:
+    """A capacity that a device does not have is not asked for."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def acceptable(device: Any, request: Any, shared: bool) -> bool:
+            known = tuple(
+                (name, wanted)
+                for name, wanted in request.capacity
+                if f"{device.id.driver}/{name}" in device.capacity or name in device.capacity
+            )
+            return original(device, dataclasses.replace(request, capacity=known), shared=shared)
+
+        return acceptable
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:acceptable", make)
+
+
+@mutant("exclusive-devices-are-shared", rule="DRA-208")
+def _(patch: Patch) -> None:
+    """A device that cannot be shared is given as a share."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda request, device, *, consumed, make_share_id: original(
+            request,
+            device,
+            consumed={} if consumed is None and request.capacity else consumed,
+            make_share_id=make_share_id,
+        )
+
+    patch.wrap(f"{_ALLOCATOR}.results:device_result", make)
+
+
+@mutant("small-devices-will-do", rule="DRA-208")
+def _(patch: Patch) -> None:
+    """What is asked of a device that cannot be shared does not matter."""
+    patch.wrap(
+        f"{_ALLOCATOR}.capacity:acceptable",
+        lambda original: lambda device, request, shared: original(device, request, shared=True) if shared else True,
+    )
+
+
+@mutant("shares-need-not-differ", rule="DRA-209")
+def _(patch: Patch) -> None:
+    """Constraints do not concern devices that may be shared."""
+    patch.replace(f"{_ALLOCATOR}.constraints:distinct", lambda state, offered: True)
+    _without_short_cuts(patch)
+
+
+@mutant("one-share-a-claim", rule="DRA-210")
+def _(patch: Patch) -> None:
+    """A claim takes a device that may be shared once."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        def unused(self: Any, task: Any) -> int:
+            mine = [
+                p for number, held in enumerate(self._picked) if self._tasks[number].claim == task.claim for p in held
+            ]
+            return original(self, task) & ~sum(1 << int(position) for position in set(mine))
+
+        return unused
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._unused", make)
+
+
+@mutant("each-share-takes-counters", rule="DRA-211")
+def _(patch: Patch) -> None:
+    """A shared partition takes from its counters for each share."""
+    _without_short_cuts(patch)
+    patch.replace(f"{_ALLOCATOR}.search:Search._charged_already", lambda self, position: False)
+
+
+# -- looking on --------------------------------------------------------------------------------------------------------
+
+
+@mutant("one-device-watched-twice", rule="DRA-235")
+def _(patch: Patch) -> None:
+    """A request with admin access may count a device twice."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def request(*args: Any, **more: Any) -> Any:
+            found = original(*args, **more)
+            return dataclasses.replace(found, count=min(found.count, 2)) if found.admin_access else found
+
+        return request
+
+    patch.wrap(f"{_ALLOCATOR}.model:_subrequest", make)
+
+
+@mutant("all-that-are-free-to-watch", rule="DRA-236")
+def _(patch: Patch) -> None:
+    """A request with admin access for all devices waits for those in use."""
+
+    def make(original: Callable[..., int]) -> Callable[..., int]:
+        return lambda self, task: original(self, task) & ~(self._problem.busy if task.everything else 0)
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._unused", make)
+
+
+@mutant("watching-needs-room", rule="DRA-237")
+def _(patch: Patch) -> None:
+    """Who only looks on needs room in the counters."""
+    patch.replace(f"{_ALLOCATOR}.counters:charged", lambda request: True)
+
+
+@mutant("watching-needs-capacity", rule="DRA-237c")
+def _(patch: Patch) -> None:
+    """Who only looks on needs room in the capacity."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def within(self: Any, task: Any, position: int) -> bool:
+            ordinary = dataclasses.replace(task.request, admin_access=False)
+            return original(self, msgspec.structs.replace(task, request=ordinary), position)
+
+        return within
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._within_capacity", make)
+
+
+@mutant("watching-takes-counters", rule="DRA-237b")
+def _(patch: Patch) -> None:
+    """What is watched is in use."""
+    patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)

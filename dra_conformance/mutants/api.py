@@ -1,0 +1,637 @@
+"""Faults of the control plane's resource.k8s.io API, one a rule: a forgotten refusal, default, limit or isolation.
+
+Most rules are refusals, and a server breaks one by forgetting it: `_forgets` drops the errors of one reason at the
+fields of one pattern, and nothing else. Limits are broken by moving them. What is stored is broken by hand.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Mutant, Patch, mutant
+
+Obj = dict[str, Any]
+
+_BASE = "apiserver_emulator"
+_STRATEGIES = {
+    "claim": f"{_BASE}.resource.resource_claim:ResourceClaimStrategy",
+    "template": f"{_BASE}.resource.resource_claim_template:ResourceClaimTemplateStrategy",
+    "class": f"{_BASE}.resource.device_class:DeviceClassStrategy",
+    "slice": f"{_BASE}.resource.resource_slice:ResourceSliceStrategy",
+    "pod": f"{_BASE}.pods:PodStrategy",
+}
+
+
+def _forget(patch: Patch, kinds: str, reason: str, field: str) -> None:
+    """Make the strategies of `kinds` (space-separated) drop errors of a reason at fields that match a pattern."""
+    pattern = re.compile(field)
+
+    def lenient(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def validate(*args: Any) -> list[Any]:
+            return [
+                error
+                for error in original(*args)
+                if not (
+                    error.reason in (f"FieldValue{word}" for word in reason.split()) and pattern.fullmatch(error.field)
+                )
+            ]
+
+        return validate
+
+    for kind in kinds.split():
+        for method in ("validate_create", "validate_update"):
+            patch.wrap(f"{_STRATEGIES[kind]}.{method}", lenient)
+
+
+def _forgetting(name: str, rule: str, kinds: str, reason: str, field: str, purpose: str) -> Mutant:
+    return Mutant(name, rule, lambda patch: _forget(patch, kinds, reason, field), purpose)
+
+
+def _limit(name: str, rule: str, constant: str, value: int, purpose: str) -> Mutant:
+    return Mutant(name, rule, lambda patch: patch.replace(f"{_BASE}.resource.{constant}", value), purpose)
+
+
+_REQUEST = r"spec\.devices\.requests\[\d+\]"
+_DEVICE = r"spec\.devices\[\d+\]"
+
+MUTANTS = [
+    _forgetting("count-beside-all", "DRA-003", "claim", "Invalid", r".*\.count", "All with a count is accepted."),
+    _forgetting("negative-count", "DRA-004", "claim", "Invalid", r".*\.count", "A negative count is accepted."),
+    _forgetting(
+        "unknown-allocation-mode", "DRA-005", "claim", "NotSupported", r".*\.allocationMode", "Any mode is accepted."
+    ),
+    _forgetting("empty-request", "DRA-006", "claim", "Required", _REQUEST, "A request for nothing is accepted."),
+    _forgetting("request-of-two-forms", "DRA-007", "claim", "Invalid", _REQUEST, "exactly beside firstAvailable."),
+    _limit("requests-33", "DRA-008", "requests:REQUESTS_MAX", 33, "33 requests are accepted."),
+    _limit("requests-31", "DRA-008", "requests:REQUESTS_MAX", 31, "32 requests are refused."),
+    _forgetting("equal-request-names", "DRA-009", "claim", "Duplicate", _REQUEST, "Two requests share a name."),
+    _forgetting("any-request-name", "DRA-010", "claim", "Invalid", r".*\.name", "Request names are not checked."),
+    _limit("alternatives-9", "DRA-011", "requests:SUBREQUESTS_MAX", 9, "9 alternatives are accepted."),
+    _limit("alternatives-7", "DRA-011", "requests:SUBREQUESTS_MAX", 7, "8 alternatives are refused."),
+    _forgetting(
+        "equal-alternatives",
+        "DRA-012",
+        "claim",
+        "Duplicate",
+        r".*\.firstAvailable\[\d+\]",
+        "Alternatives share a name.",
+    ),
+    _forgetting(
+        "any-class-name", "DRA-013", "claim", "Invalid Required", r".*\.deviceClassName", "Class names are not checked."
+    ),
+    _forgetting("empty-selector", "DRA-014", "claim class", "Required", r".*\.cel", "A selector may be empty."),
+    _limit("selectors-33", "DRA-015", "selectors:SELECTORS_MAX", 33, "33 selectors are accepted."),
+    _limit("selectors-31", "DRA-015", "selectors:SELECTORS_MAX", 31, "32 selectors are refused."),
+    _forgetting(
+        "expressions-not-compiled", "DRA-016", "claim class", "Invalid", r".*\.expression", "Any text is an expression."
+    ),
+    _limit("expression-10241", "DRA-017", "selectors:EXPRESSION_MAX", 10241, "An expression has one byte too many."),
+    _limit(
+        "expression-10239", "DRA-017", "selectors:EXPRESSION_MAX", 10239, "An expression of 10240 bytes is refused."
+    ),
+    _forgetting("any-cost", "DRA-018", "claim", "Forbidden", r".*\.expression", "Cost is not estimated."),
+    _forgetting(
+        "constraint-on-nothing",
+        "DRA-019",
+        "claim",
+        "Invalid",
+        r".*\.(constraints|config)\[\d+\]\.requests\[\d+\]",
+        "Constraints may name requests that are not there.",
+    ),
+    _forgetting(
+        "constraint-on-no-alternative",
+        "DRA-020",
+        "claim",
+        "Invalid",
+        r".*\.constraints\[\d+\]\.requests\[\d+\]",
+        "Constraints may name alternatives that are not there.",
+    ),
+    _forgetting(
+        "request-listed-twice",
+        "DRA-021",
+        "claim",
+        "Duplicate",
+        r".*\.requests\[\d+\]",
+        "Constraints may list a request twice.",
+    ),
+    _forgetting(
+        "attribute-without-domain",
+        "DRA-022",
+        "claim",
+        "Invalid",
+        r".*\.(match|distinct)Attribute",
+        "Constraints may name attributes without domain.",
+    ),
+    _forgetting(
+        "empty-constraint", "DRA-023", "claim", "Required", r".*\.constraints\[\d+\]", "Constraints say nothing."
+    ),
+    _forgetting(
+        "any-configuration",
+        "DRA-026",
+        "claim",
+        "Required Invalid",
+        r".*\.config\[\d+\]\.opaque.*",
+        "Configuration is not checked.",
+    ),
+    _limit("parameters-10241", "DRA-027", "config:PARAMETERS_MAX", 10241, "Parameters have one byte too many."),
+    _limit("parameters-10239", "DRA-027", "config:PARAMETERS_MAX", 10239, "Parameters of 10240 bytes are refused."),
+    _forgetting(
+        "configurations-33", "DRA-028", "claim class", "TooMany", r".*\.(config|constraints)", "Lists have no limit."
+    ),
+    _forgetting("exists-with-value", "DRA-029", "claim", "Invalid", r".*\.value", "Exists may have a value."),
+    _forgetting(
+        "any-toleration",
+        "DRA-031",
+        "claim",
+        "NotSupported Invalid",
+        r".*\.tolerations\[\d+\]\..*",
+        "Tolerations are not checked.",
+    ),
+    _forgetting("mutable-claim", "DRA-033", "claim", "Invalid", "spec", "The spec of a claim may change."),
+    _forgetting("mutable-template", "DRA-039", "template", "Invalid", "spec", "The spec of a template may change."),
+    _forgetting(
+        "any-template-metadata",
+        "DRA-040",
+        "template",
+        "Forbidden",
+        r"spec\.metadata\..*",
+        "Templates name their claims.",
+    ),
+    _forgetting(
+        "any-extended-resource", "DRA-042", "class", "Invalid", r"spec\.extendedResourceName", "Any name is a resource."
+    ),
+    _forgetting(
+        "any-pod-claim", "DRA-045", "pod", "Invalid Duplicate", r"spec\.resourceClaims.*", "Entries are not checked."
+    ),
+    _forgetting(
+        "container-claim-twice",
+        "DRA-046",
+        "pod",
+        "Duplicate",
+        r".*\.resources\.claims\[\d+\]",
+        "Claims are used twice.",
+    ),
+    _forgetting(
+        "container-claim-of-nobody", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Containers use any claim."
+    ),
+    _forgetting(
+        "any-claim-status",
+        "DRA-049",
+        "pod",
+        "Invalid Duplicate",
+        r"status\.resourceClaimStatuses.*",
+        "Claim statuses of pods are not checked.",
+    ),
+    _forgetting("slice-of-any-node", "DRA-050", "slice", "Required Invalid", "spec", "Slices may be for no node."),
+    _forgetting("all-nodes-false", "DRA-051", "slice", "Invalid", r"spec\.allNodes", "allNodes may be false."),
+    _forgetting(
+        "two-selector-terms",
+        "DRA-052",
+        "slice",
+        "Invalid",
+        r"spec\.nodeSelector\.nodeSelectorTerms",
+        "A slice's node selector may have two terms.",
+    ),
+    _forgetting(
+        "movable-slice", "DRA-053", "slice", "Invalid", r"spec\.(driver|pool\.name|nodeName)", "Slices may move."
+    ),
+    _forgetting(
+        "pool-of-no-slices",
+        "DRA-054",
+        "slice",
+        "Invalid",
+        r"spec\.pool\.(resourceSliceCount|generation)",
+        "Pools do not count.",
+    ),
+    _forgetting(
+        "any-pool-name",
+        "DRA-055",
+        "slice",
+        "Invalid Required TooLong",
+        r"spec\.pool\.name",
+        "Any pool name is accepted.",
+    ),
+    _limit("devices-129", "DRA-056", "devices:DEVICES_MAX", 129, "129 devices are accepted."),
+    _limit("devices-127", "DRA-056", "devices:DEVICES_MAX", 127, "128 devices are refused."),
+    _limit(
+        "tainted-devices-128", "DRA-056", "devices:DEVICES_WITH_EXTRAS_MAX", 128, "65 tainted devices are accepted."
+    ),
+    _forgetting("equal-device-names", "DRA-057", "slice", "Duplicate", _DEVICE, "Devices share a name."),
+    _forgetting("any-device-name", "DRA-057", "slice", "Invalid", _DEVICE + r"\.name", "Device names are not checked."),
+    _limit("attributes-33", "DRA-058", "devices:ENTRIES_MAX", 33, "33 attributes and capacities are accepted."),
+    _limit("attributes-31", "DRA-058", "devices:ENTRIES_MAX", 31, "32 attributes and capacities are refused."),
+    _forgetting(
+        "attribute-of-two-values",
+        "DRA-060",
+        "slice",
+        "Invalid",
+        r".*\.attributes\[\w+\]",
+        "Attributes have any values.",
+    ),
+    _forgetting("any-version", "DRA-061", "slice", "Invalid", r".*\.version", "Versions are not checked."),
+    _limit("text-65", "DRA-061", "attributes:VALUE_MAX", 66, "A text has two bytes too many."),
+    _limit("text-63", "DRA-061", "attributes:VALUE_MAX", 63, "A text of 64 bytes is refused."),
+    _forgetting(
+        "any-attribute-name",
+        "DRA-062",
+        "slice",
+        "Invalid TooLong",
+        _DEVICE + r"\.(attributes|capacity)",
+        "Attribute names are not checked.",
+    ),
+    _forgetting("counters-beside-devices", "DRA-064", "slice", "Invalid", "spec", "Counters and devices in one slice."),
+    _forgetting(
+        "any-counter-set", "DRA-065", "slice", "Required Duplicate", r"spec\.sharedCounters.*", "Sets are not checked."
+    ),
+    _forgetting("counter-sets-9", "DRA-065", "slice", "TooMany", r"spec\.sharedCounters.*", "Sets have no limit."),
+    _forgetting(
+        "any-consumption",
+        "DRA-066",
+        "slice",
+        "Required Duplicate TooMany",
+        r".*\.consumesCounters.*",
+        "Consumed counters are not checked.",
+    ),
+    _forgetting("device-without-node", "DRA-068", "slice", "Required Invalid", _DEVICE, "Devices are for any node."),
+    _forgetting("device-with-a-node", "DRA-069", "slice", "Invalid", _DEVICE, "Devices have nodes of their own."),
+    _forgetting(
+        "any-taint",
+        "DRA-070",
+        "slice",
+        "Required NotSupported Invalid",
+        r".*\.taints\[\d+\]\..*",
+        "Taints are not checked.",
+    ),
+    _limit("taints-17", "DRA-070", "devices:TAINTS_MAX", 17, "17 taints are accepted."),
+    _forgetting(
+        "policy-of-unshared-device", "DRA-072", "slice", "Forbidden", r".*\.requestPolicy", "Any device has a policy."
+    ),
+    _forgetting(
+        "any-valid-values",
+        "DRA-073",
+        "slice",
+        "Invalid Duplicate Required",
+        r".*\.requestPolicy\..*",
+        "Valid values are not checked.",
+    ),
+    _forgetting(
+        "any-valid-range", "DRA-074", "slice", "Invalid Required", r".*\.requestPolicy\..*", "Ranges are not checked."
+    ),
+    _forgetting("two-policies", "DRA-075", "slice", "Forbidden", r".*\.requestPolicy", "Values beside a range."),
+    _forgetting(
+        "any-binding-condition",
+        "DRA-076",
+        "slice",
+        "Invalid Duplicate TooMany",
+        r".*\.binding\w*Conditions.*",
+        "Binding conditions are not checked.",
+    ),
+    _forgetting(
+        "reserved-without-allocation", "DRA-083", "claim", "Forbidden", r"status\.reservedFor", "Anybody may reserve."
+    ),
+    _forgetting(
+        "exchanged-allocation", "DRA-084", "claim", "Invalid", r"status\.allocation", "Allocations may change."
+    ),
+    _forgetting(
+        "reserved-while-deleted",
+        "DRA-085",
+        "claim",
+        "Forbidden",
+        r"status\.reservedFor",
+        "Deleted claims are reserved.",
+    ),
+    _limit("consumers-257", "DRA-086", "claim_status:RESERVED_FOR_MAX", 257, "257 consumers are accepted."),
+    _limit("consumers-255", "DRA-086", "claim_status:RESERVED_FOR_MAX", 255, "256 consumers are refused."),
+    _forgetting(
+        "consumer-twice", "DRA-086", "claim", "Duplicate", r"status\.reservedFor\[\d+\]", "A consumer reserves twice."
+    ),
+    _forgetting(
+        "any-consumer", "DRA-087", "claim", "Required", r"status\.reservedFor\[\d+\]\..*", "Consumers are not checked."
+    ),
+    _forgetting(
+        "any-result",
+        "DRA-088",
+        "claim",
+        "Invalid Required",
+        r"status\.allocation\.devices\.results.*",
+        "Results are not checked.",
+    ),
+    _limit("results-33", "DRA-088", "claim_status:RESULTS_MAX", 33, "33 results are accepted."),
+    _limit("results-31", "DRA-088", "claim_status:RESULTS_MAX", 31, "32 results are refused."),
+    _forgetting(
+        "any-allocated-configuration",
+        "DRA-089",
+        "claim",
+        "Invalid Required NotSupported TooMany",
+        r"status\.allocation\.devices\.config.*",
+        "Configurations of allocations are not checked.",
+    ),
+    _forgetting("any-share-id", "DRA-090", "claim", "Invalid", r".*\.shareID", "Any text is the id of a share."),
+    _forgetting(
+        "report-on-any-device", "DRA-091", "claim", "Invalid", r"status\.devices\[\d+\]", "Reports on anything."
+    ),
+    _forgetting("two-reports", "DRA-092", "claim", "Duplicate", r"status\.devices\[\d+\]", "Two reports on a device."),
+    _forgetting(
+        "any-report",
+        "DRA-093",
+        "claim",
+        "Invalid Duplicate TooMany TooLong",
+        r"status\.devices\[\d+\]\..*",
+        "What is in a report is not checked.",
+    ),
+    _forgetting(
+        "admin-for-everybody", "DRA-231", "claim template", "Forbidden", r".*\.adminAccess", "No label needed."
+    ),
+    _forgetting("admin-granted-anywhere", "DRA-238", "claim", "Forbidden", r".*\.adminAccess", "No label needed."),
+]
+
+
+def _without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A `default` that forgets fields of requests: it runs, and what was not there before goes again."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def default(self: Any, obj: Obj) -> None:
+            before = copy.deepcopy(obj)
+            original(self, obj)
+            _take_back(obj, before, names)
+
+        return default
+
+    return make
+
+
+def _take_back(after: Any, before: Any, names: tuple[str, ...]) -> None:
+    if isinstance(after, dict) and isinstance(before, dict):
+        for key in list(after):
+            if key in names and key not in before:
+                del after[key]
+            else:
+                _take_back(after[key], before.get(key), names)
+    elif isinstance(after, list) and isinstance(before, list):
+        for one, other in zip(after, before, strict=False):
+            _take_back(one, other, names)
+
+
+@mutant("no-default-count", rule="DRA-001")
+def _(patch: Patch) -> None:
+    """A request without count stays without."""
+    _no_default(patch)
+
+
+@mutant("no-default-count-in-alternatives", rule="DRA-002")
+def _no_default(patch: Patch) -> None:
+    """An alternative without mode and count is stored as it came."""
+    target = f"{_BASE}.resource.requests:default_spec"
+
+    def make(original: Callable[[Obj], None]) -> Callable[[Obj], None]:
+        def default(spec: Obj) -> None:
+            before = copy.deepcopy(spec)
+            original(spec)
+            _take_back(spec, before, ("count",))
+
+        return default
+
+    for module in ("requests", "resource_claim", "resource_claim_template"):
+        patch.wrap(target.replace(":", ".").rsplit(".", 2)[0] + f".{module}:default_spec", make)
+
+
+@mutant("no-default-operator", rule="DRA-030")
+def _(patch: Patch) -> None:
+    """A toleration without operator stays without."""
+    patch.wrap(f"{_STRATEGIES['claim']}.default", _without("operator"))
+    _forget(patch, "claim", "Required", r".*\.operator")
+
+
+@mutant("one-attribute-constraint", rule="DRA-024")
+def _(patch: Patch) -> None:
+    """A constraint with both attributes is refused, as documented and not as released."""
+    _refuse(patch, "claim", lambda obj: any(len(c.keys() - {"requests"}) > 1 for c in _constraints(obj)))
+
+
+@mutant("tolerations-16", rule="DRA-032")
+def _(patch: Patch) -> None:
+    """More than 16 tolerations are refused."""
+    _refuse(
+        patch, "claim", lambda obj: len(obj["spec"]["devices"]["requests"][0]["exactly"].get("tolerations", ())) > 16
+    )
+
+
+@mutant("known-counter-sets-only", rule="DRA-067")
+def _(patch: Patch) -> None:
+    """A device that consumes of an unknown set is refused."""
+    _refuse(patch, "slice", lambda obj: any(d.get("consumesCounters") for d in obj["spec"].get("devices") or ()))
+
+
+def _constraints(obj: Obj) -> list[Obj]:
+    return list(obj["spec"]["devices"].get("constraints") or ())
+
+
+def _refuse(patch: Patch, kind: str, unwanted: Callable[[Obj], bool]) -> None:
+    from dra_api.status import invalid
+
+    def make(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def validate(self: Any, obj: Obj, ctx: Any) -> list[Any]:
+            found = original(self, obj, ctx)
+            return [*found, invalid("spec", None, "not wanted")] if unwanted(obj) else found
+
+        return validate
+
+    patch.wrap(f"{_STRATEGIES[kind]}.validate_create", make)
+
+
+@mutant("bind-macro-missing", rule="DRA-165")
+def _(patch: Patch) -> None:
+    """cel.bind does not compile."""
+    _refuse_expressions(patch, "cel.bind")
+
+
+@mutant("allow-multiple-missing", rule="DRA-166")
+def _(patch: Patch) -> None:
+    """device.allowMultipleAllocations is no field."""
+    _refuse_expressions(patch, "allowMultipleAllocations")
+
+
+def _refuse_expressions(patch: Patch, word: str) -> None:
+    from dra_api.status import invalid
+
+    def make(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def validate(selector: Obj, path: str, rules: Any) -> list[Any]:
+            if word in selector["cel"]["expression"]:
+                return [invalid(f"{path}.cel.expression", word, "undeclared reference")]
+            return original(selector, path, rules)
+
+        return validate
+
+    patch.wrap(f"{_BASE}.resource.selectors:validate_selector", make)
+
+
+@mutant("status-at-birth", rule="DRA-034")
+def _(patch: Patch) -> None:
+    """The status in the body of a create is stored."""
+    _keeping(patch, "prepare_create", lambda new, old, ctx: new.get("status"))
+
+
+@mutant("status-through-the-main-door", rule="DRA-035")
+def _(patch: Patch) -> None:
+    """An update of the claim writes its status."""
+    _keeping(patch, "prepare_update", lambda new, old, ctx: None if ctx.subresource else new.get("status", {}))
+
+
+def _keeping(patch: Patch, method: str, kept: Callable[..., Any]) -> None:
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def prepare(self: Any, new: Obj, *rest: Any) -> None:
+            status = copy.deepcopy(kept(new, rest[0] if len(rest) > 1 else None, rest[-1]))
+            original(self, new, *rest)
+            if status is not None:
+                new["status"] = status
+
+        return prepare
+
+    patch.wrap(f"{_STRATEGIES['claim']}.{method}", make)
+
+
+@mutant("everything-through-the-status-door", rule="DRA-036")
+def _(patch: Patch) -> None:
+    """An update of the status writes labels and finalizers too."""
+    patch.replace(f"{_BASE}.resource.resource_claim:keep_all_but_status", lambda new, old: None)
+
+
+@mutant("class-generation-counts-writes", rule="DRA-041")
+def _(patch: Patch) -> None:
+    """Every update of a class raises its generation."""
+
+    def follow(new: Obj, old: Obj) -> None:
+        new["metadata"]["generation"] = int(old["metadata"].get("generation", 0)) + 1
+
+    patch.replace(f"{_BASE}.resource.device_class:follow", follow)
+
+
+@mutant("class-generation-stays", rule="DRA-041")
+def _(patch: Patch) -> None:
+    """No update of a class raises its generation."""
+
+    def follow(new: Obj, old: Obj) -> None:
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0)
+
+    patch.replace(f"{_BASE}.resource.device_class:follow", follow)
+
+
+@mutant("taint-without-time", rule="DRA-071")
+def _(patch: Patch) -> None:
+    """A taint without timeAdded is stored as it came."""
+    patch.replace(f"{_BASE}.resource.resource_slice:_default_taints", lambda spec, rules: None)
+
+
+@mutant("taint-time-overwritten", rule="DRA-071")
+def _(patch: Patch) -> None:
+    """Every write gives a taint the present time."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def default(taint: Obj, rules: Any) -> None:
+            taint.pop("timeAdded", None)
+            original(taint, rules)
+
+        return default
+
+    patch.wrap(f"{_BASE}.resource.resource_slice:default_taint", make)
+
+
+@mutant("field-selector-by-driver-ignored", rule="DRA-079")
+def _(patch: Patch) -> None:
+    """Listing by spec.driver finds nothing."""
+    patch.wrap(
+        f"{_BASE}.resource.registration:slice_fields", lambda original: lambda obj: {**original(obj), "spec.driver": ""}
+    )
+
+
+@mutant("reports-stay", rule="DRA-094")
+def _(patch: Patch) -> None:
+    """Reports on devices outlive their allocation."""
+    patch.replace(f"{_BASE}.resource.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
+
+
+@mutant("admin-for-nobody", rule="DRA-232")
+def _(patch: Patch) -> None:
+    """The label opens nothing."""
+    patch.replace(f"{_BASE}.resource.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
+
+
+@mutant("anybody-allocates", rule="DRA-096")
+def _(patch: Patch) -> None:
+    """Whoever may write the status may give devices away."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
+
+
+@mutant("binding-never-allowed", rule="DRA-096")
+def _(patch: Patch) -> None:
+    """The permission to bind is looked for under another name."""
+    patch.replace(f"{_BASE}.resource.authorization:BINDING", "allocation")
+
+
+@mutant("anybody-reports", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """Every driver speaks for every other."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+
+
+@mutant("reports-from-every-node", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """It does not matter on which node a driver is."""
+    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: True)
+
+
+@mutant("no-reports-from-nodes", rule="DRA-097")
+def _(patch: Patch) -> None:
+    """A driver on the claim's node is not recognised."""
+    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: False)
+
+
+@mutant("controllers-report-for-all", rule="DRA-098")
+def _(patch: Patch) -> None:
+    """A driver's controller speaks for every driver."""
+    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+
+
+@mutant("controllers-never-report", rule="DRA-098")
+def _(patch: Patch) -> None:
+    """The verb for any node is not known."""
+    patch.replace(f"{_BASE}.resource.authorization:ARBITRARY", "any-node:")
+
+
+@mutant("order-of-reports-counts", rule="DRA-099")
+def _(patch: Patch) -> None:
+    """Every driver with a report must have permission, whatever changed."""
+    patch.replace(
+        f"{_BASE}.resource.authorization:modified_drivers",
+        lambda new, old: {report["driver"] for report in new.get("devices") or ()},
+    )
+
+
+_LISTS: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRAListTypeAttributes=true",)}
+
+
+@mutant("mirror-pods-have-claims", rule="DRA-048")
+def _(patch: Patch) -> None:
+    """Nobody looks whether a pod is the mirror of one in a file."""
+    _forget(patch, "pod", "Forbidden", r"\[\]")
+
+
+@mutant("values-49", rule="DRA-059", **_LISTS)
+def _(patch: Patch) -> None:
+    """49 values of attributes are accepted."""
+    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 49)
+
+
+@mutant("values-47", rule="DRA-059", **_LISTS)
+def _(patch: Patch) -> None:
+    """48 values of attributes are refused."""
+    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 47)
+
+
+@mutant("empty-lists", rule="DRA-063", **_LISTS)
+def _(patch: Patch) -> None:
+    """A list of values may be empty."""
+    _forget(patch, "slice", "Invalid", r".*\.attributes\[\w+\]\.(ints|bools|strings|versions)")

@@ -1,0 +1,60 @@
+"""Faults in what the API server lets the identity of a node do, which api_nodes.feature must catch."""
+
+from __future__ import annotations
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+_EMBEDDED = "apiserver_emulator"
+_NODES = f"{_EMBEDDED}.node_authorizer"
+_SLICES = f"{_EMBEDDED}.resource.resource_slice"
+_BY_NODES = "claims/api_nodes#a-node-does-a-slice-what"
+
+
+@mutant("a-node-publishes-for-others", rule="DRA-080", scenario=f"{_BY_NODES}[does-not-create-of-another-node]")
+def _(patch: Patch) -> None:
+    """It does not matter whose slices a node creates."""
+    patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
+
+
+@mutant("a-node-publishes-nothing", rule="DRA-080", scenario=f"{_BY_NODES}[creates-of-its-own]")
+def _(patch: Patch) -> None:
+    """Nodes are not to create slices at all."""
+    patch.replace(f"{_SLICES}:node_of", lambda ctx: "nobody" if ctx.user.groups else None)
+
+
+@mutant(
+    "a-node-deletes-what-is-others",
+    rule="DRA-080",
+    scenario=f"{_BY_NODES}-that-is-there[does-not-delete-of-another-node]",
+)
+def _(patch: Patch) -> None:
+    """Whose slice it is does not matter where a node deletes one."""
+    patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
+    patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
+
+
+@mutant(
+    "a-node-deletes-nothing",
+    rule="DRA-080",
+    scenario="claims/api_nodes#a-node-deletes-a-slice-of-its-own-that-is-there",
+)
+def _(patch: Patch) -> None:
+    """A node may make its slices, and not take them away."""
+    patch.wrap(
+        f"{_NODES}:NodeAuthorizer._slice",
+        lambda original: (
+            lambda self, node, info: (False, "no") if info.verb == "delete" else original(self, node, info)
+        ),
+    )
+
+
+@mutant("a-node-sees-all-slices", rule="DRA-081")
+def _(patch: Patch) -> None:
+    """A node may list and watch without a selector."""
+    patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
+
+
+@mutant("a-node-sees-no-slices", rule="DRA-081")
+def _(patch: Patch) -> None:
+    """No selector helps."""
+    patch.replace(f"{_NODES}:_selects", lambda info, field, value: False)

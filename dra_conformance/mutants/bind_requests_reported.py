@@ -1,0 +1,225 @@
+"""Faults in what the binder says of a BindRequest: phase, reason, attempts; for bind_requests."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+BINDER = "reference_impl.binder.reconcile:Binder"
+
+
+REPORTER = "reference_impl.binder.report:Reporter"
+
+
+@mutant("binder-vague-reason", rule="KAI-164")
+def _(patch: Patch) -> None:
+    """The reason does not tell which plugin failed for which pod."""
+
+    def wrapped(original: Any) -> Any:
+        def fail(self: Any, request: Obj, pod: Obj | None, reason: str, **more: Any) -> Any:
+            return original(self, request, pod, reason.rpartition(": ")[2], **more)
+
+        return fail
+
+    patch.wrap(f"{BINDER}.fail", wrapped)
+
+
+@mutant("binder-silent-failure", rule="KAI-170")
+def _(patch: Patch) -> None:
+    """Neither condition nor event tell of the failure."""
+    patch.replace(f"{REPORTER}.tell_failure", lambda self, request, pod, reason: None)
+
+
+def change_outcome(patch: Patch, change: Callable[[Obj, Obj], Obj]) -> None:
+    """Let the binder write another status into BindRequests: `change(status, request)`."""
+
+    def wrapped(original: Any) -> Any:
+        def new_status(self: Any, request: Obj, outcome: Any) -> Obj:
+            return change(original(self, request, outcome), request)
+
+        return new_status
+
+    patch.wrap(f"{REPORTER}.new_status", wrapped)
+
+
+def _counting(status: Obj, request: Obj) -> Obj:
+    if status["phase"] == "Failed":
+        status["failedAttempts"] = int((request.get("status") or {}).get("failedAttempts") or 0) + 1
+    return status
+
+
+@mutant("binder-counts-without-limit", rule="KAI-171")
+def _(patch: Patch) -> None:
+    """Attempts are counted although there is no limit."""
+    change_outcome(patch, _counting)
+
+
+@mutant("binder-never-counts", rule="KAI-172")
+def _(patch: Patch) -> None:
+    """Attempts are not counted."""
+    change_outcome(patch, lambda status, request: {k: v for k, v in status.items() if k != "failedAttempts"})
+
+
+@mutant("binder-zero-limit-counts", rule="KAI-173")
+def _(patch: Patch) -> None:
+    """A limit of zero counts attempts."""
+    change_outcome(patch, _counting)
+
+
+@mutant("binder-counts-beyond-limit", rule="KAI-174")
+def _(patch: Patch) -> None:
+    """Attempts are counted beyond the limit."""
+    change_outcome(patch, _counting)
+
+
+@mutant("binder-claims-bound-after-failure", rule="KAI-177")
+def _(patch: Patch) -> None:
+    """After a second failure the pod is said to be bound."""
+
+    def wrapped(original: Any) -> Any:
+        def tell_failure(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
+            if (request.get("status") or {}).get("phase") == "Failed" and pod is not None:
+                self.tell_success(pod, request["spec"]["selectedNode"])
+            else:
+                original(self, request, pod, reason)
+
+        return tell_failure
+
+    patch.wrap(f"{REPORTER}.tell_failure", wrapped)
+
+
+@mutant("binder-phase-stays-failed", rule="KAI-178")
+def _(patch: Patch) -> None:
+    """A success after a failure is not written."""
+
+    def change(status: Obj, request: Obj) -> Obj:
+        return {} if (request.get("status") or {}).get("phase") == "Failed" else status
+
+    change_outcome(patch, change)
+
+
+@mutant("binder-unsays-success", rule="KAI-179")
+def _(patch: Patch) -> None:
+    """A BindRequest that succeeded fails when it is looked at again."""
+    done: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def attempt(self: Any, request: Obj) -> Any:
+            uid = request["metadata"]["uid"]
+            if uid in done or (request.get("status") or {}).get("phase") == "Succeeded":
+                done.add(uid)
+                return Outcome(reason="again", final=True)
+            return original(self, request)
+
+        return attempt
+
+    from reference_impl.binder.report import Outcome
+
+    patch.replace(f"{BINDER}.needs_attempt", lambda self, request: request["metadata"]["uid"] not in done)
+    patch.wrap(f"{BINDER}.attempt", wrapped)
+
+
+@mutant("binder-writes-pending", rule="KAI-180")
+def _(patch: Patch) -> None:
+    """A failed attempt is written as Pending."""
+    change_outcome(patch, lambda status, request: {**status, "phase": "Pending"})
+
+
+@mutant("binder-loses-phase", rule="KAI-182")
+def _(patch: Patch) -> None:
+    """A phase that could not be written is forgotten."""
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, request: Obj, outcome: Any) -> None:
+            try:
+                original(self, request, outcome)
+            except ApiError:
+                return
+
+        return record
+
+    from dra_api.client import ApiError
+
+    patch.wrap(f"{REPORTER}.record", wrapped)
+
+
+@mutant("binder-ignores-annotation-errors", rule="KAI-183")
+def _(patch: Patch) -> None:
+    """A pod that could not be annotated is bound all the same."""
+
+    def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
+        meta = pod["metadata"]
+        with contextlib.suppress(ApiError):
+            self._client.patch(PODS, meta["name"], {"metadata": {"annotations": annotations}}, meta["namespace"])
+        self._client.bind(pod, node)
+
+    from dra_api.client import ApiError
+    from dra_api.objects import PODS
+
+    patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
+
+
+@mutant("binder-ignores-backlog", rule="KAI-184")
+def _(patch: Patch) -> None:
+    """Only BindRequests that appear while the binder runs are carried out."""
+
+    def wrapped(original: Any) -> Any:
+        def start(self: Any) -> None:
+            found = self._client.list(BIND_REQUESTS).items
+            self.backlog = {request["metadata"]["uid"] for request in found}
+            original(self)
+
+        return start
+
+    def needing(original: Any) -> Any:
+        def needs_attempt(self: Any, request: Obj) -> bool:
+            return request["metadata"]["uid"] not in self.backlog and bool(original(self, request))
+
+        return needs_attempt
+
+    from dra_api.objects import BIND_REQUESTS
+
+    patch.wrap(f"{BINDER}.start", wrapped)
+    patch.wrap(f"{BINDER}.needs_attempt", needing)
+
+
+@mutant("binder-deletes-done", rule="KAI-186")
+def _(patch: Patch) -> None:
+    """A BindRequest that succeeded is deleted."""
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, request: Obj, outcome: Any) -> None:
+            original(self, request, outcome)
+            if outcome.bound:
+                self._client.delete(BIND_REQUESTS, request["metadata"]["name"], request["metadata"]["namespace"])
+
+        return record
+
+    from dra_api.objects import BIND_REQUESTS
+
+    patch.wrap(f"{REPORTER}.record", wrapped)
+
+
+@mutant("binder-creates-requests", rule="KAI-187")
+def _(patch: Patch) -> None:
+    """The binder keeps a copy of each BindRequest."""
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, request: Obj, outcome: Any) -> None:
+            original(self, request, outcome)
+            name, namespace = request["metadata"]["name"], request["metadata"]["namespace"]
+            if not name.endswith("-copy"):
+                made = {"apiVersion": request["apiVersion"], "kind": "BindRequest", "spec": request["spec"]}
+                self._client.create(
+                    BIND_REQUESTS, {**made, "metadata": {"name": f"{name}-copy", "namespace": namespace}}
+                )
+
+        return record
+
+    from dra_api.objects import BIND_REQUESTS
+
+    patch.wrap(f"{REPORTER}.record", wrapped)

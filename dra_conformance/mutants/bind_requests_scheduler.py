@@ -1,0 +1,222 @@
+"""Faults in when the scheduler writes a BindRequest, and whether it gives up or cleans up, for bind_requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+
+@mutant("scheduler-schedules-claims-with-gate-off", rule="KAI-040")
+def _(patch: Patch) -> None:
+    """With the gate off, claims are ignored and the pod is scheduled."""
+    patch.wrap(
+        "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
+        lambda original: lambda self, pod: Decision(pod, next(iter(self.view.nodes))),
+    )
+    from reference_impl.scheduler.cycle import Decision
+
+
+@mutant("scheduler-silent-with-gate-off", rule="KAI-040")
+def _(patch: Patch) -> None:
+    """With the gate off, a pod with claims is not told why it waits."""
+    patch.replace(
+        "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
+        lambda self, pod: Refusal("not now", silent=True),
+    )
+    from reference_impl.scheduler.cycle import Refusal
+
+
+def resolve_leniently(patch: Patch, phrase: str) -> None:
+    """Take a pod whose claims are not ready, for a reason with this phrase, for one that needs none."""
+
+    def wrapped(original: Any) -> Any:
+        def resolve(pod: Obj, find: Any) -> Any:
+            try:
+                return original(pod, find)
+            except NotReady as error:
+                if phrase in str(error):
+                    return []
+                raise
+
+        return resolve
+
+    from reference_impl.scheduler.pod_claims import NotReady
+
+    patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
+
+
+@mutant("scheduler-ignores-missing-claim", rule="KAI-042")
+def _(patch: Patch) -> None:
+    """A claim that does not exist is no obstacle."""
+    resolve_leniently(patch, "not found")
+
+
+@mutant("scheduler-ignores-ungenerated-claim", rule="KAI-043")
+def _(patch: Patch) -> None:
+    """A template's claim that is not there yet is no obstacle."""
+    resolve_leniently(patch, "has not been created yet")
+
+
+@mutant("scheduler-ignores-missing-class", rule="KAI-044")
+def _(patch: Patch) -> None:
+    """A class that does not exist selects every device."""
+
+    def wrapped(original: Any) -> Any:
+        def resolve(pod: Obj, find: Any) -> Any:
+            return [one for one in original(pod, find) if "nothing" not in str(one.claim["spec"])]
+
+        return resolve
+
+    patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
+
+
+@mutant("scheduler-wants-queue-on-every-claim", rule="KAI-047")
+def _(patch: Patch) -> None:
+    """Every shared claim needs a queue label."""
+
+    def wrapped(original: Any) -> Any:
+        def resolve(pod: Obj, find: Any) -> Any:
+            found = original(pod, find)
+            for one in found:
+                if "kai.scheduler/queue" not in (one.claim["metadata"].get("labels") or {}):
+                    raise NotReady("the claim has no queue")
+            return found
+
+        return resolve
+
+    from reference_impl.scheduler.pod_claims import NotReady
+
+    patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
+
+
+@mutant("scheduler-ignores-consumer-limit", rule="KAI-049")
+def _(patch: Patch) -> None:
+    """A claim has room for any number of pods."""
+    patch.replace("reference_impl.scheduler.pod_claims:consumers_left", lambda claim, pod: True)
+
+
+@mutant("scheduler-consumer-limit-off-by-one", rule="KAI-049")
+def _(patch: Patch) -> None:
+    """A claim has room for 255 pods only."""
+    patch.replace("reference_impl.scheduler.pod_claims:MAX_RESERVED_FOR", 255)
+
+
+@mutant("scheduler-promises-twice", rule="KAI-050")
+def _(patch: Patch) -> None:
+    """Devices are free until a claim's status says otherwise."""
+    patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.assume", lambda self, *args: None)
+    patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.promise", lambda self, *args: None)
+
+
+@mutant("scheduler-forgets-promises-of-others", rule="KAI-052")
+def _(patch: Patch) -> None:
+    """Allocations in BindRequests that are not bound yet are not counted."""
+    patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.promise", lambda self, *args: None)
+
+
+@mutant("scheduler-ended-pods-hold-devices", rule="KAI-053")
+def _(patch: Patch) -> None:
+    """A pod that has ended keeps what its BindRequest promised."""
+    patch.replace("reference_impl.scheduler.cluster_view:is_terminal", lambda pod: False)
+
+
+@mutant("scheduler-ignores-allocated-node", rule="KAI-054")
+def _(patch: Patch) -> None:
+    """An allocated claim can be used anywhere."""
+    patch.replace("reference_impl.scheduler.cycle:usable_on", lambda allocation, state: True)
+
+
+@mutant("scheduler-binds-unsatisfied", rule="KAI-055")
+def _(patch: Patch) -> None:
+    """A pod whose claim fits nowhere is sent to some node without it."""
+
+    def wrapped(original: Any) -> Any:
+        def decide(self: Any, pod: Obj) -> Any:
+            found = original(self, pod)
+            if isinstance(found, Refusal) and "cannot allocate" in found.message:
+                return Decision(pod, next(iter(self._view.nodes)))
+            return found
+
+        return decide
+
+    from reference_impl.scheduler.cycle import Decision, Refusal
+
+    patch.wrap("reference_impl.scheduler.cycle:Cycle.decide", wrapped)
+
+
+FAILED = "reference_impl.scheduler.bind_requests:failed"
+
+
+@mutant("scheduler-keeps-failed-requests", rule="KAI-070")
+def _(patch: Patch) -> None:
+    """A Failed BindRequest stands for ever."""
+    patch.replace(FAILED, lambda request: False)
+
+
+@mutant("scheduler-deletes-on-first-failure", rule="KAI-071")
+def _(patch: Patch) -> None:
+    """backoffLimit is ignored: the first failure is the last."""
+    patch.replace(FAILED, lambda request: (request.get("status") or {}).get("phase") == "Failed")
+
+
+@mutant("scheduler-backoff-off-by-one", rule="KAI-072")
+def _(patch: Patch) -> None:
+    """A BindRequest is given one attempt more than it asked for."""
+
+    def failed(request: Obj) -> bool:
+        status, limit = request.get("status") or {}, request["spec"].get("backoffLimit")
+        return status.get("phase") == "Failed" and (limit is None or int(status.get("failedAttempts") or 0) > limit)
+
+    patch.replace(FAILED, failed)
+
+
+@mutant("scheduler-keeps-requests-to-gone-nodes", rule="KAI-073")
+def _(patch: Patch) -> None:
+    """A BindRequest to a node that does not exist is waited for."""
+    patch.replace("reference_impl.scheduler.scheduler:Scheduler._node_is_gone", lambda self, request: False)
+
+
+@mutant("scheduler-deletes-succeeded", rule="KAI-075")
+def _(patch: Patch) -> None:
+    """A BindRequest that succeeded is deleted."""
+    patch.replace(FAILED, lambda request: (request.get("status") or {}).get("phase") in ("Failed", "Succeeded"))
+
+
+@mutant("scheduler-counts-bound-pods-only", rule="KAI-076")
+def _(patch: Patch) -> None:
+    """A pod takes place once it is bound, not before."""
+
+    def place(self: Any, key: Any) -> str:
+        seen = self.pods.get(key)
+        return str((seen or {}).get("spec", {}).get("nodeName") or "")
+
+    patch.replace("reference_impl.scheduler.cluster_view:ClusterView._place_of", place)
+
+
+@mutant("scheduler-goes-by-request-name", rule="KAI-077")
+def _(patch: Patch) -> None:
+    """A BindRequest is about the pod of its own name."""
+    patch.replace(
+        "reference_impl.scheduler.bind_requests:pod_key",
+        lambda request: (request["metadata"].get("namespace") or "", request["metadata"].get("name") or ""),
+    )
+
+
+@mutant("scheduler-double-allocation", rule="KAI-231")
+def _(patch: Patch) -> None:
+    """Devices are given to every claim that asks."""
+    patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger._recount", lambda self, key, entry: False)
+
+
+@mutant("scheduler-leaves-failed-binding", rule="KAI-232")
+def _(patch: Patch) -> None:
+    """A failed BindRequest is nobody's business."""
+    patch.replace(FAILED, lambda request: False)
+
+
+@mutant("scheduler-never-frees", rule="KAI-233")
+def _(patch: Patch) -> None:
+    """A device that was given once is never free again."""
+    patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)

@@ -1,0 +1,273 @@
+"""Faults of the claim controller, one a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.objects import RESOURCE_CLAIMS
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
+_GENERATE = "reference_impl.claim_controller.generate"
+
+
+def _claims_lose(patch: Patch, *names: str) -> None:
+    """Claims are made without some of their metadata."""
+
+    def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
+        def claim_from(*args: Any) -> Obj:
+            claim = original(*args)
+            for name in names:
+                claim["metadata"].pop(name, None)
+            return claim
+
+        return claim_from
+
+    patch.wrap(f"{_GENERATE}:claim_from", make)
+
+
+@mutant("claim-without-owner", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """Generated claims belong to no pod."""
+    _claims_lose(patch, "ownerReferences")
+
+
+@mutant("claim-without-annotation", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """Generated claims do not say for which entry they are."""
+    _claims_lose(patch, "annotations")
+
+
+@mutant("claim-without-labels", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """The template's labels are lost."""
+    _claims_lose(patch, "labels")
+
+
+@mutant("claim-not-recorded", rule="DRA-101")
+def _(patch: Patch) -> None:
+    """The pod's status names no claim."""
+    patch.replace(f"{_CONTROLLER}.record_claims", lambda self, pod, wanted: None)
+
+
+@mutant("long-names-not-shortened", rule="DRA-102")
+def _(patch: Patch) -> None:
+    """The API server cuts the name wherever it likes, and the entry's name is lost."""
+    patch.replace(f"{_GENERATE}:generate_name", lambda pod, claim: f"{pod}-{claim}-")
+
+
+@mutant("missing-template-not-told", rule="DRA-103")
+def _(patch: Patch) -> None:
+    """No event says that a template is missing."""
+    patch.replace(f"{_CONTROLLER}.tell_failure", lambda self, pod, message: None)
+
+
+@mutant("missing-template-given-up", rule="DRA-103")
+def _(patch: Patch) -> None:
+    """A pod whose template is missing is never looked at again."""
+    from reference_impl.claim_controller.controller import TransientFailure
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def sync_pod(self: Any, pod: Obj) -> None:
+            try:
+                original(self, pod)
+            except TransientFailure:
+                return
+
+        return sync_pod
+
+    patch.wrap(f"{_CONTROLLER}.sync_pod", make)
+    patch.replace(f"{_CONTROLLER}._on_template", lambda self, change: None)
+
+
+@mutant("lost-claim-not-made-again", rule="DRA-104")
+def _(patch: Patch) -> None:
+    """What the pod's status names is believed to exist."""
+    patch.replace(f"{_CONTROLLER}.is_still_there", lambda self, pod, name: True)
+
+
+@mutant("made-claim-not-found-again", rule="DRA-105")
+def _(patch: Patch) -> None:
+    """Only the pod's status says which claims were made."""
+    patch.replace(f"{_CONTROLLER}.find_owned", lambda self, pod, name: None)
+
+
+def _also_valid(patch: Patch, extra: Callable[[Any, Obj, Obj], bool]) -> None:
+    """Consumers for which `extra` is true are kept too."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, claim, entry: extra(self, claim, entry) or original(self, claim, entry)
+
+    patch.wrap(f"{_CONTROLLER}.is_valid_consumer", make)
+
+
+def _pod_of(controller: Any, claim: Obj, entry: Obj) -> Obj | None:
+    found: Obj | None = controller.pods.get(str(entry["name"]), claim["metadata"]["namespace"])
+    return found
+
+
+@mutant("finished-pods-keep-devices", rule="DRA-108")
+def _(patch: Patch) -> None:
+    """A pod that ended holds its devices as long as its object exists."""
+    _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is not None)
+
+
+@mutant("finished-pods-come-back", rule="DRA-108b")
+def _(patch: Patch) -> None:
+    """A pod that ended is taken for one that somebody else gave a node, and reserved for anew."""
+    patch.replace(f"{_CONTROLLER}.needs_claims", lambda self, pod: not pod["metadata"].get("deletionTimestamp"))
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, pod, claim: original(self, {**pod, "status": {**pod["status"], "phase": "Running"}}, claim)
+
+    patch.wrap(f"{_CONTROLLER}.should_reserve", make)
+
+    def look_again(original: Callable[..., None]) -> Callable[..., None]:
+        def sync_claim(self: Any, claim: Obj) -> None:
+            original(self, claim)
+            for pod in self.pods.list(claim["metadata"]["namespace"]):
+                self.sync_pod(pod)
+
+        return sync_claim
+
+    patch.wrap(f"{_CONTROLLER}.sync_claim", look_again)
+
+
+@mutant("deleted-pods-keep-devices", rule="DRA-108")
+def _(patch: Patch) -> None:
+    """A pod that is gone holds its devices for ever."""
+    _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is None)
+
+
+@mutant("allocation-outlives-its-consumers", rule="DRA-109")
+def _(patch: Patch) -> None:
+    """The last consumer leaves and the devices stay allocated."""
+
+    def release(self: Any, claim: Obj, kept: list[Obj]) -> Obj:
+        written: Obj = self._write_status(claim, {**claim["status"], "reservedFor": kept})
+        return written
+
+    patch.replace(f"{_CONTROLLER}.release", release)
+
+
+@mutant("protection-outlives-its-allocation", rule="DRA-109")
+def _(patch: Patch) -> None:
+    """The finalizer stays when the devices are given back."""
+    patch.replace(f"{_CONTROLLER}._unprotect", lambda self, claim: claim)
+
+
+@mutant("one-leaves-all-lose", rule="DRA-110")
+def _(patch: Patch) -> None:
+    """The first consumer that leaves takes the devices of the others with it."""
+    patch.wrap(f"{_CONTROLLER}.release", lambda original: lambda self, claim, kept: original(self, claim, []))
+
+
+@mutant("unknown-consumers-dropped", rule="DRA-111")
+def _(patch: Patch) -> None:
+    """Only pods may hold devices."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, claim, entry: entry.get("resource") == "pods" and original(self, claim, entry)
+
+    patch.wrap(f"{_CONTROLLER}.is_valid_consumer", make)
+
+
+@mutant("pods-told-apart-by-name", rule="DRA-112")
+def _(patch: Patch) -> None:
+    """A new pod of an old name holds the old one's devices."""
+    patch.replace(f"{_CONTROLLER}.is_same_pod", lambda self, pod, uid: True)
+
+
+@mutant("unused-claim-deallocated", rule="DRA-113")
+def _(patch: Patch) -> None:
+    """A claim that nobody reserved yet loses its devices."""
+    patch.replace(f"{_CONTROLLER}.is_ending", lambda self, claim: self.is_protected(claim))
+
+
+@mutant("deleted-claim-never-ends", rule="DRA-114")
+def _(patch: Patch) -> None:
+    """Nobody takes the finalizer from a deleted claim."""
+    patch.replace(f"{_CONTROLLER}.is_ending", lambda self, claim: False)
+
+
+@mutant("deleted-claim-ends-at-once", rule="DRA-115")
+def _(patch: Patch) -> None:
+    """A claim in use is deallocated as soon as somebody deletes it."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def valid(self: Any, claim: Obj, entry: Obj) -> bool:
+            return "deletionTimestamp" not in claim["metadata"] and original(self, claim, entry)
+
+        return valid
+
+    patch.wrap(f"{_CONTROLLER}.is_valid_consumer", make)
+
+
+@mutant("claims-of-finished-pods-stay", rule="DRA-116")
+def _(patch: Patch) -> None:
+    """Generated claims wait for somebody to delete the pod."""
+    patch.replace(f"{_CONTROLLER}.should_delete", lambda self, claim: False)
+
+
+@mutant("running-pods-count-as-done", rule="DRA-116")
+def _(patch: Patch) -> None:
+    """The claim of a pod that runs is deleted."""
+    target = "reference_impl.claim_controller.pod_state:is_done"
+    patch.wrap(
+        target, lambda original: lambda pod: original(pod) or (pod.get("status") or {}).get("phase") == "Running"
+    )
+
+
+@mutant("claims-of-users-deleted", rule="DRA-117")
+def _(patch: Patch) -> None:
+    """Claims that users made end with their last pod."""
+
+    def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
+        def release(self: Any, claim: Obj, kept: list[Obj]) -> Obj:
+            written = original(self, claim, kept)
+            if not kept:
+                metadata = claim["metadata"]
+                self._client.delete(RESOURCE_CLAIMS, metadata["name"], metadata["namespace"])
+            return written
+
+        return release
+
+    patch.wrap(f"{_CONTROLLER}.release", make)
+
+
+@mutant("placed-pods-not-reserved", rule="DRA-118")
+def _(patch: Patch) -> None:
+    """Pods that came with a node wait for a scheduler that never looks at them."""
+    patch.replace(f"{_CONTROLLER}.should_reserve", lambda self, pod, claim: False)
+
+
+@mutant("placed-pods-allocated-for", rule="DRA-119")
+def _(patch: Patch) -> None:
+    """The controller plays scheduler for pods that came with a node."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def reserve(self: Any, pod: Obj) -> None:
+            for entry in pod["spec"]["resourceClaims"]:
+                claim = self.claims.get(entry["resourceClaimName"], pod["metadata"]["namespace"])
+                if claim is not None and not (claim.get("status") or {}).get("allocation"):
+                    request = claim["spec"]["devices"]["requests"][0]["name"]
+                    result = {"request": request, "driver": "paper.dra.test", "pool": "p", "device": "d"}
+                    self._write_status(claim, {"allocation": {"devices": {"results": [result]}}})
+            original(self, pod)
+
+        return reserve
+
+    patch.wrap(f"{_CONTROLLER}.reserve_for_scheduled", make)
+
+
+@mutant("refused-claim-not-explained", rule="DRA-121")
+def _(patch: Patch) -> None:
+    """The event does not say why a claim was refused."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        return lambda self, pod, message: original(self, pod, "cannot make a claim")
+
+    patch.wrap(f"{_CONTROLLER}.tell_failure", make)

@@ -1,0 +1,970 @@
+"""Faults of kubelet plugins, planted in the reference plugin from outside."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
+from dra_conformance.engine.mutation import Patch, mutant
+
+SERVICE = "reference_impl.kubelet_plugin.service:DriverService"
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+READER = "reference_impl.kubelet_plugin.claims:ClaimReader"
+PUBLISHER = "reference_impl.kubelet_plugin.slices:SlicePublisher"
+CDI = "reference_impl.kubelet_plugin.cdi:CdiFolder"
+SERVER = "dra_api.rpc.server:PluginServer"
+PLUGIN = "reference_impl.kubelet_plugin.plugin:KubeletPlugin"
+CHECKPOINT = "reference_impl.kubelet_plugin.checkpoint:Checkpoint"
+
+Answers = Mapping[str, PrepareResult]
+
+
+def answering(patch: Patch, bend: Callable[[Sequence[ClaimRef], dict[str, PrepareResult]], Answers]) -> None:
+    """Bend what Prepare answers."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
+            return bend(claims, dict(original(self, claims)))
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+def with_devices(
+    answers: dict[str, PrepareResult], change: Callable[[PreparedDevice], PreparedDevice]
+) -> dict[str, PrepareResult]:
+    """The answers with every device changed."""
+    return {
+        uid: replace(result, devices=tuple(change(device) for device in result.devices))
+        for uid, result in answers.items()
+    }
+
+
+def registering(patch: Patch, **changes: Any) -> None:
+    """Change what GetInfo answers."""
+
+    def make(original: Any) -> Any:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            original(self, *args, **options)
+            self.info = replace(self.info, **changes)
+
+        return init
+
+    patch.wrap(f"{SERVER}.__init__", make)
+
+
+# -- registration ------------------------------------------------------------------------------------------------------
+
+
+@mutant("registers-as-device-plugin", rule="NV-001")
+def _(patch: Patch) -> None:
+    """The plugin says that it is of another plugin type."""
+    registering(patch, type="DevicePlugin")
+
+
+@mutant("registers-under-another-name", rule="NV-001")
+def _(patch: Patch) -> None:
+    """The plugin registers another driver's name."""
+    registering(patch, name="gpu.other.test")
+
+
+@mutant("announces-a-service-that-is-not-there", rule="NV-001b")
+def _(patch: Patch) -> None:
+    """v1beta1 is announced, but only v1 is served."""
+
+    def make(original: Any) -> Any:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            original(
+                self, *args, **{**options, "versions": ("v1.DRAPlugin",), "extra_versions": ("v1beta1.DRAPlugin",)}
+            )
+
+        return init
+
+    patch.wrap(f"{SERVER}.__init__", make)
+
+
+@mutant("the-old-service-answers-less", rule="NV-001c")
+def _(patch: Patch) -> None:
+    """v1beta1 leaves out the CDI ids."""
+
+    def make(original: Any) -> Any:
+        def encode(self: Any, answers: Answers) -> Any:
+            if "v1beta1" in self.service:
+                answers = with_devices(dict(answers), lambda device: replace(device, cdi_device_ids=()))
+            return original(self, answers)
+
+        return encode
+
+    patch.wrap("dra_api.rpc.codec:DRACodec.encode_prepared", make)
+
+
+@mutant("answers-getinfo-once", rule="NV-001d")
+def _(patch: Patch) -> None:
+    """Once a kubelet took the registration, the registration socket goes away."""
+
+    def make(original: Any) -> Any:
+        def restart(self: Any, **options: Any) -> None:
+            for path in self.registration_dir.iterdir():
+                path.unlink()
+            original(self, **options)
+
+        return restart
+
+    patch.wrap("dra_conformance.kubelet.kubelet:Kubelet.restart", make)
+
+
+@mutant("refuses-empty-calls", rule="NV-003")
+def _(patch: Patch) -> None:
+    """A call without claims is an error."""
+
+    def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
+        if not claims:
+            raise ValueError("no claims")
+        return answers
+
+    answering(patch, bend)
+
+
+@mutant("leaves-its-registration-socket", rule="NV-014")
+def _(patch: Patch) -> None:
+    """Stopping ends the services but leaves a socket file for the kubelet to find."""
+
+    def make(original: Any) -> Any:
+        def stop(self: Any, **options: Any) -> None:
+            import socket
+
+            original(self, **options)
+            path = Path(self._registration.socket)
+            if not path.exists():
+                socket.socket(socket.AF_UNIX).bind(str(path))
+
+        return stop
+
+    patch.wrap(f"{SERVER}.stop", make)
+
+
+@mutant("takes-its-slices-along", rule="NV-014b")
+def _(patch: Patch) -> None:
+    """Stopping deletes the slices."""
+
+    def make(original: Any) -> Any:
+        def stop(self: Any) -> None:
+            from dra_api.objects import RESOURCE_SLICES, name_of
+
+            for found in self._client.list(RESOURCE_SLICES).items:
+                if found["spec"]["driver"] == self.options.driver_name:
+                    self._client.delete(RESOURCE_SLICES, name_of(found))
+            original(self)
+
+        return stop
+
+    patch.wrap(f"{PLUGIN}.stop", make)
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+
+def spec_of(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Change the spec of every slice before it is written."""
+
+    def make(original: Any) -> Any:
+        def spec(self: Any, *args: Any) -> Any:
+            return change(original(self, *args))
+
+        return spec
+
+    patch.wrap(f"{PUBLISHER}._spec", make)
+
+
+@mutant("counts-a-slice-too-many", rule="DRA-288")
+def _(patch: Patch) -> None:
+    """resourceSliceCount promises a slice that never comes."""
+
+    def change(spec: Any) -> Any:
+        spec["pool"]["resourceSliceCount"] += 1
+        return spec
+
+    spec_of(patch, change)
+
+
+@mutant("publishes-a-device-twice", rule="DRA-293")
+def _(patch: Patch) -> None:
+    """Two slices of the pool hold the same devices."""
+    patch.wrap(f"{PLUGIN}.slices", lambda original: lambda self: original(self) * 2)
+    patch.replace("reference_impl.kubelet_plugin.slices:check", lambda content: None)
+
+
+@mutant("publishes-once", rule="DRA-290")
+def _(patch: Patch) -> None:
+    """Changes of the slices by others are not noticed."""
+    patch.replace(f"{PUBLISHER}._seen", lambda self, change: None)
+
+
+@mutant("slices-without-owner", rule="NV-019")
+def _(patch: Patch) -> None:
+    """Slices do not name the Node as their owner."""
+
+    def make(original: Any) -> Any:
+        def new(self: Any, *args: Any) -> Any:
+            made = original(self, *args)
+            made["metadata"].pop("ownerReferences", None)
+            return made
+
+        return new
+
+    patch.wrap(f"{PUBLISHER}._new", make)
+
+
+@mutant("nvml-spelling-of-pci-addresses", rule="NV-023")
+def _(patch: Patch) -> None:
+    """pciBusID is published with NVML's eight-digit domain."""
+    patch.replace("reference_impl.kubelet_plugin.discovery:pci_address", lambda text: text.lower())
+
+
+@mutant("a-new-pool-with-every-start", rule="NV-048")
+def _(patch: Patch) -> None:
+    """The second life of the plugin publishes only some of the devices."""
+    lives: list[int] = []
+
+    def make(original: Any) -> Any:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            lives.append(1)
+            self.life = len(lives)
+            original(self, *args, **options)
+
+        return init
+
+    def fewer(original: Any) -> Any:
+        def slices(self: Any) -> Any:
+            content = original(self)
+            if self.life == 1:
+                return content
+            return [replace(one, devices=one.devices[:-1]) for one in content]
+
+        return slices
+
+    patch.wrap(f"{PLUGIN}.__init__", make)
+    patch.wrap(f"{PLUGIN}.slices", fewer)
+
+
+# -- Prepare -----------------------------------------------------------------------------------------------------------
+
+
+@mutant("forgets-a-device-in-the-answer", rule="NV-049")
+def _(patch: Patch) -> None:
+    """The answer leaves a device out."""
+    answering(
+        patch,
+        lambda claims, answers: {uid: replace(one, devices=one.devices[1:]) for uid, one in answers.items()},
+    )
+
+
+@mutant("answers-by-name", rule="NV-049b")
+def _(patch: Patch) -> None:
+    """Entries of the answer are keyed by the claim's name."""
+    answering(patch, lambda claims, answers: {claim.name: answers[claim.uid] for claim in claims})
+
+
+@mutant("answers-only-the-first-claim", rule="NV-049b")
+def _(patch: Patch) -> None:
+    """Of several claims in one call only the first is answered."""
+    answering(patch, lambda claims, answers: dict(list(answers.items())[:1]))
+
+
+@mutant("answers-another-device", rule="NV-049c")
+def _(patch: Patch) -> None:
+    """The answer names a device that the claim was not allocated."""
+    answering(
+        patch,
+        lambda claims, answers: with_devices(answers, lambda device: replace(device, device_name="gpu-99")),
+    )
+
+
+@mutant("unqualified-cdi-ids", rule="NV-049d")
+def _(patch: Patch) -> None:
+    """CDI ids are bare names without vendor and class."""
+    patch.wrap(f"{CDI}.device_id", lambda original: lambda self, uid, device: self.device_name(uid, device))
+
+
+@mutant("cdi-version-too-low", rule="NV-049d")
+def _(patch: Patch) -> None:
+    """The CDI specification claims a version that does not know its fields."""
+    patch.replace("reference_impl.kubelet_plugin.cdi:CDI_VERSION", "0.3.0")
+
+
+@mutant("no-cdi-spec", rule="NV-049d")
+def _(patch: Patch) -> None:
+    """The CDI specification is never written."""
+    patch.replace(f"{CDI}.write", lambda self, *args: None)
+
+
+@mutant("prepare-only-once", rule="NV-051")
+def _(patch: Patch) -> None:
+    """A second Prepare of a claim is an error."""
+
+    def again(self: Any, claim: Any, entry: Any) -> Any:
+        raise ValueError("already prepared")
+
+    patch.replace(f"{PREPARER}.repeat", again)
+
+
+@mutant("other-cdi-ids-each-time", rule="NV-051b")
+def _(patch: Patch) -> None:
+    """Every answer carries new CDI ids."""
+    count: list[int] = []
+
+    def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
+        count.append(1)
+        return with_devices(
+            answers,
+            lambda device: replace(device, cdi_device_ids=(f"k8s.gpu.nvidia.com/claim=take-{len(count)}",)),
+        )
+
+    answering(patch, bend)
+
+
+@mutant("keeps-the-subrequest-suffix", rule="NV-068")
+def _(patch: Patch) -> None:
+    """Request names in the answer keep the subrequest."""
+    patch.wrap("reference_impl.kubelet_plugin.claims:Result.request_name", lambda original: lambda self: self.request)
+
+
+@mutant("decodes-foreign-configuration", rule="NV-057")
+def _(patch: Patch) -> None:
+    """Opaque parameters are decoded before looking whose they are."""
+    from reference_impl.kubelet_plugin import configs
+
+    def make(original: Any) -> Any:
+        def candidates(allocation: Any, driver: str) -> Any:
+            for entry in allocation["devices"].get("config") or ():
+                configs.decode(entry["opaque"]["parameters"])
+            return original(allocation, driver)
+
+        return candidates
+
+    patch.wrap("reference_impl.kubelet_plugin.configs:candidates", make)
+
+
+@mutant("prepares-foreign-results", rule="NV-057")
+def _(patch: Patch) -> None:
+    """Allocation results of all drivers are taken for the plugin's own."""
+
+    def make(original: Any) -> Any:
+        def results(status: Any, driver: str) -> Any:
+            found = []
+            for result in status["allocation"]["devices"]["results"]:
+                found += original(status, result["driver"])
+            return found
+
+        return results
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
+@mutant("refuses-while-busy", rule="NV-070")
+def _(patch: Patch) -> None:
+    """A call that meets another one in progress fails instead of waiting."""
+    _one_at_a_time(patch)
+
+
+@mutant("refuses-a-claim-while-busy-with-it", rule="NV-070b")
+def _(patch: Patch) -> None:
+    """A second call for the same claim fails while the first is in progress."""
+    _one_at_a_time(patch)
+
+
+def _one_at_a_time(patch: Patch) -> None:
+    import threading
+
+    busy = threading.Lock()
+    second = threading.Event()
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
+            if not busy.acquire(blocking=False):
+                second.set()
+                raise RuntimeError("busy")
+            try:
+                second.wait(2.0)
+                answers: Answers = original(self, claims)
+                return answers
+            finally:
+                busy.release()
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("containers-have-no-mounts", rule="DRA-271c")
+def _(patch: Patch) -> None:
+    """The mounts of CDI devices do not reach the container."""
+
+    def make(original: Any) -> Any:
+        return lambda *args, **named: dataclasses.replace(original(*args, **named), mounts=())
+
+    patch.wrap("dra_conformance.kubelet.pods:build_view", make)
+
+
+@mutant("every-container-gets-everything", rule="DRA-271b")
+def _(patch: Patch) -> None:
+    """The kubelet hands a container the devices of all claims of its node."""
+
+    def make(original: Any) -> Any:
+        def given(self: Any, pod: Any, container: Any) -> Any:
+            from dra_conformance.kubelet.claims import GivenDevice
+
+            self.wait_for_two()
+            return [
+                GivenDevice(device_id, driver, record.ref.name)
+                for record in self.cache.all()
+                for driver, device in record.devices()
+                for device_id in device.cdi_device_ids
+            ]
+
+        return given
+
+    def wait_for_two(self: Any) -> None:
+        import time
+
+        end = time.monotonic() + 3.0
+        while time.monotonic() < end and sum(record.prepared for record in self.cache.all()) < 2:
+            time.sleep(0.01)
+
+    import dra_conformance.kubelet.claims as kubelet_claims
+
+    kubelet_claims.ClaimManager.wait_for_two = wait_for_two  # type: ignore[attr-defined]
+    patch.wrap("dra_conformance.kubelet.claims:ClaimManager.given_devices", make)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@mutant("believes-the-uid", rule="NV-053")
+def _(patch: Patch) -> None:
+    """The uid in the call is not compared with the object's."""
+    patch.replace(f"{READER}.check_uid", lambda self, reference, claim: None)
+
+
+@mutant("prepares-unallocated-claims", rule="NV-054")
+def _(patch: Patch) -> None:
+    """A claim without allocation is answered with no devices."""
+    patch.replace(f"{READER}.check_allocated", lambda self, reference, claim: None)
+
+    def make(original: Any) -> Any:
+        def one(self: Any, claim: Any) -> Any:
+            return original(self, claim) if claim.status.get("allocation") else PrepareResult()
+
+        return one
+
+    def fetch(original: Any) -> Any:
+        def fetched(self: Any, reference: ClaimRef) -> Any:
+            from dra_api.objects import RESOURCE_CLAIMS
+            from reference_impl.kubelet_plugin.claims import AllocatedClaim
+
+            claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
+            if (claim.get("status") or {}).get("allocation"):
+                return original(self, reference)
+            return AllocatedClaim(uid=reference.uid, name=reference.name, namespace=reference.namespace, status={})
+
+        return fetched
+
+    patch.wrap(f"{SERVICE}.prepare_one", make)
+    patch.wrap(f"{READER}.fetch", fetch)
+
+
+@mutant("prepares-claims-that-are-gone", rule="NV-055")
+def _(patch: Patch) -> None:
+    """A claim that cannot be read is answered with no devices."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
+            try:
+                answers: Answers = original(self, claims)
+                return answers
+            except Exception as error:
+                if "retrieve claim" not in str(error):
+                    raise
+                return {claim.uid: PrepareResult() for claim in claims}
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("shrugs-at-unknown-devices", rule="NV-059b")
+def _(patch: Patch) -> None:
+    """Results with unknown devices are left out without an error."""
+    _shrug(patch)
+
+
+@mutant("shrugs-at-a-bad-claim-among-others", rule="NV-056")
+def _(patch: Patch) -> None:
+    """The same in a call with several claims."""
+    _shrug(patch)
+
+
+def _shrug(patch: Patch) -> None:
+    def make(original: Any) -> Any:
+        def one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            return PrepareResult() if "allocatable not found" in result.error else result
+
+        return one
+
+    patch.wrap(f"{SERVICE}.prepare_one", make)
+
+
+@mutant("a-failure-rolls-everything-back", rule="NV-056b")
+def _(patch: Patch) -> None:
+    """When one claim fails, claims that were prepared before are answered without their ids from then on."""
+    failed: list[str] = []
+
+    def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
+        failed.extend(uid for uid, one in answers.items() if one.error)
+        if failed and not any(one.error for one in answers.values()):
+            return with_devices(answers, lambda device: replace(device, cdi_device_ids=()))
+        return answers
+
+    answering(patch, bend)
+
+
+@mutant("trusts-the-scheduler", rule="NV-060")
+def _(patch: Patch) -> None:
+    """A device that another claim has is prepared a second time."""
+    patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
+
+
+@mutant("admin-access-counts-as-use", rule="NV-061")
+def _(patch: Patch) -> None:
+    """A claim with admin access is refused as if it were an ordinary one."""
+
+    def make(original: Any) -> Any:
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            original(self, uid, [replace(result, admin_access=False) for result in results], held)
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+# -- Unprepare ---------------------------------------------------------------------------------------------------------
+
+
+def unpreparing(patch: Patch, make: Callable[[Any], Any]) -> None:
+    """Replace Unprepare of one claim."""
+    patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+def _strict(original: Any) -> Any:
+    def unprepare(self: Any, uid: str) -> None:
+        if self._checkpoint.get(uid) is None:
+            raise KeyError(f"claim {uid} is not prepared")
+        original(self, uid)
+
+    return unprepare
+
+
+@mutant("unknown-claims-are-errors", rule="DRA-279")
+def _(patch: Patch) -> None:
+    """Unprepare of an unknown claim fails."""
+    unpreparing(patch, _strict)
+
+
+@mutant("unprepare-only-once", rule="NV-108")
+def _(patch: Patch) -> None:
+    """A second Unprepare of a claim fails."""
+    unpreparing(patch, _strict)
+
+
+@mutant("never-again-after-unprepare", rule="NV-108b")
+def _(patch: Patch) -> None:
+    """A claim that was unprepared counts as over."""
+    over: set[str] = set()
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, uid: str) -> None:
+            over.add(uid)
+            original(self, uid)
+
+        return unprepare
+
+    def prepare(original: Any) -> Any:
+        def refuse(self: Any, claim: Any) -> Any:
+            if claim.uid in over:
+                raise ValueError("claim prepare was already aborted")
+            return original(self, claim)
+
+        return refuse
+
+    unpreparing(patch, make)
+    patch.wrap(f"{PREPARER}.prepare", prepare)
+
+
+@mutant("failed-claims-cannot-be-unprepared", rule="NV-109")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim whose Prepare failed is an error."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, uid: str) -> None:
+            entry = self._checkpoint.get(uid)
+            if entry is not None and not entry.devices:
+                raise ValueError("claim is not prepared completely")
+            original(self, uid)
+
+        return unprepare
+
+    unpreparing(patch, make)
+
+
+@mutant("unprepare-asks-the-api", rule="NV-110")
+def _(patch: Patch) -> None:
+    """Unprepare reads the claim first and fails when it is gone."""
+
+    def make(original: Any) -> Any:
+        def one(self: Any, reference: ClaimRef) -> Any:
+            if not self._claims.exists(namespace=reference.namespace, name=reference.name, uid=reference.uid):
+                return f"claim {reference} not found"
+            return original(self, reference)
+
+        return one
+
+    patch.wrap(f"{SERVICE}.unprepare_one", make)
+
+
+@mutant("holds-devices-for-ever", rule="NV-064")
+def _(patch: Patch) -> None:
+    """Unprepare forgets to release the device."""
+    unpreparing(patch, lambda original: lambda self, uid: None)
+
+
+@mutant("leaves-cdi-files", rule="NV-096")
+def _(patch: Patch) -> None:
+    """The CDI file of a claim stays after Unprepare."""
+    patch.replace(f"{PREPARER}.remove_spec", lambda self, uid: None)
+
+
+# -- restarts ----------------------------------------------------------------------------------------------------------
+
+
+def second_life(patch: Patch, spoil: Callable[[Any], None]) -> None:
+    """Do something to a plugin before each start but the first."""
+    lives: list[int] = []
+
+    def make(original: Any) -> Any:
+        def start(self: Any) -> None:
+            lives.append(1)
+            if len(lives) > 1:
+                spoil(self)
+            original(self)
+
+        return start
+
+    patch.wrap(f"{PLUGIN}.start", make)
+
+
+def _no_way_back(plugin: Any) -> None:
+    def refuse(claim: Any) -> Any:
+        raise ValueError("there are prepared claims of a former life")
+
+    plugin.preparer.prepare = refuse
+
+
+@mutant("a-restart-forgets-how-to-prepare", rule="NV-052")
+def _(patch: Patch) -> None:
+    """After a restart, claims from before are refused."""
+    second_life(patch, _no_way_back)
+
+
+@mutant("a-restart-sweeps-the-cdi-folder", rule="NV-052")
+def _(patch: Patch) -> None:
+    """A start removes all CDI files, and the checkpoint is believed."""
+
+    def sweep(plugin: Any) -> None:
+        for path in plugin.options.cdi_root.iterdir():
+            path.unlink()
+
+    second_life(patch, sweep)
+    patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
+
+
+@mutant("another-answer-after-a-restart", rule="NV-052b")
+def _(patch: Patch) -> None:
+    """A restarted plugin names the requests differently."""
+
+    def spoil(plugin: Any) -> None:
+        original = plugin.preparer.prepare
+        plugin.preparer.prepare = lambda claim: tuple(
+            replace(device, request_names=("gpu", "gpu")) for device in original(claim)
+        )
+
+    second_life(patch, spoil)
+
+
+@mutant("a-restart-keeps-devices-for-ever", rule="NV-052c")
+def _(patch: Patch) -> None:
+    """After a restart, Unprepare of a claim from before changes nothing."""
+
+    def spoil(plugin: Any) -> None:
+        plugin.preparer.unprepare = lambda uid: None
+
+    second_life(patch, spoil)
+
+
+@mutant("a-left-over-socket-is-in-the-way", rule="NV-052d")
+def _(patch: Patch) -> None:
+    """The plugin does not start where a killed one left its socket."""
+    program = (
+        "import sys\n"
+        "from dra_api.rpc.server import SocketServer\n"
+        "start = SocketServer.start\n"
+        "def refuse(self):\n"
+        "    if self.socket.exists():\n"
+        "        sys.exit('address already in use')\n"
+        "    start(self)\n"
+        "SocketServer.start = refuse\n"
+        "from reference_impl.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+
+    def make(original: Any) -> Any:
+        def command(self: Any) -> list[str]:
+            words: list[str] = original(self)
+            return [sys.executable, "-c", program, *words[3:]]
+
+        return command
+
+    patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
+
+
+# -- gpu.nvidia.com ----------------------------------------------------------------------------------------------------
+
+CONFIGS = "reference_impl.kubelet_plugin.configs"
+DEVICES = "reference_impl.kubelet_plugin.devices"
+
+
+def attributes(patch: Patch, change: Callable[[Any], None]) -> None:
+    """Change the attributes of every device before they are published."""
+
+    def make(original: Any) -> Any:
+        def of(device: Any) -> Any:
+            made = original(device)
+            change(made)
+            return made
+
+        return of
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("names-gpus-from-one", rule="NV-020")
+def _(patch: Patch) -> None:
+    """Device names count from one."""
+    patch.replace(f"{DEVICES}:gpu_name", lambda minor: f"gpu-{minor + 1}")
+
+
+@mutant("loses-the-last-gpu", rule="NV-020")
+def _(patch: Patch) -> None:
+    """The last GPU is not found."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.discovery:Nvml.handles", lambda original: lambda self: original(self)[:-1]
+    )
+
+
+@mutant("versions-as-texts", rule="NV-021")
+def _(patch: Patch) -> None:
+    """The driver version is a text attribute."""
+
+    def change(made: Any) -> None:
+        made["cudaDriverVersion"] = {"string": made["cudaDriverVersion"]["version"]}
+
+    attributes(patch, change)
+
+
+@mutant("a-driver-version-with-a-suffix", rule="NV-022")
+def _(patch: Patch) -> None:
+    """The driver version keeps a build suffix."""
+
+    def change(made: Any) -> None:
+        made["driverVersion"] = {"version": made["driverVersion"]["version"] + "-open"}
+
+    attributes(patch, change)
+
+
+@mutant("memory-in-round-gigabytes", rule="NV-026")
+def _(patch: Patch) -> None:
+    """Memory is rounded down to whole Gi."""
+    patch.replace(f"{DEVICES}:binary_quantity", lambda number: f"{number >> 30}Gi")
+
+
+@mutant("cdi-devices-of-another-class", rule="NV-050")
+def _(patch: Patch) -> None:
+    """CDI ids are of class gpu."""
+    patch.wrap(f"{CDI}.kind", lambda original: lambda self: f"{self.vendor}/gpu")
+
+
+@mutant("cdi-files-by-another-name", rule="NV-094")
+def _(patch: Patch) -> None:
+    """CDI files are JSON by name."""
+    patch.wrap(f"{CDI}.path", lambda original: lambda self, uid: original(self, uid).with_suffix(".json"))
+
+
+@mutant("all-gpus-in-every-container", rule="NV-095")
+def _(patch: Patch) -> None:
+    """The edits of a claim bring the first GPU to everybody."""
+
+    def make(original: Any) -> Any:
+        def edits(self: Any) -> Any:
+            made = original(self)
+            return {**made, "deviceNodes": [*made["deviceNodes"], {"path": "/dev/nvidia7"}]}
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+@mutant("legacy-runtime-is-not-told", rule="NV-095")
+def _(patch: Patch) -> None:
+    """NVIDIA_VISIBLE_DEVICES is not set to void."""
+
+    def make(original: Any) -> Any:
+        return lambda self: {**original(self), "env": ["NVIDIA_VISIBLE_DEVICES=all"]}
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+def saying(patch: Patch, text: str) -> None:
+    """Replace the text of every refused claim."""
+
+    def make(original: Any) -> Any:
+        def one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            return PrepareResult(error=text) if result.error else result
+
+        return one
+
+    patch.wrap(f"{SERVICE}.prepare_one", make)
+
+
+for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
+
+    @mutant(f"says-only-failed-{_number}", rule=_rule)
+    def _(patch: Patch) -> None:
+        """Refusals tell no reason."""
+        saying(patch, "failed")
+
+
+@mutant("strangers-fail-alone", rule="DRA-284")
+def _(patch: Patch) -> None:
+    """A claim that was replaced fails alone, not the call."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
+            try:
+                answers: Answers = original(self, claims)
+                return answers
+            except Exception as error:
+                return {claim.uid: PrepareResult(error=str(error)) for claim in claims}
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("does-not-note-what-it-begins", rule="NV-099")
+def _(patch: Patch) -> None:
+    """PrepareStarted is not written."""
+    patch.replace(f"{PREPARER}.remember_started", lambda self, uid, entry: None)
+
+
+@mutant("does-not-note-what-it-finished", rule="NV-100")
+def _(patch: Patch) -> None:
+    """PrepareCompleted is not written."""
+    patch.replace(f"{PREPARER}.remember_completed", lambda self, uid, entry: None)
+
+
+@mutant("believes-a-damaged-checkpoint", rule="NV-101")
+def _(patch: Patch) -> None:
+    """Checksums are not compared."""
+    patch.replace("reference_impl.kubelet_plugin.checkpoint:checksum", lambda part: 0)
+
+
+def decoding(patch: Patch, error_text: str) -> None:
+    """Take the default configuration where decoding fails with this text."""
+
+    def make(original: Any) -> Any:
+        def decode(parameters: Any, **options: Any) -> Any:
+            from reference_impl.kubelet_plugin import configs
+
+            try:
+                return original(parameters, **options)
+            except configs.DecodeError as error:
+                if error_text not in str(error):
+                    raise
+                return configs.GpuConfig()
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("ignores-unknown-fields", rule="NV-071")
+def _(patch: Patch) -> None:
+    """Unknown fields are ignored."""
+    decoding(patch, "unknown field")
+
+
+@mutant("ignores-unknown-kinds", rule="NV-072")
+def _(patch: Patch) -> None:
+    """Unknown kinds are ignored."""
+    decoding(patch, "no kind")
+
+
+@mutant("ignores-missing-kinds", rule="NV-073")
+def _(patch: Patch) -> None:
+    """Parameters without kind are taken for the default."""
+    decoding(patch, "Object 'Kind' is missing")
+
+
+@mutant("applies-mig-configuration-to-gpus", rule="NV-074")
+def _(patch: Patch) -> None:
+    """A configuration that does not fit the device is not refused."""
+    patch.replace(f"{CONFIGS}:check_fits", lambda *args, **options: None)
+
+
+@mutant("refuses-general-mig-configuration", rule="NV-075")
+def _(patch: Patch) -> None:
+    """A configuration for all requests must fit every device."""
+
+    def make(original: Any) -> Any:
+        def select(offered: Any, *, request: str, device: str, kind: Any) -> Any:
+            named = [replace(candidate, requests=(request,)) for candidate in offered]
+            return original(named, request=request, device=device, kind=kind)
+
+        return select
+
+    patch.wrap(f"{CONFIGS}:select", make)
+
+
+@mutant("applies-vfio-configuration-to-gpus", rule="NV-076")
+def _(patch: Patch) -> None:
+    """Configuration for pass-through is not refused on a full GPU."""
+    patch.replace(f"{CONFIGS}:check_fits", lambda *args, **options: None)
+
+
+@mutant("sharing-without-its-gate", rule="NV-082")
+def _(patch: Patch) -> None:
+    """Time slicing is accepted although its gate is off."""
+    patch.replace(f"{CONFIGS}:validate", lambda *told: None)
+
+
+@mutant("any-sharing-strategy-will-do", rule="NV-083")
+def _(patch: Patch) -> None:
+    """Sharing strategies are not checked."""
+    patch.replace(f"{CONFIGS}:validate", lambda *told: None)

@@ -1,0 +1,545 @@
+"""Faults of the GPU driver on its node: configuration, checkpoint, lock, driver root; planted from outside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+CHECKPOINT = "reference_impl.kubelet_plugin.checkpoint"
+CONFIGS = "reference_impl.kubelet_plugin.configs"
+DEVICES = "reference_impl.kubelet_plugin.devices"
+DISCOVERY = "reference_impl.kubelet_plugin.discovery"
+ROOT = "reference_impl.kubelet_plugin.driver_root:DriverRoot"
+LOCK = "reference_impl.kubelet_plugin.nodelock:NodeLock"
+CDI = "reference_impl.kubelet_plugin.cdi:CdiFolder"
+
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def in_the_process(patch: Patch, *lines: str) -> None:
+    """Run the reference driver's process with these lines of Python before it begins."""
+    program = "\n".join(
+        ["import sys", *lines, "from reference_impl.__main__ import main", "sys.exit(main())"],
+    )
+
+    def make(original: Any) -> Any:
+        def command(self: Any) -> list[str]:
+            words: list[str] = original(self)
+            return [sys.executable, "-c", program, *words[3:]]
+
+        return command
+
+    patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
+
+
+# -- what NVML and sysfs do not know -----------------------------------------------------------------------------------
+
+
+@mutant("no-gpu-without-sysfs", rule="NV-024")
+def _(patch: Patch) -> None:
+    """A GPU that sysfs does not know is left out."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, handle, gpu: original(self, handle, gpu) if gpu.pcie_root else []
+
+    patch.wrap(f"{DISCOVERY}:Nvml.publishable", make)
+
+
+@mutant("numa-node-minus-one", rule="NV-025")
+def _(patch: Patch) -> None:
+    """The number of sysfs is published as it is."""
+
+    def numa_node(sysfs: Any, address: str) -> int | None:
+        path = sysfs / "bus/pci/devices" / address / "numa_node"
+        return int(path.read_text()) if path.exists() else None
+
+    patch.replace(f"{DISCOVERY}:numa_node", numa_node)
+
+
+@mutant("unknown-memory-is-none", rule="NV-027")
+def _(patch: Patch) -> None:
+    """A GPU whose memory is not told has a capacity of zero."""
+    patch.wrap(f"{DEVICES}:capacity_of", lambda original: lambda d: original(d) or {"memory": {"value": "0"}})
+
+
+@mutant("unknown-addressing-mode-is-none", rule="NV-028")
+def _(patch: Patch) -> None:
+    """A GPU that does not tell its addressing mode is published with the mode None."""
+    patch.wrap(f"{DISCOVERY}:Nvml._addressing_mode", lambda original: lambda self, h: original(self, h) or "None")
+
+
+# -- Prepare -----------------------------------------------------------------------------------------------------------
+
+
+def refusing(patch: Patch, wanted: Callable[[Any, Any], bool]) -> None:
+    """Let an entry of another claim keep its devices where `wanted(entry, result)` says so."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
+            from reference_impl.kubelet_plugin.claims import own_results
+
+            mine = {result.device for result in results}
+            for other, entry in held.items():
+                for result in own_results(entry.status, self.driver) if other != uid else ():
+                    if result.device in mine and wanted(entry, result):
+                        raise RuntimeError(f"{result.device} is held")
+            original(self, uid, results, held)
+
+        return check_overlap
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("admin-access-keeps-the-device", rule="NV-062")
+def _(patch: Patch) -> None:
+    """A claim with admin access holds its device against ordinary claims."""
+    refusing(patch, lambda entry, result: bool(result.admin_access))
+
+
+@mutant("failed-claims-keep-their-devices", rule="NV-063")
+def _(patch: Patch) -> None:
+    """A claim that was begun holds its devices whether or not it was prepared."""
+    refusing(patch, lambda entry, result: entry.state == "PrepareStarted")
+
+
+@mutant("node-lock-ignored", rule="NV-069")
+def _(patch: Patch) -> None:
+    """The lock of other processes is not looked at."""
+    patch.replace(f"{LOCK}._acquire", lambda self, descriptor: None)
+
+
+@mutant("one-timeout-too-many", rule="NV-069b")
+def _(patch: Patch) -> None:
+    """After a time-out the plugin never tries the lock again."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def acquire(self: Any, descriptor: int) -> None:
+            if before := getattr(self, "gave_up", None):
+                raise before
+            try:
+                original(self, descriptor)
+            except Exception as error:
+                self.gave_up = error
+                raise
+
+        return acquire
+
+    patch.wrap(f"{LOCK}._acquire", make)
+
+
+@mutant("libraries-not-looked-for", rule="NV-098")
+def _(patch: Patch) -> None:
+    """A claim is prepared although the driver root has no library of the kernel's version."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, version: original(self, version) if self.libraries(version) else []
+
+    patch.wrap(f"{ROOT}.mounts", make)
+
+
+@mutant("spec-that-cannot-be-written-is-logged", rule="NV-099b")
+def _(patch: Patch) -> None:
+    """A CDI specification that cannot be written keeps nobody from answering with its ids."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, *args: Any) -> None:
+            try:
+                original(self, *args)
+            except OSError:
+                return
+
+        return write
+
+    patch.wrap(f"{CDI}.write", make)
+
+
+@mutant("checkpoint-written-in-place", rule="NV-099c")
+def _(patch: Patch) -> None:
+    """The checkpoint is emptied first and then written."""
+    in_the_process(
+        patch,
+        "from reference_impl.kubelet_plugin import checkpoint",
+        "checkpoint.write_atomically = lambda path, data, **how: path.write_bytes(data)",
+    )
+
+
+@mutant("full-disk-taken-for-success", rule="NV-099c")
+def _(patch: Patch) -> None:
+    """Files that cannot be written are passed over."""
+    in_the_process(
+        patch,
+        "from reference_impl.kubelet_plugin import cdi, checkpoint",
+        "write = checkpoint.write_atomically",
+        "def careless(path, data, **how):",
+        "    try:",
+        "        write(path, data, **how)",
+        "    except OSError:",
+        "        pass",
+        "cdi.write_atomically = checkpoint.write_atomically = careless",
+    )
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+
+@mutant("foreign-kinds-passed-over", rule="NV-077")
+def _(patch: Patch) -> None:
+    """Configuration of a foreign kind that names the request is taken for none."""
+    patch.replace(f"{CONFIGS}:check_fits", lambda config, **about: None)
+
+
+@mutant("configuration-in-list-order", rule="NV-078")
+def _(patch: Patch) -> None:
+    """Class and claim count alike; the later in the list wins."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def candidates(allocation: Any, driver: str) -> Any:
+            entries = allocation["devices"].get("config") or ()
+            return [one for entry in entries for one in original({"devices": {"config": [entry]}}, driver)]
+
+        return candidates
+
+    patch.wrap(f"{CONFIGS}:candidates", make)
+
+
+def ordering(patch: Patch, order: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
+    """Bend the order of candidates before one is chosen."""
+    patch.wrap(f"{CONFIGS}:select", lambda original: lambda offered, **about: original(order(offered), **about))
+
+
+@mutant("first-configuration-of-the-claim-wins", rule="NV-079")
+def _(patch: Patch) -> None:
+    """Of several matching configurations of the claim the first is taken."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def candidates(allocation: Any, driver: str) -> Any:
+            entries = allocation["devices"].get("config") or ()
+            of = {
+                source: original({"devices": {"config": [e for e in entries if e["source"] == source]}}, driver)
+                for source in ("FromClass", "FromClaim")
+            }
+            return [*of["FromClass"], *reversed(of["FromClaim"])]
+
+        return candidates
+
+    patch.wrap(f"{CONFIGS}:candidates", make)
+
+
+@mutant("named-configuration-wins", rule="NV-080")
+def _(patch: Patch) -> None:
+    """Configuration that names the request is taken before any that is for all."""
+    ordering(patch, lambda offered: sorted(offered, key=lambda one: bool(one.requests)))
+
+
+@mutant("parent-request-covers-subrequests", rule="NV-081")
+def _(patch: Patch) -> None:
+    """Configuration that names the parent request applies to its subrequests."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def select(offered: Any, *, request: str, **about: Any) -> Any:
+            parent = request.partition("/")[0]
+            wider = [
+                replace(one, requests=(*one.requests, request)) if parent in one.requests else one for one in offered
+            ]
+            return original(wider, request=request, **about)
+
+        return select
+
+    patch.wrap(f"{CONFIGS}:select", make)
+
+
+# -- the checkpoint ----------------------------------------------------------------------------------------------------
+
+
+def decoding(patch: Patch, make: Make) -> None:
+    """Bend how a checkpoint is read."""
+    patch.wrap(f"{CHECKPOINT}:decode", make)
+
+
+@mutant("unreadable-checkpoint-is-empty", rule="NV-101b")
+def _(patch: Patch) -> None:
+    """A checkpoint that cannot be read is taken for an empty one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(data: bytes) -> Any:
+            try:
+                return original(data)
+            except Exception:
+                return {}, ""
+
+        return decode
+
+    decoding(patch, make)
+
+
+@mutant(
+    "empty-checkpoint-is-new",
+    rule="NV-101b",
+    scenario="driver/gpu_checkpoint#a-checkpoint-that-is-damage-stops-the-driver-before-it-can-hand-out-a-gpu-that-is-in-use",
+)
+def _(patch: Patch) -> None:
+    """A checkpoint without a byte is taken for one that was never written."""
+    decoding(patch, lambda original: lambda data: original(data) if data else ({}, ""))
+
+
+@mutant("reboot-not-noticed", rule="NV-102")
+def _(patch: Patch) -> None:
+    """The boot id of the checkpoint is not compared."""
+    decoding(patch, lambda original: lambda data: (original(data)[0], ""))
+
+
+@mutant("no-boot-id-is-another-boot", rule="NV-103")
+def _(patch: Patch) -> None:
+    """A checkpoint without boot id is taken for one of before a reboot."""
+    decoding(patch, lambda original: lambda data: ((found := original(data))[0], found[1] or "unknown"))
+
+
+@mutant("boot-id-never-added", rule="NV-103")
+def _(patch: Patch) -> None:
+    """A checkpoint without boot id stays without."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def encode(claims: Any, *, boot_id: str, **more: Any) -> bytes:
+            return bytes(original(claims, boot_id="", **more))
+
+        return encode
+
+    patch.wrap(f"{CHECKPOINT}:encode", make)
+
+
+@mutant("v1-not-read", rule="NV-103b")
+def _(patch: Patch) -> None:
+    """A checkpoint of the first version is taken for an empty one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda data: original(data) if b'"v2"' in data else ({}, "")
+
+    decoding(patch, make)
+    patch.replace(f"{PREPARER}.repair", lambda self: self._checkpoint.open())
+
+
+@mutant("stale-claims-stay", rule="NV-104")
+def _(patch: Patch) -> None:
+    """Nobody looks whether claims that were begun are still in the API."""
+    patch.replace(f"{PREPARER}.clean_stale", lambda self: [])
+
+
+@mutant("replaced-claims-are-there", rule="NV-104")
+def _(patch: Patch) -> None:
+    """A claim of the same name is taken for the same claim."""
+
+    def exists(self: Any, *, namespace: str, name: str, uid: str) -> bool:
+        from dra_api.objects import RESOURCE_CLAIMS
+
+        return self._client.find(RESOURCE_CLAIMS, name, namespace) is not None
+
+    patch.replace("reference_impl.kubelet_plugin.claims:ClaimReader.exists", exists)
+
+
+@mutant("started-claims-swept-at-start", rule="NV-105")
+def _(patch: Patch) -> None:
+    """Every claim that was begun and never finished is forgotten at start."""
+    patch.replace(f"{PREPARER}.is_stale", lambda self, uid, entry: entry.state == "PrepareStarted")
+
+
+@mutant("completed-claims-swept-too", rule="NV-106")
+def _(patch: Patch) -> None:
+    """A completed claim that is gone from the API is unprepared by the plugin itself."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def clean(self: Any) -> Any:
+            for uid, entry in self._checkpoint.claims().items():
+                if entry.state == "PrepareCompleted":
+                    self.unprepare(uid)
+            return original(self)
+
+        return clean
+
+    patch.wrap(f"{PREPARER}.clean_stale", make)
+
+
+@mutant("unknown-claims-are-an-error-the-second-time", rule="NV-107")
+def _(patch: Patch) -> None:
+    """A claim whose Unprepare came already is an error."""
+    seen: set[str] = set()
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            if uid in seen:
+                raise RuntimeError("unprepared already")
+            seen.add(uid)
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+@mutant("taint-times-renewed", rule="DRA-294")
+def _(patch: Patch) -> None:
+    """Whatever is published anew gets new times."""
+    patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
+
+
+# -- stories -----------------------------------------------------------------------------------------------------------
+
+
+@mutant("a-claim-is-prepared-three-times-at-most", rule="NV-051c")
+def _(patch: Patch) -> None:
+    """The third repetition of a Prepare is an error."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repeat(self: Any, claim: Any, entry: Any) -> Any:
+            self.again = getattr(self, "again", 0) + 1
+            if self.again > 2:
+                raise RuntimeError("prepared too often")
+            return original(self, claim, entry)
+
+        return repeat
+
+    patch.wrap(f"{PREPARER}.repeat", make)
+
+
+@mutant("unprepare-takes-the-other-claims-spec", rule="NV-108c")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim that is not prepared removes the specifications of all."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            if self._checkpoint.get(uid) is None:
+                self._cdi.clean(())
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+# -- what is declared --------------------------------------------------------------------------------------------------
+
+
+@mutant("every-configuration-refused", rule="NV-071b")
+def _(patch: Patch) -> None:
+    """Any configuration for the driver is an error."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(parameters: Any, **how: Any) -> Any:
+            raise RuntimeError("no configuration, please")
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("unknown-fields-passed-over", rule="NV-071c")
+def _(patch: Patch) -> None:
+    """Configuration is decoded leniently."""
+    patch.wrap(f"{CONFIGS}:decode", lambda original: lambda parameters, **how: original(parameters, strict=False))
+
+
+@mutant("a-bad-configuration-fails-the-call", rule="NV-071c")
+def _(patch: Patch) -> None:
+    """One claim's bad configuration ends the whole call."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare_one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            if result.error:
+                raise RuntimeError(result.error)
+            return result
+
+        return prepare_one
+
+    patch.wrap("reference_impl.kubelet_plugin.service:DriverService.prepare_one", make)
+
+
+@mutant("health-of-the-first-device-only", rule="DRA-295b")
+def _(patch: Patch) -> None:
+    """The stream tells of one device."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.service:HealthyDriverService.watch_health",
+        lambda original: lambda self: (list(devices)[:1] for devices in original(self)),
+    )
+
+
+# -- two instances -----------------------------------------------------------------------------------------------------
+
+
+@mutant("the-older-instance-tidies-up", rule="NV-070d")
+def _(patch: Patch) -> None:
+    """An instance that stops removes every socket and claim of the driver."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def stop(self: Any) -> None:
+            original(self)
+            for folder in (self.options.data_dir, self.options.registrar_dir):
+                for path in folder.glob("*.sock"):
+                    path.unlink(missing_ok=True)
+
+        return stop
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.stop", make)
+
+
+@mutant("a-new-instance-begins-with-nothing", rule="NV-070d")
+def _(patch: Patch) -> None:
+    """An instance that starts does not know what the older one prepared, and answers otherwise."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def device_name(self: Any, uid: str, device: str) -> str:
+            return f"{original(self, uid, device)}-{id(self)}"
+
+        return device_name
+
+    patch.wrap(f"{CDI}.device_name", make)
+    patch.replace(f"{PREPARER}.is_done", lambda self, entry: False)
+
+
+@mutant("claims-in-memory", rule="NV-070e")
+def _(patch: Patch) -> None:
+    """Only claims that this very instance prepared keep their devices from others."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
+            mine = self.__dict__.setdefault("mine", set())
+            original(self, uid, results, {other: entry for other, entry in held.items() if other in mine})
+            mine.add(uid)
+
+        return check_overlap
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("health-of-any-service", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check answers for services that it does not know."""
+    patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: True)
+
+
+@mutant("health-without-liveness", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check knows the server as a whole only."""
+    patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: not service)
+
+
+@mutant("never-alive", rule="NV-013")
+def _(patch: Patch) -> None:
+    """A health check finds its sockets never."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:is_alive", lambda options, *, clock: False)
+
+
+@mutant("registration-not-asked", rule="NV-013b")
+def _(patch: Patch) -> None:
+    """A health check asks the service socket only."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:answers_registration", lambda options, *, clock: None)
+
+
+@mutant("service-not-asked", rule="NV-013b")
+def _(patch: Patch) -> None:
+    """A health check asks the registration socket only."""
+    patch.replace("reference_impl.kubelet_plugin.liveness:answers_calls", lambda options, *, clock: None)

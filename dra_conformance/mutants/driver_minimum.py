@@ -1,0 +1,200 @@
+"""Faults that the seven behaviours of KEP-5970 must catch, and drivers beside others; planted from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+
+Original = Callable[..., Any]
+
+
+@mutant("sockets-with-nobody-behind", rule="DRA-351")
+def _(patch: Patch) -> None:
+    """The registration socket is never made."""
+    patch.replace("dra_api.rpc:PluginServer.start", lambda self: None)
+
+
+@mutant("slices-without-devices", rule="DRA-352")
+def _(patch: Patch) -> None:
+    """The node's pool is published empty."""
+
+    def make(original: Original) -> Original:
+        return lambda self: [type(part)(shared_counters=part.shared_counters) for part in original(self)][:1]
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.slices", make)
+
+
+@mutant("pool-that-is-never-complete", rule="DRA-353")
+def _(patch: Patch) -> None:
+    """The pool says that it has one slice more than there is, so no scheduler uses it."""
+
+    def make(original: Original) -> Original:
+        def spec(self: Any, content: Any, generation: int, count: int) -> Any:
+            return original(self, content, generation, count + 1)
+
+        return spec
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher._spec", make)
+
+
+@mutant("answers-nobody-knows", rule="DRA-354")
+def _(patch: Patch) -> None:
+    """The ids in the answer are declared nowhere."""
+    patch.replace(f"{PREPARER}.write_spec", lambda self, claim, chosen, config_state: None)
+
+
+@mutant("prepare-always-fails", rule="DRA-355")
+def _(patch: Patch) -> None:
+    """No claim can be prepared."""
+
+    def prepare(self: Any, claim: Any) -> Any:
+        raise RuntimeError("no")
+
+    patch.replace(f"{PREPARER}.prepare", prepare)
+
+
+@mutant("no-variable", rule="DRA-355b")
+def _(patch: Patch) -> None:
+    """The environment stays as it is."""
+
+    def make(original: Original) -> Original:
+        return lambda self: {key: value for key, value in original(self).items() if key != "env"} | {"env": []}
+
+    patch.wrap(f"{PREPARER}.common_edits", make)
+
+
+@mutant("unprepare-always-fails", rule="DRA-356")
+def _(patch: Patch) -> None:
+    """No claim can be unprepared."""
+
+    def unprepare(self: Any, uid: str) -> None:
+        raise RuntimeError("no")
+
+    patch.replace(f"{PREPARER}.unprepare", unprepare)
+
+
+@mutant("devices-never-come-back", rule="DRA-357")
+def _(patch: Patch) -> None:
+    """A device that was prepared once is held for ever."""
+
+    used: list[str] = []
+
+    def make(original: Original) -> Original:
+        def prepare(self: Any, claim: Any) -> Any:
+            used.append(claim.uid)
+            if used[0] == claim.uid:
+                return original(self, claim)
+            raise RuntimeError("all devices are in use")
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
+
+
+# -- beside other drivers ----------------------------------------------------------------------------------------------
+
+
+@mutant("gives-way-to-others", rule="DRA-358")
+def _(patch: Patch) -> None:
+    """A driver that finds another driver's slices on its node publishes nothing."""
+
+    def make(original: Original) -> Original:
+        def sync(self: Any) -> None:
+            from dra_api.objects import RESOURCE_SLICES
+
+            others = [o for o in self._client.list(RESOURCE_SLICES).items if o["spec"]["driver"] != self._driver]
+            if self._driver.endswith(".dra.test") or not others:
+                original(self)
+                return
+            for obj in self._informer.list():
+                self._delete(obj)
+
+        return sync
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.sync", make)
+
+
+@mutant("whatever-is-on-the-node-is-mine", rule="DRA-358b")
+def _(patch: Patch) -> None:
+    """A driver that starts clears its node of slices that it did not make."""
+
+    def make(original: Original) -> Original:
+        def start(self: Any) -> None:
+            from dra_api.objects import RESOURCE_SLICES
+
+            original(self)
+            for obj in self._client.list(RESOURCE_SLICES).items if not self._driver.endswith(".dra.test") else ():
+                if obj["spec"]["driver"] != self._driver and obj["spec"].get("nodeName") == self._node_name:
+                    self._delete(obj)
+
+        return start
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
+
+
+@mutant("every-result-is-mine", rule="DRA-359")
+def _(patch: Patch) -> None:
+    """The devices of other drivers are looked for among one's own."""
+
+    def make(original: Original) -> Original:
+        def own_results(status: Any, driver: str) -> Any:
+            drivers = {r["driver"] for r in status["allocation"]["devices"]["results"]}
+            return [result for name in drivers for result in original(status, name)]
+
+        return own_results
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
+@mutant("lists-without-edits", rule="DRA-359b")
+def _(patch: Patch) -> None:
+    """What an inventory says of containers is passed over."""
+    patch.replace(
+        "reference_impl.inventory_plugin.prepare:InventoryPreparer.edits",
+        lambda self, device: {"env": [f"DRA_DEVICE={device}"]},
+    )
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+PUBLISHER = "reference_impl.kubelet_plugin.slices:SlicePublisher"
+
+
+@mutant("every-change-is-a-generation", rule="DRA-289")
+def _(patch: Patch) -> None:
+    """Every change of the pool gets the next generation."""
+
+    def make(original: Original) -> Original:
+        def following(self: Any, wanted: Any, matched: Any, top: int, node: Any) -> int:
+            same = all(
+                self._same(index, self._spec(wanted[index], top, len(wanted)), old, node)
+                for index, old in matched.items()
+            )
+            return top if same and len(matched) == len(wanted) else top + 1
+
+        return following
+
+    patch.wrap(f"{PUBLISHER}.next_generation", make)
+
+
+@mutant("one-generation-for-ever", rule="DRA-289b")
+def _(patch: Patch) -> None:
+    """The generation never changes."""
+    patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top, node: max(top, 1))
+
+
+@mutant("former-pools-stay", rule="DRA-291")
+def _(patch: Patch) -> None:
+    """Only slices of the node's own pool are looked at."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:
+            return original(self, wanted, [old for old in there if self.is_mine(old)], node)
+
+        return plan
+
+    patch.wrap(f"{PUBLISHER}.plan", make)

@@ -1,0 +1,228 @@
+"""Faults in how the GPU driver passes GPUs through, planted from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+PASSTHROUGH = "reference_impl.kubelet_plugin.passthrough"
+THROUGH = f"{PASSTHROUGH}:Passthrough"
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+CONFIGS = "reference_impl.kubelet_plugin.configs"
+
+Original = Callable[..., Any]
+
+
+@mutant("no-twins", rule="NV-175")
+def _(patch: Patch) -> None:
+    """Only the first GPU can be passed through."""
+    patch.wrap(f"{THROUGH}.discover", lambda original: lambda self, found: original(self, found)[:1])
+
+
+@mutant("twins-without-their-gate", rule="NV-175b")
+def _(patch: Patch) -> None:
+    """GPUs are passed through whatever the gate says."""
+
+    def make(original: Original) -> Original:
+        def start(self: Any, client: Any, **how: Any) -> None:
+            gates = replace(how["options"].gates, PassthroughSupport=True)
+            original(self, client, **{**how, "options": replace(how["options"], gates=gates)})
+
+        return start
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.__init__", make)
+
+
+@mutant("never-bound-to-vfio", rule="NV-176")
+def _(patch: Patch) -> None:
+    """The GPU stays with the driver nvidia."""
+    patch.replace(f"{THROUGH}.apply", lambda self, planned: None)
+
+
+@mutant("vfio-beside-nvidia", rule="NV-176")
+def _(patch: Patch) -> None:
+    """The files of the driver nvidia come along."""
+
+    def make(original: Original) -> Original:
+        def edits(self: Any, planned: Any) -> Any:
+            found = original(self, planned)
+            return {**found, "deviceNodes": [*found.get("deviceNodes", ()), *self._root.control_nodes()]}
+
+        return edits
+
+    patch.wrap(f"{THROUGH}.edits", make)
+
+
+@mutant("never-given-back", rule="NV-177")
+def _(patch: Patch) -> None:
+    """The GPU stays with vfio-pci."""
+    patch.replace(f"{THROUGH}.undo", lambda self, entry: None)
+
+
+@mutant("override-stays", rule="NV-177")
+def _(patch: Patch) -> None:
+    """driver_override names vfio-pci once the GPU is back."""
+
+    def make(original: Original) -> Original:
+        def rebind(self: Any, address: str, driver: str) -> None:
+            original(self, address, driver)
+            (self._root.sysfs / "bus/pci/devices" / address / "driver_override").write_text("vfio-pci\n")
+
+        return rebind
+
+    patch.wrap(f"{THROUGH}.rebind", make)
+
+
+@mutant("persistence-forgotten", rule="NV-177b")
+def _(patch: Patch) -> None:
+    """Nobody looks at the mode before the GPU goes."""
+    patch.replace("reference_impl.kubelet_plugin.persistence:PersistenceMode.is_on", lambda self, address: False)
+
+
+@mutant("persistence-before-the-driver", rule="NV-177b")
+def _(patch: Patch) -> None:
+    """The mode is switched on first, and the GPU gets its driver then."""
+
+    def make(original: Original) -> Original:
+        def undo(self: Any, entry: Any) -> None:
+            for address in (entry.config_state.get("passthrough") or {}).get("persistent", ()):
+                self.persistence.switch_on(address)
+            state = {name: {**held, "persistent": []} for name, held in entry.config_state.items()}
+            original(self, replace(entry, config_state=state))
+
+        return undo
+
+    patch.wrap(f"{THROUGH}.undo", make)
+
+
+@mutant("twins-stay-published", rule="NV-178")
+def _(patch: Patch) -> None:
+    """Both names of a GPU are published for ever."""
+    patch.replace(f"{PREPARER}.not_to_be_had", lambda self: set())
+
+
+@mutant("twins-stay-hidden", rule="NV-178")
+def _(patch: Patch) -> None:
+    """Nobody tells that a claim was unprepared."""
+
+    def make(original: Original) -> Original:
+        def unprepare(self: Any, uid: str) -> None:
+            self._on_change = lambda: None
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+@mutant("only-gpus-are-hidden", rule="NV-178b")
+def _(patch: Patch) -> None:
+    """The device for pass-through of a prepared GPU stays published."""
+
+    def make(original: Original) -> Original:
+        return lambda self: {name for name in original(self) if "vfio" not in name}
+
+    patch.wrap(f"{PREPARER}.not_to_be_had", make)
+
+
+@mutant("twins-are-strangers", rule="NV-179")
+def _(patch: Patch) -> None:
+    """Only devices of one name are the same device."""
+    patch.replace(f"{PREPARER}.clash", lambda self, wanted, taken: wanted.device == taken.device)
+
+
+@mutant("no-api-device", rule="NV-180")
+def _(patch: Patch) -> None:
+    """enableAPIDevice does nothing."""
+    patch.replace(f"{THROUGH}.edits", lambda self, planned: {})
+
+
+@mutant("always-legacy", rule="NV-180b")
+def _(patch: Patch) -> None:
+    """IOMMUFD is never used."""
+
+    def make(original: Original) -> Original:
+        def describe(self: Any, *what: Any) -> Any:
+            return replace(original(self, *what), iommufd=False)
+
+        return describe
+
+    patch.wrap(f"{THROUGH}.describe", make)
+
+
+@mutant("vfio-configs-read-loosely", rule="NV-180c")
+def _(patch: Patch) -> None:
+    """Unknown fields are passed over."""
+
+    def make(original: Original) -> Original:
+        def decode(parameters: Any, **how: Any) -> Any:
+            return original(parameters, strict=parameters.get("kind") != "VfioDeviceConfig")
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("any-backend-policy", rule="NV-180c")
+def _(patch: Patch) -> None:
+    """Every backend policy will do."""
+
+    def make(original: Original) -> Original:
+        def validate(config: Any, *gates: Any) -> None:
+            if not hasattr(config, "backend_policy"):
+                original(config, *gates)
+
+        return validate
+
+    patch.wrap(f"{CONFIGS}:validate", make)
+
+
+@mutant("first-vfio-config-wins", rule="NV-180d")
+def _(patch: Patch) -> None:
+    """Of several configs one is taken for all."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, uid: str, chosen: Any) -> Any:
+            configs = [item.config for item in chosen if item.device.type == "vfio"]
+            return original(self, uid, [replace(item, config=configs[0]) for item in chosen] if configs else chosen)
+
+        return plan
+
+    patch.wrap(f"{THROUGH}.plan", make)
+
+
+@mutant("half-bound", rule="NV-181")
+def _(patch: Patch) -> None:
+    """A Prepare that fails leaves bound what it has bound."""
+    patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
+
+
+@mutant("taken-from-others", rule="NV-182")
+def _(patch: Patch) -> None:
+    """Nobody asks who has the GPU."""
+    patch.replace(f"{THROUGH}.check_free", lambda self, device: None)
+
+
+@mutant("iommu-not-looked-for", rule="NV-183")
+def _(patch: Patch) -> None:
+    """A driver without IOMMU starts, with nothing to pass through."""
+    patch.replace(f"{THROUGH}.check", lambda self: None)
+    patch.replace(f"{THROUGH}.discover", lambda self, found: ())
+
+
+@mutant("given-back-at-start", rule="NV-184")
+def _(patch: Patch) -> None:
+    """A driver that starts takes back what its predecessor handed over."""
+
+    def make(original: Original) -> Original:
+        def repair(self: Any) -> None:
+            original(self)
+            for entry in self._checkpoint.claims().values():
+                self._passthrough.undo(entry)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)

@@ -1,0 +1,174 @@
+"""Faults in the claims behind extended resources."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_SCHEDULER = "reference_impl.scheduler"
+_EXTENDED = f"{_SCHEDULER}.extended_resources"
+
+
+def _wanted(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """What a pod wants in devices is told otherwise."""
+    patch.wrap(f"{_EXTENDED}:wanted", lambda original: lambda *args: change(original(*args)))
+
+
+@mutant("one-device-whatever-the-amount", rule="DRA-239")
+def _(patch: Patch) -> None:
+    """A pod that asks for several gets one."""
+
+    def one(request: Obj) -> Obj:
+        return {**request, "exactly": {**request["exactly"], "count": 1}}
+
+    _wanted(patch, lambda found: dataclasses.replace(found, requests=tuple(map(one, found.requests))))
+
+
+@mutant("implicit-names-unknown", rule="DRA-240")
+def _(patch: Patch) -> None:
+    """A class stands for nothing but what it says."""
+    patch.replace(f"{_EXTENDED}:IMPLICIT", "nothing.dra.test/")
+
+
+@mutant("device-plugins-passed-over", rule="DRA-241")
+def _(patch: Patch) -> None:
+    """A claim is made whatever a node has."""
+    patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
+
+
+@mutant("mappings-astray", rule="DRA-242")
+def _(patch: Patch) -> None:
+    """Containers are told of requests that the claim does not have."""
+
+    def astray(found: Any) -> Any:
+        return dataclasses.replace(found, mappings=tuple({**one, "requestName": "other"} for one in found.mappings))
+
+    _wanted(patch, astray)
+
+
+def _resolver(patch: Patch, change: Callable[[list[Any]], list[Any]]) -> None:
+    patch.wrap(f"{_EXTENDED}:resolver", lambda original: lambda classes: original(change(list(classes))))
+
+
+@mutant("age-of-classes-ignored", rule="DRA-243")
+def _(patch: Patch) -> None:
+    """The first class by name stands for a resource."""
+    _resolver(patch, lambda classes: [dataclasses.replace(one, created="") for one in classes])
+
+
+@mutant("last-class-by-name", rule="DRA-243")
+def _(patch: Patch) -> None:
+    """Of classes of the same age the last by name stands for a resource."""
+    _resolver(patch, lambda classes: [dataclasses.replace(one, created=one.name) for one in classes])
+
+
+@mutant("init-containers-share-nothing", rule="DRA-244")
+def _(patch: Patch) -> None:
+    """Every container has devices of its own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda containers, brief, name, device_class: original(containers, set(), name, device_class)
+
+    patch.wrap(f"{_EXTENDED}:_for_resource", make)
+
+
+@mutant("claims-for-nothing", rule="DRA-245")
+def _(patch: Patch) -> None:
+    """A pod that asks for 0 is served as if it asked for 1."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda needs, class_of: original({name: value or 1000 for name, value in needs.items()}, class_of)
+
+    def at_least_one(found: Any) -> Any:
+        exactly = {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}
+        return found if found.requests else dataclasses.replace(found, requests=({"name": "r", "exactly": exactly},))
+
+    patch.wrap(f"{_EXTENDED}:asked_for", make)
+    _wanted(patch, at_least_one)
+
+
+@mutant("claim-outlives-its-pod", rule="DRA-246")
+def _(patch: Patch) -> None:
+    """The claim of a pod that has ended stays until the pod is deleted."""
+    patch.replace("reference_impl.claim_controller.controller:ClaimController.should_delete", lambda self, claim: False)
+
+
+@mutant("leftover-claim-kept", rule="DRA-247")
+def _(patch: Patch) -> None:
+    """A claim of an earlier attempt is left lying about."""
+    patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.remove", lambda self, claim: None)
+
+
+@mutant("late-class-stands-for-nothing", rule="DRA-248")
+def _(patch: Patch) -> None:
+    """What classes stand for is read once and for all."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_class(self: Any, change: Any) -> None:
+            known = self.extended._class_of or (lambda resource: None)
+            original(self, change)
+            if self.pods:
+                self.extended._class_of = known
+
+        return on_class
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
+
+
+@mutant("more-pods-than-devices", rule="DRA-249")
+def _(patch: Patch) -> None:
+    """Devices behind extended resources are given to everybody."""
+    patch.replace("reference_impl.scheduler.allocator.taken:Taken.add", lambda self, results: None)
+    patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)
+
+
+# -- in BindRequests ---------------------------------------------------------------------------------------------------
+
+
+@mutant("bind-request-says-nothing", rule="KAI-064")
+def _(patch: Patch) -> None:
+    """The binder is not told of extended resources."""
+    patch.replace(f"{_SCHEDULER}.publish:extended_entry", lambda decision: None)
+
+
+@mutant("bind-request-beside-the-plugin", rule="KAI-065")
+def _(patch: Patch) -> None:
+    """Devices are promised whatever a node has."""
+    patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
+
+
+@mutant("init-containers-promised-their-own", rule="KAI-066")
+def _(patch: Patch) -> None:
+    """Every container is promised devices of its own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda containers, brief, name, device_class: original(containers, set(), name, device_class)
+
+    patch.wrap(f"{_EXTENDED}:_for_resource", make)
+
+
+_BINDER = "reference_impl.binder.extended:ExtendedClaims"
+
+
+@mutant("extended-claim-not-recorded", rule="KAI-118")
+def _(patch: Patch) -> None:
+    """The pod's status does not name the claim."""
+    patch.replace(f"{_BINDER}._record", lambda self, pod, status: None)
+
+
+@mutant("second-claim-for-one-pod", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """A claim of an earlier attempt is not looked for."""
+    patch.replace(f"{_BINDER}.find", lambda self, pod: None)
+    patch.replace(f"{_BINDER}.stored", lambda self, pod: None)
+
+
+@mutant("claim-survives-failed-binding", rule="KAI-162")
+def _(patch: Patch) -> None:
+    """A claim stays although its pod is not bound."""
+    patch.replace(f"{_BINDER}.roll_back", lambda self, pod: None)

@@ -1,0 +1,272 @@
+"""Faults in how parts live with failing requests: what is forgotten, taken for free, or never looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.client import ApiError
+from dra_api.transport import TransportError
+from dra_conformance.engine.mutation import Patch, mutant
+
+CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
+SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
+DELIVERIES = "reference_impl.scheduler.binding_queue:Deliveries"
+BINDER = "reference_impl.binder.reconcile:Binder"
+WRITER = "reference_impl.binder.claims:ClaimWriter"
+SLICES = "reference_impl.kubelet_plugin.slices:SlicePublisher"
+READER = "reference_impl.kubelet_plugin.claims:ClaimReader"
+INFORMER = "dra_api.informer:Informer"
+EVICTION = "reference_impl.taint_eviction.controller:TaintEviction"
+DOMAINS = "reference_impl.compute_domain.controller:ComputeDomainController"
+MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
+
+Method = Callable[..., Any]
+
+
+def _swallowing(instead: Any = None) -> Callable[[Method], Method]:
+    """Errors of the API server are taken for success."""
+
+    def make(original: Method) -> Method:
+        def method(*args: Any, **options: Any) -> Any:
+            try:
+                return original(*args, **options)
+            except (ApiError, TransportError):
+                return instead
+
+        return method
+
+    return make
+
+
+def _resuming_from_now(patch: Patch, mine: Callable[[Any], bool]) -> None:
+    """An informer that has listed once takes only the version of later lists, as if nothing had happened meanwhile."""
+
+    def make(original: Method) -> Method:
+        def relist(self: Any) -> None:
+            if not self.synced or not mine(self):
+                original(self)
+                return
+            listed = self._client.list(self.resource, self._namespace, field_selector=self._field_selector)
+            with self._lock:
+                self._version = listed.resource_version
+
+        return relist
+
+    patch.wrap(f"{INFORMER}._relist", make)
+
+
+def _of(part: str) -> Callable[[Any], bool]:
+    return lambda informer: informer._client.user_agent == f"reference-{part}"
+
+
+@mutant("claims-are-made-without-looking", rule="DRA-340")
+def _(patch: Patch) -> None:
+    """A claim that the pod's status does not name is made, whatever was made before."""
+    patch.replace(f"{CONTROLLER}.find_owned", lambda self, pod, claim_name: None)
+    patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
+
+
+@mutant("a-claim-that-was-refused-is-given-up", rule="DRA-340")
+def _(patch: Patch) -> None:
+    """A pod whose claims could not be made or recorded is not looked at again."""
+    patch.wrap(f"{CONTROLLER}.sync_pod", _given_up)
+
+
+def _given_up(original: Method) -> Method:
+    def method(self: Any, pod: Any) -> None:
+        try:
+            original(self, pod)
+        except (ApiError, TransportError, OSError):
+            return
+
+    return method
+
+
+@mutant("an-unanswered-claim-is-sought-in-the-cache", rule="DRA-341")
+def _(patch: Patch) -> None:
+    """Whether a claim was made, the cache alone is asked."""
+    patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
+
+
+@mutant("a-failed-release-is-given-up", rule="DRA-342")
+def _(patch: Patch) -> None:
+    """A claim that could not be released is not looked at again."""
+    patch.wrap(f"{CONTROLLER}.release", _releasing)
+
+
+def _releasing(original: Method) -> Method:
+    def release(self: Any, claim: Any, kept: Any) -> Any:
+        try:
+            return original(self, claim, kept)
+        except (ApiError, TransportError):
+            return claim
+
+    return release
+
+
+@mutant("claim-controller-resumes-from-now", rule="DRA-343")
+def _(patch: Patch) -> None:
+    """After 410 the claim controller goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, _of("claim-controller"))
+
+
+@mutant("a-failed-decision-is-forgotten", rule="DRA-344")
+def _(patch: Patch) -> None:
+    """A pod whose decision could not be written waits for somebody to touch it."""
+    patch.replace(f"{SCHEDULER}.retry_later", lambda self, key, pod: None)
+
+
+@mutant(
+    "a-failed-removal-is-hoped-for",
+    rule="DRA-344",
+    scenario="faults/scheduling#a-pod-whose-bindrequest-failed-is-bound-in-the-end-although-the-api-server-does-its-removal"
+    "[answers-500-to]",
+)
+def _(patch: Patch) -> None:
+    """A BindRequest that could not be deleted is taken for gone."""
+    patch.wrap(f"{SCHEDULER}._clean_up", _swallowing())
+
+
+@mutant("a-failed-condition-is-hoped-for", rule="DRA-373")
+def _(patch: Patch) -> None:
+    """A pod is taken for told once the patch was sent."""
+    patch.wrap(f"{DELIVERIES}.write_condition", _swallowing())
+
+
+@mutant(
+    "a-deletion-is-tried-once",
+    rule="DRA-342",
+    scenario="faults/claims#the-claim-of-a-pod-that-ended-goes-although-the-api-server-does-its-deletion[answers-503-to]",
+)
+def _(patch: Patch) -> None:
+    """A claim whose deletion was asked for is taken for deleted, whatever came of it."""
+
+    def make(original: Method) -> Method:
+        tried: set[tuple[Any, ...]] = set()
+
+        def delete(self: Any, *what: Any, **options: Any) -> Any:
+            if self.user_agent == "reference-claim-controller" and what in tried:
+                return None
+            tried.add(what)
+            return original(self, *what, **options)
+
+        return delete
+
+    patch.wrap("dra_api.client:KubeClient.delete", make)
+
+
+@mutant("unanswered-decisions-free-their-devices", rule="DRA-345")
+def _(patch: Patch) -> None:
+    """When no answer comes, the devices of a decision are taken for free at once."""
+    patch.replace(f"{DELIVERIES}._publish_again", lambda self, key, decision: False)
+
+
+@mutant("scheduler-resumes-from-now", rule="DRA-346")
+def _(patch: Patch) -> None:
+    """After 410 the scheduler goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, _of("scheduler"))
+
+
+@mutant("a-slice-is-published-once-and-hoped-for", rule="DRA-347")
+def _(patch: Patch) -> None:
+    """Errors of publishing are taken for success."""
+    patch.wrap(f"{SLICES}.sync", _swallowing())
+
+
+@mutant("driver-resumes-from-now", rule="DRA-348")
+def _(patch: Patch) -> None:
+    """After 410 the driver goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, lambda informer: "spec.driver" in informer._field_selector)
+
+
+@mutant("a-failed-reading-is-remembered", rule="DRA-349")
+def _(patch: Patch) -> None:
+    """What went wrong with a claim once is answered again, without asking."""
+
+    def make(original: Method) -> Method:
+        failed: dict[str, BaseException] = {}
+
+        def read(self: Any, ref: Any) -> Any:
+            if ref.uid in failed:
+                raise failed[ref.uid]
+            try:
+                return original(self, ref)
+            except Exception as error:
+                failed[ref.uid] = error
+                raise
+
+        return read
+
+    patch.wrap(f"{READER}.fetch", make)
+
+
+@mutant("an-unanswered-binding-is-called-failed", rule="KAI-260")
+def _(patch: Patch) -> None:
+    """A binding without an answer has failed, wherever the pod is."""
+    patch.replace(f"{BINDER}.roll_back", lambda self, request, pod: "")
+
+
+@mutant("a-phase-is-written-once-and-hoped-for", rule="KAI-260")
+def _(patch: Patch) -> None:
+    """A phase that could not be written is taken for written."""
+    patch.wrap("reference_impl.binder.report:Reporter.record", _swallowing())
+
+
+@mutant("a-claim-that-cannot-be-written-is-passed-over", rule="KAI-261")
+def _(patch: Patch) -> None:
+    """The pod is bound although its claim could not be written."""
+    patch.wrap(f"{WRITER}.commit", _swallowing())
+
+
+@mutant("binder-resumes-from-now", rule="KAI-262")
+def _(patch: Patch) -> None:
+    """After 410 the binder goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, _of("binder"))
+
+
+@mutant("a-failed-eviction-is-taken-for-done", rule="DRA-370")
+def _(patch: Patch) -> None:
+    """A pod whose deletion was tried is never looked at again."""
+    patch.wrap(f"{EVICTION}.evict", _swallowing())
+
+
+@mutant("taint-eviction-resumes-from-now", rule="DRA-371")
+def _(patch: Patch) -> None:
+    """After 410 the taint eviction goes on from the newest version and misses what came before."""
+    _resuming_from_now(patch, _of("taint-eviction"))
+
+
+@mutant("a-slice-is-updated-once-and-hoped-for", rule="DRA-372")
+def _(patch: Patch) -> None:
+    """Errors of publishing are taken for success."""
+    patch.wrap(f"{SLICES}.sync", _swallowing())
+
+
+@mutant("a-failed-domain-is-given-up", rule="NV-195")
+def _(patch: Patch) -> None:
+    """A ComputeDomain of which something could not be written is not looked at again."""
+    patch.wrap(f"{DOMAINS}.reconcile", _swallowing())
+
+
+@mutant("a-domain-goes-although-something-is-left", rule="NV-196")
+def _(patch: Patch) -> None:
+    """What could not be deleted is taken for deleted, and the finalizer goes."""
+    patch.wrap(f"{DOMAINS}.remove_owned", _swallowing())
+
+
+@mutant("a-node-counts-as-joined-before-its-label", rule="NV-197")
+def _(patch: Patch) -> None:
+    """A node that was to join once has joined, whatever became of its label."""
+
+    def make(original: Method) -> Method:
+        joined: set[str] = set()
+
+        def join(self: Any, uid: str) -> None:
+            if uid not in joined:
+                joined.add(uid)
+                original(self, uid)
+
+        return join
+
+    patch.wrap(f"{MEMBERSHIP}.join", make)

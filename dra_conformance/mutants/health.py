@@ -1,0 +1,333 @@
+"""Faults in how a kubelet shows the health of devices, and in what a GPU driver makes of NVML's events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+CACHE = "dra_conformance.kubelet.health:HealthCache"
+WATCHER = "dra_conformance.kubelet.health:HealthWatcher"
+SHOWN = "dra_conformance.kubelet.pods:allocated_resources_status"
+BOOK = "reference_impl.kubelet_plugin.health:DeviceHealthBook"
+MONITOR = "reference_impl.kubelet_plugin.health:HealthMonitor"
+
+
+def _entries(change: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A status whose entries went through `change`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def shown(*args: Any, **options: Any) -> Any:
+            entries = original(*args, **options)
+            return change(entries) if entries else entries
+
+        return shown
+
+    return make
+
+
+@mutant("health-never-updated", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """The kubelet takes a new health into its cache and does not tell the pods."""
+    patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", lambda self, driver, devices: None)
+
+
+@mutant("health-always-well", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """Every device that was ever reported is shown as Healthy."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            health, message = original(self, driver, pool, device)
+            return ("Healthy" if health == "Unhealthy" else health), message
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
+
+
+@mutant("health-of-any-device-of-the-driver", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """One sick device makes all devices of its driver look sick."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            keys = list(self._drivers.get(driver, {}))
+            worst = [original(self, driver, *key) for key in keys]
+            sick = [seen for seen in worst if seen[0] == "Unhealthy"]
+            found: tuple[str, str] = sick[0] if sick else original(self, driver, pool, device)
+            return found
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
+
+
+@mutant("request-left-out-of-the-entry", rule="DRA-296")
+def _(patch: Patch) -> None:
+    """An entry is called after its claim alone."""
+    patch.wrap(SHOWN, _entries(lambda entries: [{**e, "name": e["name"].partition("/")[0]} for e in entries]))
+
+
+@mutant("request-shows-the-whole-claim", rule="DRA-296")
+def _(patch: Patch) -> None:
+    """A container that uses one request sees the devices of all."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, request="": original(self)
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:ClaimRecord.devices", make)
+
+
+@mutant("stale-health-believed", rule="DRA-297")
+def _(patch: Patch) -> None:
+    """The kubelet believes the last word for ever."""
+
+    def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+        from dra_conformance.kubelet.health import _NAMES
+
+        known = self._drivers.get(driver, {}).get((pool, device))
+        return (_NAMES[known.health], known.message) if known else ("Unknown", "")
+
+    patch.replace(f"{CACHE}.get", get)
+
+
+@mutant("own-timeout-ignored", rule="DRA-297")
+def _(patch: Patch) -> None:
+    """The kubelet takes 30 seconds whatever the driver says."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from dataclasses import replace
+
+        return lambda self, driver, devices: original(self, driver, [replace(d, timeout_seconds=0) for d in devices])
+
+    patch.wrap(f"{CACHE}.update", make)
+
+
+@mutant("expiry-noticed-at-the-next-message", rule="DRA-297")
+def _(patch: Patch) -> None:
+    """Nothing looks at a pod again when a word expires."""
+    patch.replace(f"{CACHE}.holds", lambda self, driver, pool, device: None)
+
+
+@mutant("health-outlives-its-stream", rule="DRA-298")
+def _(patch: Patch) -> None:
+    """The end of a stream changes nothing."""
+    patch.replace(f"{CACHE}.clear", lambda self, driver: None)
+
+
+@mutant("no-second-stream", rule="DRA-298")
+def _(patch: Patch) -> None:
+    """The kubelet follows one stream and no more."""
+
+    def follow(self: Any, instance: Any) -> None:
+        self._one_stream(instance)
+
+    patch.replace(f"{WATCHER}._follow", follow)
+
+
+@mutant("message-in-full", rule="DRA-299")
+def _(patch: Patch) -> None:
+    """Messages are not cut."""
+    patch.replace("dra_conformance.kubelet.health:cut_message", lambda message: message)
+
+
+@mutant("message-cut-without-dots", rule="DRA-299")
+def _(patch: Patch) -> None:
+    """A cut message does not show that it was cut."""
+    patch.replace("dra_conformance.kubelet.health:cut_message", lambda message: message[:1024])
+
+
+@mutant("message-without-its-gate", rule="DRA-299")
+def _(patch: Patch) -> None:
+    """Messages are shown although their gate is off."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from dataclasses import replace
+
+        def shown(container: Any, records: Any, cache: Any, gates: Any) -> Any:
+            return original(container, records, cache, replace(gates, resource_health_status_message=True))
+
+        return shown
+
+    patch.wrap(SHOWN, make)
+
+
+@mutant("one-id-shown-twice", rule="DRA-300")
+def _(patch: Patch) -> None:
+    """Devices that share a CDI id are listed each."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda driver, device: f"{original(driver, device)}-{device.device_name}"
+
+    patch.wrap("dra_conformance.kubelet.health:_resource_id", make)
+
+
+@mutant("unhealthy-pods-deleted", rule="DRA-301")
+def _(patch: Patch) -> None:
+    """The kubelet deletes pods whose devices are sick."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, pod: Any, state: Any) -> None:
+            from dra_api.objects import PODS
+
+            original(self, pod, state)
+            records = self._claims.records_of(pod)
+            for container in pod["spec"]["containers"]:
+                shown = SHOWN_NOW(container, records, self._health, self._gates) or ()
+                if any(r["health"] == "Unhealthy" for entry in shown for r in entry["resources"]):
+                    self._client.delete(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+        from dra_conformance.kubelet.health import allocated_resources_status as SHOWN_NOW  # noqa: N812
+
+        return write
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._write_running", make)
+
+
+@mutant("health-without-its-gate", rule="DRA-302")
+def _(patch: Patch) -> None:
+    """Health is watched and shown although the gate is off."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from dataclasses import replace
+
+        def shown(container: Any, records: Any, cache: Any, gates: Any) -> Any:
+            return original(container, records, cache, replace(gates, resource_health_status=True))
+
+        return shown
+
+    patch.wrap(SHOWN, make)
+
+
+@mutant("xid-ignored", rule="NV-118")
+def _(patch: Patch) -> None:
+    """The driver does not listen to XIDs."""
+    patch.replace(f"{BOOK}.xid", lambda self, uuid, gi, ci, xid: None)
+
+
+@mutant("xid-taints-the-node", rule="NV-118")
+def _(patch: Patch) -> None:
+    """An XID taints every device."""
+    patch.replace(f"{BOOK}.concerns", lambda self, device, uuid, gi, ci: True)
+
+
+@mutant("xid-withdraws-the-device", rule="NV-118")
+def _(patch: Patch) -> None:
+    """A device with an XID is no longer published."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda devices, counters=(): original([d for d in devices if not d.get("taints")], counters)
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:layout", make)
+
+
+@mutant("harmless-xid-keeps-away", rule="NV-119")
+def _(patch: Patch) -> None:
+    """Every XID has effect NoSchedule."""
+    patch.replace(f"{BOOK}.effect", lambda self, xid: "NoSchedule")
+
+
+@mutant("lost-gpu-ignored", rule="NV-121")
+def _(patch: Patch) -> None:
+    """A GPU that fell off the bus changes nothing."""
+    patch.replace(f"{BOOK}.lost", lambda self: None)
+
+
+@mutant("unmonitored-gpu-is-silent", rule="NV-122")
+def _(patch: Patch) -> None:
+    """A GPU without events looks like any other."""
+    patch.replace(f"{BOOK}.unmonitored", lambda self, uuid, reason: None)
+
+
+@mutant("worst-xid-stays", rule="NV-123")
+def _(patch: Patch) -> None:
+    """A milder XID does not replace a worse one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def set_taint(self: Any, devices: Any, taint: Any, message: str) -> None:
+            held = [d for d in devices if any(t.effect == "NoSchedule" for t in self._taints.get(d.name, {}).values())]
+            original(self, [d for d in devices if taint.effect != "None" or d not in held], taint, message)
+
+        return set_taint
+
+    patch.wrap(f"{BOOK}._set", make)
+
+
+@mutant("xid-of-an-instance-taints-the-gpu", rule="NV-124")
+def _(patch: Patch) -> None:
+    """An XID in one MIG device taints all MIG devices of the GPU."""
+
+    def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
+        from reference_impl.kubelet_plugin.devices import full_gpu
+
+        return bool(full_gpu(device).uuid == uuid)
+
+    patch.replace(f"{BOOK}.concerns", concerns)
+
+
+@mutant("xid-of-the-gpu-taints-no-mig-device", rule="NV-124b")
+def _(patch: Patch) -> None:
+    """An XID of the whole GPU concerns only a device that is the whole GPU, as upstream looks for one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from reference_impl.kubelet_plugin.devices import Mig
+        from reference_impl.kubelet_plugin.health import WHOLE_GPU
+
+        def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
+            found = original(self, device, uuid, gpu_instance, compute_instance)
+            return bool(found and not (isinstance(device, Mig) and gpu_instance == WHOLE_GPU))
+
+        return concerns
+
+    patch.wrap(f"{BOOK}.concerns", make)
+
+
+@mutant("taints-outlive-a-restart", rule="NV-125")
+def _(patch: Patch) -> None:
+    """A new life of the driver takes the taints of the last one over."""
+    kept: dict[str, Any] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            original(self, *args, **options)
+            self._taints = kept
+
+        return init
+
+    patch.wrap(f"{BOOK}.__init__", make)
+
+
+@mutant("tainted-device-not-prepared", rule="NV-126")
+def _(patch: Patch) -> None:
+    """Prepare refuses what NVML complained of."""
+    sick: list[int] = []
+
+    def remember(original: Callable[..., Any]) -> Callable[..., Any]:
+        def xid(self: Any, *args: Any) -> None:
+            sick.append(1)
+            original(self, *args)
+
+        return xid
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare(self: Any, claim: Any) -> Any:
+            if sick:
+                raise RuntimeError("the device is not healthy")
+            return original(self, claim)
+
+        return prepare
+
+    patch.wrap(f"{BOOK}.xid", remember)
+    patch.wrap("reference_impl.kubelet_plugin.prepare:ClaimPreparer.prepare", make)
+
+
+@mutant("every-event-is-an-xid", rule="NV-127")
+def _(patch: Patch) -> None:
+    """Any NVML event taints its device."""
+
+    def handle(self: Any, event: Any) -> None:
+        self._book.xid(self.gpu_of(event), int(event.gpuInstanceId), int(event.computeInstanceId), 48)
+
+    patch.replace(f"{MONITOR}.handle", handle)

@@ -1,0 +1,520 @@
+"""Faults in the ComputeDomain API, in its controller, and in what a node's driver gives of channels."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+CONTROLLER = "reference_impl.compute_domain.controller:ComputeDomainController"
+MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
+PREPARER = "reference_impl.compute_domain.channels:ChannelPreparer"
+CHANNELS = "reference_impl.compute_domain.fabric:Channels"
+OPTIONS = "reference_impl.compute_domain.options"
+FABRIC = "reference_impl.compute_domain.fabric"
+
+
+def _crd_without(*keys: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The CRDs are installed without these words of their schemas."""
+
+    def strip(value: Any, parent: str = "") -> Any:
+        if isinstance(value, dict):
+            # A property may be called like a schema's word.
+            dropped = () if parent == "properties" else keys
+            return {key: strip(item, key) for key, item in value.items() if key not in dropped}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def load_all(text: str, *, where: str) -> Any:
+            found = original(text, where=where)
+            return [strip(item) if item.get("kind") == "CustomResourceDefinition" else item for item in found]
+
+        return load_all
+
+    return make
+
+
+def _schema(*keys: str) -> Callable[[Patch], None]:
+    def apply(patch: Patch) -> None:
+        make = _crd_without(*keys)
+
+        def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
+            changed = make(original)
+            return lambda text, *, where: (changed if "computedomain" in where else original)(text, where=where)
+
+        patch.wrap("dra_conformance.core.documents:load_all", guarded)
+
+    return apply
+
+
+@mutant("domain-without-required-fields", rule="NV-142")
+def _(patch: Patch) -> None:
+    """The API accepts a ComputeDomain without a channel."""
+    _schema("required")(patch)
+
+
+@mutant("domain-with-any-mode", rule="NV-142")
+def _(patch: Patch) -> None:
+    """The API accepts unknown modes."""
+    _schema("enum")(patch)
+
+
+@mutant("domain-for-negative-nodes", rule="NV-142")
+def _(patch: Patch) -> None:
+    """The API accepts a negative numNodes."""
+    _schema("minimum")(patch)
+
+
+@mutant("domain-spec-changes", rule="NV-144")
+def _(patch: Patch) -> None:
+    """The API lets the spec of a ComputeDomain change."""
+    _schema("x-kubernetes-validations")(patch)
+
+
+@mutant("domain-without-finalizer", rule="NV-145")
+def _(patch: Patch) -> None:
+    """The controller holds no ComputeDomain back."""
+    patch.replace(f"{CONTROLLER}.ensure_finalizer", lambda self, domain: domain)
+
+
+@mutant("domain-without-daemons", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The controller makes nothing for daemons."""
+    patch.replace(f"{CONTROLLER}.ensure_daemons", lambda self, domain: None)
+
+
+@mutant("daemons-on-every-node", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The DaemonSet of a domain selects all nodes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def daemon_set(*args: Any, **options: Any) -> Any:
+            found = copy.deepcopy(original(*args, **options))
+            found["spec"]["template"]["spec"]["nodeSelector"] = {}
+            return found
+
+        return daemon_set
+
+    patch.wrap("reference_impl.compute_domain.objects:daemon_set", make)
+
+
+def _template_parameters(change: Callable[[Any, Any], None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def workload_template(domain: Any, **options: Any) -> Any:
+            found = copy.deepcopy(original(domain, **options))
+            for entry in found["spec"]["spec"]["devices"]["config"]:
+                change(entry["opaque"]["parameters"], domain)
+            return found
+
+        return workload_template
+
+    return make
+
+
+def _patch_template(patch: Patch, change: Callable[[Any, Any], None]) -> None:
+    patch.wrap("reference_impl.compute_domain.objects:workload_template", _template_parameters(change))
+
+
+@mutant("template-names-the-domain-by-name", rule="NV-147")
+def _(patch: Patch) -> None:
+    """The claim template has the domain's name in the place of its uid."""
+    _patch_template(patch, lambda parameters, domain: parameters.update(domainID=domain["metadata"]["name"]))
+
+
+@mutant("template-forgets-the-mode", rule="NV-147")
+def _(patch: Patch) -> None:
+    """The claim template always says Single."""
+    _patch_template(patch, lambda parameters, domain: parameters.update(allocationMode="Single"))
+
+
+@mutant("domain-ready-without-nodes", rule="NV-149")
+def _(patch: Patch) -> None:
+    """A ComputeDomain is Ready when nobody says otherwise."""
+
+    def global_status(domain: Any, nodes: Any) -> str:
+        return "Ready" if all(node["status"] == "Ready" for node in nodes) else "NotReady"
+
+    patch.replace("reference_impl.compute_domain.status:global_status", global_status)
+
+
+@mutant("domain-never-ready", rule="NV-150")
+def _(patch: Patch) -> None:
+    """The controller does not see that nodes became ready."""
+    patch.replace("reference_impl.compute_domain.status:global_status", lambda domain, nodes: "NotReady")
+
+
+@mutant("the-dead-stay-in-their-clique", rule="NV-151")
+def _(patch: Patch) -> None:
+    """Nobody looks whether the daemons of a clique are still there."""
+    patch.replace(
+        "reference_impl.compute_domain.controller:ComputeDomainController.remove_dead_entries",
+        lambda self, domain: None,
+    )
+
+
+@mutant("domain-lists-no-nodes", rule="NV-150")
+def _(patch: Patch) -> None:
+    """The status does not say which nodes joined."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: {key: value for key, value in original(*args).items() if key != "nodes"}
+
+    patch.wrap("reference_impl.compute_domain.status:domain_status", make)
+
+
+@mutant("domain-gone-before-its-objects", rule="NV-153")
+def _(patch: Patch) -> None:
+    """The controller lets a deleted domain go and leaves what it made."""
+    patch.replace(f"{CONTROLLER}.remove_owned", lambda self, uid, *, foreign_namespace=None: None)
+
+
+@mutant("domain-never-goes", rule="NV-153")
+def _(patch: Patch) -> None:
+    """The controller keeps its finalizer."""
+    patch.replace(f"{CONTROLLER}.release_domain", lambda self, domain: None)
+
+
+@mutant("every-channel-published", rule="NV-046")
+def _(patch: Patch) -> None:
+    """Each node publishes more than one channel."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def published(**options: Any) -> Any:
+            second = {"name": "channel-1", "attributes": {"type": {"string": "channel"}, "id": {"int": 1}}}
+            return [*original(**options), second]
+
+        return published
+
+    patch.wrap("reference_impl.compute_domain.plugin:published_devices", make)
+
+
+@mutant("foreign-namespace-welcome", rule="NV-158")
+def _(patch: Patch) -> None:
+    """A claim may join a domain of another namespace."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            found = self.domain(uid)
+            return found if found is not None else original(self, uid, claim_namespace=claim_namespace)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
+@mutant("unknown-domain-awaited", rule="NV-159")
+def _(patch: Patch) -> None:
+    """A claim for no domain waits for it to appear."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            from reference_impl.compute_domain.membership import NotYetError
+
+            if self.domain(uid) is None:
+                raise NotYetError(f"ComputeDomain not found: {uid}")
+            return original(self, uid, claim_namespace=claim_namespace)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
+@mutant("unknown-field-ignored", rule="NV-160")
+def _(patch: Patch) -> None:
+    """Configurations are read leniently."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda parameters, *, strict=True: original(parameters, strict=False)
+
+    patch.wrap("reference_impl.kubelet_plugin.configs:decode", make)
+
+
+@mutant("node-does-not-join", rule="NV-161")
+def _(patch: Patch) -> None:
+    """A channel claim waits and does not label its node."""
+    patch.replace(f"{MEMBERSHIP}.join", lambda self, uid: None)
+
+
+@mutant("channel-before-the-daemon", rule="NV-161")
+def _(patch: Patch) -> None:
+    """A channel is given as soon as its node is labelled."""
+    patch.replace(f"{MEMBERSHIP}.check_ready", lambda self, domain: None)
+
+
+@mutant("ready-node-not-noticed", rule="NV-162")
+def _(patch: Patch) -> None:
+    """A claim that waits is not given its channel when the node becomes ready."""
+    patch.replace(f"{MEMBERSHIP}.is_ready", lambda self, domain: False)
+
+
+@mutant("all-gives-one-channel", rule="NV-163")
+def _(patch: Patch) -> None:
+    """allocationMode All is read as Single."""
+    patch.wrap(f"{CHANNELS}.nodes", lambda original: lambda self, mode: original(self, "Single"))
+
+
+@mutant("single-gives-all-channels", rule="NV-163")
+def _(patch: Patch) -> None:
+    """allocationMode Single is read as All."""
+    patch.wrap(f"{CHANNELS}.nodes", lambda original: lambda self, mode: original(self, "All"))
+
+
+@mutant("channel-given-twice", rule="NV-164")
+def _(patch: Patch) -> None:
+    """Nobody looks whether a channel is in use."""
+    patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
+
+
+@mutant("returned-channel-not-noticed", rule="NV-164")
+def _(patch: Patch) -> None:
+    """A channel that was given back stays reserved."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        used: set[str] = set()
+
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            from reference_impl.compute_domain.membership import NotYetError
+
+            original(self, uid, results, held)
+            if used - {uid}:
+                raise NotYetError("the channel is in use")
+            used.add(uid)
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("node-taken-over", rule="NV-165")
+def _(patch: Patch) -> None:
+    """A node moves to the domain that asked last."""
+    patch.replace(f"{MEMBERSHIP}.check_free", lambda self, current, uid: None)
+
+
+@mutant("node-never-leaves", rule="NV-166")
+def _(patch: Patch) -> None:
+    """The label of a domain stays on its node."""
+    patch.replace(f"{MEMBERSHIP}.leave", lambda self, uid: None)
+
+
+@mutant("channel-without-fabric", rule="NV-170")
+def _(patch: Patch) -> None:
+    """A node without NVLink fabric gives a channel that leads nowhere."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, **options: Any) -> None:
+            real = options["clique_id"]
+            original(self, **{**options, "clique_id": lambda: real() or "none"})
+
+        return init
+
+    patch.wrap(f"{PREPARER}.__init__", make)
+
+
+@mutant("no-fabric-no-claim", rule="NV-170")
+def _(patch: Patch) -> None:
+    """A node without NVLink fabric refuses channel claims."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, config: Any) -> Any:
+            from reference_impl.compute_domain.membership import PermanentError
+
+            if not self._clique_id():
+                raise PermanentError("the node has no NVLink fabric")
+            return original(self, claim, config)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+@mutant("no-defaults-for-domains", rule="NV-143")
+def _(patch: Patch) -> None:
+    """The CRD has no defaults."""
+    _schema("default")(patch)
+
+
+@mutant("daemons-without-gpus", rule="NV-156")
+def _(patch: Patch) -> None:
+    """A daemon gets its own CDI device only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            return type(found)(found.container, found.cdi_ids[1:])
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("daemons-of-no-clique", rule="NV-157")
+def _(patch: Patch) -> None:
+    """A daemon is not told its clique."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            kept = [word for word in found.container["env"] if not word.startswith("CLIQUE_ID")]
+            return type(found)({**found.container, "env": kept}, found.cdi_ids)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("given-up-attempts-are-forgotten", rule="NV-167")
+def _(patch: Patch) -> None:
+    """An attempt that was given up leaves nothing."""
+    patch.replace(f"{PREPARER}.remember_aborted", lambda self, uid, entry: self._checkpoint.drop(uid))
+
+
+@mutant("late-calls-are-heard", rule="NV-168")
+def _(patch: Patch) -> None:
+    """What was given up can be asked for again."""
+    patch.replace(f"{PREPARER}.check_not_aborted", lambda self, claim, entry: None)
+
+
+@mutant("starts-without-channel-driver", rule="NV-016")
+def _(patch: Patch) -> None:
+    """Nobody looks at start whether the kernel has IMEX channels."""
+    patch.replace(f"{CHANNELS}.check", lambda self: None)
+
+
+def _fabric_gate(*, strict: bool) -> Callable[[Patch], None]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gpu_clique(nvml: Any, handle: Any, **_: Any) -> Any:
+            return original(nvml, handle, strict=strict)
+
+        return gpu_clique
+
+    return lambda patch: patch.wrap(f"{FABRIC}:gpu_clique", make)
+
+
+@mutant("fabric-in-progress-is-none", rule="NV-017")
+def _(patch: Patch) -> None:
+    """A fabric that is not up is taken for none, whatever the gate says."""
+    _fabric_gate(strict=False)(patch)
+
+
+@mutant("fabric-gate-unheard", rule="NV-017b")
+def _(patch: Patch) -> None:
+    """A fabric that is not up ends the driver, whatever the gate says."""
+    _fabric_gate(strict=True)(patch)
+
+
+@mutant("fabric-in-progress-has-a-clique", rule="NV-017b")
+def _(patch: Patch) -> None:
+    """Of a GPU whose fabric is not up the clique is believed all the same."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gpu_clique(nvml: Any, handle: Any, *, strict: bool = True) -> Any:
+            return original(nvml, handle, strict=strict) or "00000000-0000-0000-0000-000000000000.0"
+
+        return gpu_clique
+
+    patch.wrap(f"{FABRIC}:gpu_clique", make)
+
+
+@mutant("host-managed-without-its-gate", rule="NV-018")
+def _(patch: Patch) -> None:
+    """Neither the gate nor the isolation is looked at."""
+    patch.replace(f"{OPTIONS}:ImexOptions.check", lambda self, gates: None)
+
+
+@mutant("isolation-unread", rule="NV-018")
+def _(patch: Patch) -> None:
+    """An isolation that nobody implements is taken for domain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, gates: Any) -> None:
+            original(dataclasses.replace(self, isolation="domain"), gates)
+
+        return check
+
+    patch.wrap(f"{OPTIONS}:ImexOptions.check", make)
+
+
+@mutant("host-managed-daemon-published", rule="NV-047")
+def _(patch: Patch) -> None:
+    """A daemon is offered where the driver runs none."""
+    patch.wrap("reference_impl.compute_domain.plugin:published_devices", lambda original: lambda **_: original())
+
+
+@mutant("host-managed-daemon-given", rule="NV-171")
+def _(patch: Patch) -> None:
+    """A daemon claim is prepared beside the host's own daemon."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            host, self._host_imex = self._host_imex, None
+            try:
+                return original(self, *what)
+            finally:
+                self._host_imex = host
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("host-managed-node-labelled", rule="NV-171b")
+def _(patch: Patch) -> None:
+    """A channel claim labels its node, whoever runs the daemons."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, config: Any) -> Any:
+            self._membership.join(config.domain_id)
+            return original(self, claim, config)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+@mutant("host-daemon-not-asked", rule="NV-171c")
+def _(patch: Patch) -> None:
+    """A channel is given whether the host's daemon runs or not."""
+    patch.replace("reference_impl.compute_domain.host_imex:HostImex.check_ready", lambda self: None)
+
+
+@mutant("host-managed-domain-with-daemons", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """The controller makes daemons for a domain that needs none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reconcile(self: Any, domain: Any) -> None:
+            self.ensure_daemons(domain)
+            original(self, domain)
+
+        return reconcile
+
+    patch.wrap(f"{CONTROLLER}.reconcile", make)
+
+
+@mutant("host-managed-domain-waits-for-nodes", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """A domain waits for nodes that will never join."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wanted(self: Any, domain: Any) -> Any:
+            host, self._host_managed = self._host_managed, False
+            try:
+                return original(self, domain)
+            finally:
+                self._host_managed = host
+
+        return wanted
+
+    patch.wrap(f"{CONTROLLER}.wanted_status", make)
+
+
+@mutant("host-managed-all-channels", rule="NV-171d")
+def _(patch: Patch) -> None:
+    """The claim template keeps a mode that the host's daemon cannot serve."""
+    patch.wrap(
+        "reference_impl.compute_domain.objects:workload_template", lambda original: lambda domain, **_: original(domain)
+    )

@@ -1,0 +1,369 @@
+"""Faults of a kubelet, planted in the harness's own from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+PLUGINS = "dra_conformance.kubelet.plugins:PluginManager"
+CLAIMS = "dra_conformance.kubelet.claims:ClaimManager"
+PODS = "dra_conformance.kubelet.pods:PodWorkers"
+INSTANCE = "dra_conformance.kubelet.calls:PluginInstance"
+RECORD = "dra_conformance.kubelet.claim_cache:ClaimRecord"
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """Do nothing at all."""
+
+
+@mutant("tells-plugins-nothing", rule="DRA-257")
+def _(patch: Patch) -> None:
+    """NotifyRegistrationStatus is never called."""
+    patch.replace(f"{PLUGINS}._notify", nothing)
+
+
+@mutant("prefers-the-newest-service", rule="DRA-258")
+def _(patch: Patch) -> None:
+    """v1 is chosen wherever it is announced."""
+    make = lambda original: lambda versions: original(tuple(sorted(versions)))  # noqa: E731
+    patch.wrap("dra_conformance.kubelet.plugins:choose_version", make)
+
+
+@mutant("registers-whatever-comes", rule="DRA-259")
+def _(patch: Patch) -> None:
+    """A plugin without a known service is registered."""
+    patch.replace("dra_conformance.kubelet.plugins:choose_version", lambda versions: "v1.DRAPlugin")
+
+
+@mutant("never-forgets-a-driver", rule="DRA-260")
+def _(patch: Patch) -> None:
+    """A removed registration socket is not noticed."""
+    patch.replace(f"{PLUGINS}._forget_socket", nothing)
+
+
+@mutant("calls-the-oldest-instance", rule="DRA-261")
+def _(patch: Patch) -> None:
+    """Calls go to the instance that registered first."""
+
+    def make(original: Any) -> Any:
+        def get(self: Any, driver: str) -> Any:
+            several = self.instances(driver)
+            return several[0] if several else original(self, driver)
+
+        return get
+
+    patch.wrap(f"{PLUGINS}.get", make)
+
+
+@mutant("registers-an-endpoint-twice", rule="DRA-262")
+def _(patch: Patch) -> None:
+    """An endpoint that is registered already is taken again."""
+
+    def make(original: Any) -> Any:
+        def admit(self: Any, info: Any, path: Any) -> Any:
+            held, self._instances = self._instances, {}
+            try:
+                return original(self, info, path)
+            finally:
+                self._instances = {**held, **self._instances}
+
+        return admit
+
+    patch.wrap(f"{PLUGINS}._admit", make)
+
+
+@mutant("a-call-for-each-claim", rule="DRA-263")
+def _(patch: Patch) -> None:
+    """Every claim is prepared in a call of its own."""
+
+    def make(original: Any) -> Any:
+        def batch(self: Any, driver: str, refs: Any) -> None:
+            for ref in refs:
+                original(self, driver, [ref])
+
+        return batch
+
+    patch.wrap(f"{CLAIMS}._prepare_batch", make)
+
+
+@mutant("prepares-only-what-containers-use", rule="DRA-264")
+def _(patch: Patch) -> None:
+    """Claims that no container names are not prepared."""
+
+    def make(original: Any) -> Any:
+        def claims(pod: Any, **options: Any) -> Any:
+            used = {
+                use["name"]
+                for container in pod["spec"]["containers"]
+                for use in (container.get("resources") or {}).get("claims") or ()
+            }
+            return [claim for claim in original(pod, **options) if claim.local_name in used]
+
+        return claims
+
+    patch.wrap("dra_conformance.kubelet.claims:pod_claims", make)
+
+
+def _start_anyway(patch: Patch, matches: str) -> None:
+    """Start the containers although Prepare failed with a message that holds `matches`."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, pod: Any) -> None:
+            from dra_conformance.kubelet.errors import PrepareFailed
+
+            try:
+                original(self, pod)
+            except PrepareFailed as error:
+                if matches not in str(error):
+                    raise
+
+        return prepare
+
+    patch.wrap(f"{CLAIMS}.prepare", make)
+
+
+@mutant("starts-pods-that-are-not-prepared", rule="DRA-265")
+def _(patch: Patch) -> None:
+    """Errors of Prepare are ignored."""
+    _start_anyway(patch, "scripted failure")
+
+
+@mutant("never-retries-prepare", rule="DRA-265")
+def _(patch: Patch) -> None:
+    """A pod that could not be prepared is left alone."""
+
+    def make(original: Any) -> Any:
+        def failed(self: Any, uid: str, message: str) -> None:
+            if "scripted failure" not in message:
+                original(self, uid, message)
+
+        return failed
+
+    patch.wrap(f"{PODS}._failed", make)
+
+
+@mutant("does-not-miss-skipped-claims", rule="DRA-266")
+def _(patch: Patch) -> None:
+    """A claim that is missing in the answer counts as prepared."""
+    _start_anyway(patch, "skipped")
+
+
+@mutant("takes-answers-for-strangers", rule="DRA-267")
+def _(patch: Patch) -> None:
+    """Entries for unknown claims are ignored."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, claims: Any, **options: Any) -> Any:
+            wanted = {claim.uid for claim in claims}
+            return {uid: one for uid, one in original(self, claims, **options).items() if uid in wanted}
+
+        return prepare
+
+    patch.wrap(f"{INSTANCE}.prepare", make)
+
+
+def _deadline(patch: Patch, seconds: float) -> None:
+    """Give drivers another time for their calls."""
+
+    def make(original: Any) -> Any:
+        def init(self: Any, **options: Any) -> None:
+            original(self, **{**options, "timeout": seconds})
+
+        return init
+
+    patch.wrap(f"{INSTANCE}.__init__", make)
+
+
+@mutant("waits-for-drivers-for-ever", rule="DRA-268")
+def _(patch: Patch) -> None:
+    """A call may take an hour."""
+    _deadline(patch, 3600.0)
+
+
+@mutant("gives-up-on-drivers-too-soon", rule="DRA-268")
+def _(patch: Patch) -> None:
+    """A call may take 20 seconds."""
+    _deadline(patch, 20.0)
+
+
+@mutant("prepares-for-every-pod", rule="DRA-269")
+def _(patch: Patch) -> None:
+    """A claim that another pod has already is prepared again."""
+
+    def make(original: Any) -> Any:
+        def recorded(self: Any, pod: Any, wanted: Any) -> Any:
+            for fresh, _claim in wanted:
+                held = self.cache.get(fresh.key)
+                if held is not None:
+                    held.prepared = False
+            return original(self, pod, wanted)
+
+        return recorded
+
+    patch.wrap(f"{CLAIMS}._recorded", make)
+
+
+@mutant("believes-its-checkpoint", rule="DRA-270")
+def _(patch: Patch) -> None:
+    """Claims of the checkpoint count as prepared."""
+
+    def make(original: Any) -> Any:
+        def read(path: Any) -> Any:
+            return [replace(record, prepared=True) for record in original(path)]
+
+        return read
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:read_checkpoint", make)
+
+
+def _devices(patch: Patch, choose: Callable[[Any, str], bool]) -> None:
+    """Choose devices of a record otherwise."""
+
+    def devices(self: Any, request: str = "") -> Any:
+        for driver, several in self.drivers.items():
+            for device in several:
+                if choose(device, request):
+                    yield driver, device
+
+    patch.replace(f"{RECORD}.devices", devices)
+
+
+@mutant("every-container-gets-all-requests", rule="DRA-271")
+def _(patch: Patch) -> None:
+    """The request that a container names is not looked at."""
+    _devices(patch, lambda device, request: True)
+
+
+@mutant("drops-devices-without-request", rule="DRA-272")
+def _(patch: Patch) -> None:
+    """A device without request names belongs to no request."""
+    _devices(patch, lambda device, request: not request or request in device.request_names)
+
+
+@mutant("calls-unprepare-for-what-was-never-prepared", rule="DRA-273")
+def _(patch: Patch) -> None:
+    """A pod whose driver was never there cannot be deleted without it."""
+
+    def make(original: Any) -> Any:
+        def validated(self: Any, pod: Any) -> Any:
+            plugin, self._plugin = self._plugin, lambda driver: None
+            try:
+                return original(self, pod)
+            finally:
+                self._plugin = plugin
+
+        return validated
+
+    patch.wrap(f"{CLAIMS}._validated", make)
+
+
+@mutant("lets-anybody-use-a-claim", rule="DRA-274")
+def _(patch: Patch) -> None:
+    """reservedFor is not looked at."""
+    patch.replace("dra_conformance.kubelet.claims:reserved_for", lambda pod, claim: True)
+
+
+@mutant("unprepares-with-the-first-pod", rule="DRA-275")
+def _(patch: Patch) -> None:
+    """Unprepare is called although another pod uses the claim."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, pod_uid: str) -> Any:
+            for record in self.cache.of_pod(pod_uid):
+                record.pod_uids = {pod_uid}
+            return original(self, pod_uid)
+
+        return unprepare
+
+    patch.wrap(f"{CLAIMS}.unprepare", make)
+
+
+@mutant("ends-pods-without-unprepare", rule="DRA-276")
+def _(patch: Patch) -> None:
+    """A failed Unprepare does not keep the pod."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, pod: Any, state: Any) -> None:
+            from dra_conformance.kubelet.errors import KubeletError
+
+            try:
+                original(self, pod, state)
+            except KubeletError:
+                return
+
+        return unprepare
+
+    patch.wrap(f"{PODS}._unprepare", make)
+
+
+@mutant("forgets-vanished-pods", rule="DRA-277")
+def _(patch: Patch) -> None:
+    """Nothing is unprepared for pods that vanished."""
+    patch.replace(f"{PODS}._unprepare_orphan", nothing)
+
+
+@mutant("takes-a-claim-by-its-name", rule="DRA-278")
+def _(patch: Patch) -> None:
+    """The record of an earlier claim of the name is taken for the new one's."""
+
+    def make(original: Any) -> Any:
+        def recorded(self: Any, pod: Any, wanted: Any) -> Any:
+            for fresh, _claim in wanted:
+                held = self.cache.get(fresh.key)
+                if held is not None:
+                    held.ref = fresh.ref
+            return original(self, pod, wanted)
+
+        return recorded
+
+    patch.wrap(f"{CLAIMS}._recorded", make)
+
+
+@mutant("starts-without-its-checkpoint", rule="DRA-280")
+def _(patch: Patch) -> None:
+    """The checkpoint is not read."""
+    patch.replace("dra_conformance.kubelet.claim_cache:read_checkpoint", lambda path: [])
+
+
+@mutant("keeps-slices-at-start", rule="DRA-285")
+def _(patch: Patch) -> None:
+    """Slices of the node are left as they are."""
+    patch.replace(f"{PLUGINS}._wipe", nothing)
+
+
+@mutant("deletes-slices-of-other-nodes", rule="DRA-285")
+def _(patch: Patch) -> None:
+    """All slices are deleted at start."""
+    patch.replace(f"{PLUGINS}._list_slices", lambda self, selector, driver: self._client.list(self._slices).items)
+
+
+@mutant("deletes-slices-at-once", rule="DRA-286")
+def _(patch: Patch) -> None:
+    """Slices go when the connection does."""
+
+    def make(original: Any) -> Any:
+        def init(self: Any, **options: Any) -> None:
+            original(self, **{**options, "timing": replace(options["timing"], wipe=1.0)})
+
+        return init
+
+    patch.wrap(f"{PLUGINS}.__init__", make)
+
+
+@mutant("never-deletes-slices", rule="DRA-286")
+def _(patch: Patch) -> None:
+    """Slices stay although their driver is gone."""
+    patch.replace(f"{PLUGINS}._plan_wipe", nothing)
+
+
+@mutant("deletes-shared-slices", rule="DRA-287")
+def _(patch: Patch) -> None:
+    """With a driver go all its slices, those without node too."""
+
+    def listed(self: Any, selector: str, driver: str) -> Any:
+        return [item for item in self._client.list(self._slices).items if item["spec"]["driver"] == driver]
+
+    patch.replace(f"{PLUGINS}._list_slices", listed)

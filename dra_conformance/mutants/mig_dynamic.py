@@ -1,0 +1,365 @@
+"""Faults in MIG devices that are made on demand: what is published of them, and how they are made and unmade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+DEVICES = "reference_impl.kubelet_plugin.devices"
+PARTITIONS = "reference_impl.kubelet_plugin.partitions:Partitioning"
+INSTANCES = "reference_impl.kubelet_plugin.mig:MigInstances"
+PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
+PLUGIN = "reference_impl.kubelet_plugin.plugin:KubeletPlugin"
+NVML = "reference_impl.kubelet_plugin.discovery:Nvml"
+
+Original = Callable[..., Any]
+
+
+def is_place(device: Any) -> bool:
+    """Whether a device is a place for a MIG device."""
+    return type(device).__name__ == "MigSlot"
+
+
+def counting(patch: Patch, change: Callable[[Any, list[Any]], list[Any]]) -> None:
+    """Bend what devices take of counters."""
+    patch.wrap(f"{DEVICES}:counters_of", lambda original: lambda device: change(device, original(device)))
+
+
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+
+@mutant("places-have-uuids", rule="NV-034")
+def _(patch: Patch) -> None:
+    """A place is published with a uuid made up of its name."""
+
+    def make(original: Original) -> Original:
+        def attributes(device: Any) -> Any:
+            found = original(device)
+            return {**found, "uuid": {"string": f"MIG-{device.name}"}} if is_place(device) else found
+
+        return attributes
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("places-have-memory-slices-as-capacity", rule="NV-034")
+def _(patch: Patch) -> None:
+    """A place is published with capacities memorySlice<n>, as a device that exists."""
+
+    def make(original: Original) -> Original:
+        def capacity(device: Any) -> Any:
+            found = original(device)
+            return {**found, f"memorySlice{device.start}": {"value": "1"}} if is_place(device) else found
+
+        return capacity
+
+    patch.wrap(f"{DEVICES}:capacity_of", make)
+
+
+@mutant("memory-slice-counters-from-zero", rule="NV-035")
+def _(patch: Patch) -> None:
+    """Every place takes its memory slices from 0 on."""
+
+    def make(original: Original) -> Original:
+        def slices(device: Any) -> Any:
+            return range(device.profile.size) if is_place(device) else original(device)
+
+        return slices
+
+    patch.wrap(f"{DEVICES}:memory_slices", make)
+
+
+@mutant("one-memory-slice-counter-a-device", rule="NV-035")
+def _(patch: Patch) -> None:
+    """Every place takes its first memory slice and no more."""
+
+    def make(original: Original) -> Original:
+        return lambda device: original(device)[:1] if is_place(device) else original(device)
+
+    patch.wrap(f"{DEVICES}:memory_slices", make)
+
+
+@mutant("counters-that-nothing-takes", rule="NV-035b")
+def _(patch: Patch) -> None:
+    """Places take memory slices only up to the third, and multiprocessors by halves."""
+
+    def make(original: Original) -> Original:
+        def consumed(self: Any, minor: int, amounts: Any, slices: Any) -> Any:
+            return original(self, minor, {name: number // 2 for name, number in amounts.items()}, [])
+
+        return consumed
+
+    patch.wrap(f"{PARTITIONS}.consumed", make)
+
+
+@mutant("counters-of-earlier-claims-forgotten", rule="NV-035b")
+def _(patch: Patch) -> None:
+    """The scheduler counts what one claim takes, and forgets what claims before it took."""
+    patch.wrap(
+        "reference_impl.scheduler.allocator.counters:available", lambda original: lambda pool, names: original(pool, [])
+    )
+
+
+@mutant("whole-gpu-takes-memory-only", rule="NV-036")
+def _(patch: Patch) -> None:
+    """The whole GPU takes its memory and no other counter."""
+
+    def change(device: Any, found: list[Any]) -> list[Any]:
+        if is_place(device):
+            return found
+        return [{**use, "counters": {"memory": use["counters"]["memory"]}} for use in found]
+
+    counting(patch, change)
+
+
+@mutant("counters-in-camel-case", rule="NV-037")
+def _(patch: Patch) -> None:
+    """Counters lose the dashes of their names."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.partitions:counter_name",
+        lambda original: lambda name: original(name).replace("-", ""),
+    )
+
+
+@mutant("counters-with-the-devices", rule="NV-038")
+def _(patch: Patch) -> None:
+    """All devices lie in as few slices as they fit in, not one for each GPU."""
+
+    def make(original: Original) -> Original:
+        def slices(self: Any) -> Any:
+            from reference_impl.kubelet_plugin.slices import layout
+
+            found = original(self)
+            counters = [one for part in found for one in part.shared_counters]
+            return layout([device for part in found for device in part.devices], counters)
+
+        return slices
+
+    patch.wrap(f"{PLUGIN}.slices", make)
+
+
+@mutant(
+    "two-gpus-in-a-slice",
+    rule="NV-039",
+    kubernetes_version="1.34",
+    feature_gates=("DRAPartitionableDevices=true",),
+)
+def _(patch: Patch) -> None:
+    """Two GPUs with their counters share a slice."""
+
+    def make(original: Original) -> Original:
+        def slices(self: Any) -> Any:
+            found = original(self)
+            return [
+                replace(
+                    one,
+                    devices=one.devices + other.devices,
+                    shared_counters=one.shared_counters + other.shared_counters,
+                )
+                for one, other in zip(found[::2], found[1::2], strict=True)
+            ]
+
+        return slices
+
+    patch.wrap(f"{PLUGIN}.slices", make)
+
+
+@mutant("ampere-offered-whole", rule="NV-040")
+def _(patch: Patch) -> None:
+    """A GPU that changes MIG mode only by a reset is offered whole as well."""
+
+    def make(original: Original) -> Original:
+        def publishable(self: Any, handle: Any, gpu: Any) -> Any:
+            found = original(self, handle, gpu)
+            return found if gpu in found else [gpu, *found]
+
+        return publishable
+
+    patch.wrap(f"{NVML}.publishable", make)
+
+
+@mutant(
+    "profile-names-from-the-query",
+    rule="NV-032",
+    scenario="mig/dynamic_slices#the-places-of-an-gpu-are-published-as-nvidia-s-table-has-them",
+)
+def _(patch: Patch) -> None:
+    """Places carry the index of the query in the profile id's stead."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.devices:mig_name",
+        lambda original: lambda minor, profile, number, start: original(minor, profile, number % 5, start),
+    )
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+
+
+@mutant("names-alone-are-compared", rule="NV-060c")
+def _(patch: Patch) -> None:
+    """A device is in use only where another claim has one of the same name."""
+    patch.replace(f"{PREPARER}.clash", lambda self, wanted, taken: wanted.device == taken.device)
+
+
+@mutant("gpu-against-its-pieces-only", rule="NV-060c")
+def _(patch: Patch) -> None:
+    """Two MIG devices never clash, whatever their memory slices."""
+
+    def make(original: Original) -> Original:
+        def clash(self: Any, wanted: Any, taken: Any) -> Any:
+            both = "-mig-" in wanted.device and "-mig-" in taken.device
+            return wanted.device == taken.device if both else original(self, wanted, taken)
+
+        return clash
+
+    patch.wrap(f"{PREPARER}.clash", make)
+
+
+@mutant("mig-stays-on", rule="NV-113")
+def _(patch: Patch) -> None:
+    """MIG mode is never turned off again."""
+    patch.replace(f"{INSTANCES}.settle", lambda self, gpu: None)
+
+
+@mutant("instances-are-never-unmade", rule="NV-113")
+def _(patch: Patch) -> None:
+    """Unprepare forgets the claim and leaves its instances."""
+
+    def make(original: Original) -> Original:
+        def roll_back(self: Any, uid: str, entry: Any) -> None:
+            mig, self._mig = self._mig, None
+            try:
+                original(self, uid, entry)
+            finally:
+                self._mig = mig
+
+        return roll_back
+
+    patch.wrap(f"{PREPARER}.roll_back", make)
+
+
+@mutant("instances-in-use-are-forgotten", rule="NV-114")
+def _(patch: Patch) -> None:
+    """An instance that cannot be unmade is logged, and its claim forgotten."""
+
+    def make(original: Original) -> Original:
+        def destroy(self: Any, slot: Any) -> None:
+            try:
+                original(self, slot)
+            except Exception:
+                return
+
+        return destroy
+
+    patch.wrap(f"{INSTANCES}.destroy", make)
+
+
+@mutant("a-compute-instance-that-is-gone-is-an-error", rule="NV-114")
+def _(patch: Patch) -> None:
+    """A GPU instance without its compute instance cannot be unmade."""
+
+    def make(original: Original) -> Original:
+        def clear(self: Any, instance: Any) -> None:
+            if not any(True for _ in self.computes(instance)):
+                raise self._nvml.module.NVMLError(self._nvml.module.NVML_ERROR_NOT_FOUND)
+            original(self, instance)
+
+        return clear
+
+    patch.wrap(f"{INSTANCES}.clear", make)
+
+
+@mutant("leftovers-stay-at-start", rule="NV-115")
+def _(patch: Patch) -> None:
+    """At start nobody looks for instances."""
+    patch.replace(f"{INSTANCES}.sweep", lambda self, found, keep: [])
+
+
+@mutant("all-instances-unmade-at-start", rule="NV-115")
+def _(patch: Patch) -> None:
+    """At start every instance is unmade, those of claims too."""
+    patch.wrap(f"{INSTANCES}.sweep", lambda original: lambda self, found, keep: original(self, found, set()))
+
+
+@mutant("half-made-devices-not-seen-at-start", rule="NV-115b")
+def _(patch: Patch) -> None:
+    """At start only instances that are whole MIG devices are unmade."""
+
+    def make(original: Original) -> Original:
+        def instances(self: Any, slot: Any) -> Any:
+            return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
+
+        return instances
+
+    patch.wrap(f"{INSTANCES}.instances", make)
+
+
+@mutant("leftovers-in-the-way", rule="NV-116")
+def _(patch: Patch) -> None:
+    """What an attempt before left at the place is not removed first."""
+
+    def make(original: Original) -> Original:
+        def realize(self: Any, uid: str, chosen: Any, held: Any) -> Any:
+            if self._mig is None or not is_place(chosen.device):
+                return original(self, uid, chosen, held)
+            return replace(chosen, device=self._mig.create(chosen.device))
+
+        return realize
+
+    def withdrawing(original: Original) -> Original:
+        def withdraw(self: Any, uid: str, entry: Any) -> None:
+            self.undoing = True
+            try:
+                original(self, uid, entry)
+            finally:
+                self.undoing = False
+
+        return withdraw
+
+    def rolling_back(original: Original) -> Original:
+        def roll_back(self: Any, uid: str, entry: Any) -> None:
+            mig = self._mig
+            self._mig = mig if getattr(self, "undoing", False) else None
+            try:
+                original(self, uid, entry)
+            finally:
+                self._mig = mig
+
+        return roll_back
+
+    patch.wrap(f"{PREPARER}.realize", make)
+    patch.wrap(f"{PREPARER}.withdraw", withdrawing)
+    patch.wrap(f"{PREPARER}.roll_back", rolling_back)
+
+
+@mutant("failed-prepare-leaves-its-devices", rule="NV-116b")
+def _(patch: Patch) -> None:
+    """Nothing is undone when Prepare fails."""
+    patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
+
+
+@mutant("nvml-chooses-the-place", rule="NV-117")
+def _(patch: Patch) -> None:
+    """The instance is made wherever NVML finds room."""
+
+    def make(original: Original) -> Original:
+        def create(self: Any, slot: Any) -> Any:
+            starts = [start for start in slot.profile.starts if start != slot.start]
+            return original(self, replace(slot, start=starts[-1]) if starts else slot)
+
+        return create
+
+    patch.wrap(f"{INSTANCES}.create", make)
+
+
+@mutant("capabilities-of-the-first-instance", rule="NV-097b")
+def _(patch: Patch) -> None:
+    """Every MIG device gets the capability of GPU instance 0."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.driver_root:DriverRoot.device_nodes",
+        lambda original: (
+            lambda self, device: original(self, replace(device, gi_id=0) if hasattr(device, "gi_id") else device)
+        ),
+    )

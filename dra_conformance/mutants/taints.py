@@ -1,0 +1,371 @@
+"""Faults in what taints and tolerations mean to a scheduler and to the controller that evicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+ALLOCATOR = "reference_impl.scheduler.allocator.taints"
+EVICTION = "reference_impl.taint_eviction.taints"
+CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
+
+
+@mutant("no-schedule-ignored", rule="DRA-213")
+def _(patch: Patch) -> None:
+    """The scheduler gives devices with NoSchedule taints to everybody."""
+    patch.replace(f"{ALLOCATOR}:BLOCKING_EFFECTS", frozenset({"NoExecute"}))
+
+
+@mutant("no-schedule-evicts", rule="DRA-213")
+def _(patch: Patch) -> None:
+    """NoSchedule deletes running pods."""
+    patch.replace(f"{EVICTION}:evicts", lambda taint: taint.get("effect") in ("NoSchedule", "NoExecute"))
+
+
+@mutant("no-execute-ignored-by-scheduler", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """The scheduler leaves NoExecute to the eviction."""
+    patch.replace(f"{ALLOCATOR}:BLOCKING_EFFECTS", frozenset({"NoSchedule"}))
+
+
+@mutant("no-execute-evicts-nobody", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """NoExecute only keeps new pods away."""
+    patch.replace(f"{EVICTION}:evicts", lambda taint: False)
+
+
+@mutant("taint-evicts-the-pool", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A taint on one device evicts the pods of all devices of its pool."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def slice_taints(slices: Any, device: Any) -> Any:
+            held = list(slices)
+            from reference_impl.taint_eviction.taints import devices_in
+
+            for other, _ in list(devices_in(held)):
+                yield from original(held, other)
+
+        return slice_taints
+
+    patch.wrap(f"{EVICTION}:slice_taints", make)
+
+
+@mutant("effect-none-keeps-away", rule="DRA-215")
+def _(patch: Patch) -> None:
+    """Every taint counts as NoSchedule."""
+    patch.replace(f"{ALLOCATOR}:blocks_allocation", lambda taint: True)
+
+
+@mutant("effect-none-evicts", rule="DRA-215")
+def _(patch: Patch) -> None:
+    """A taint that only informs deletes pods."""
+    patch.replace(f"{EVICTION}:evicts", lambda taint: taint.get("effect") in ("None", "NoExecute"))
+
+
+@mutant("one-tolerated-taint-is-enough", rule="DRA-216")
+def _(patch: Patch) -> None:
+    """A device is given when any of its taints is tolerated."""
+
+    def untolerated(device: Any, request: Any) -> Any:
+        from reference_impl.scheduler.allocator.taints import tolerated
+
+        if any(tolerated(request.tolerations, taint) for taint in device.taints):
+            return None
+        return device.taints[0] if device.taints else None
+
+    patch.replace(f"{ALLOCATOR}:untolerated", untolerated)
+
+
+@mutant("tolerations-ignored", rule="DRA-216")
+def _(patch: Patch) -> None:
+    """No toleration helps."""
+    patch.replace(f"{ALLOCATOR}:tolerated", lambda tolerations, taint: False)
+
+
+@mutant("empty-key-tolerates-nothing", rule="DRA-217")
+def _(patch: Patch) -> None:
+    """A toleration must name a key."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda toleration, taint: bool(toleration.get("key")) and original(toleration, taint)
+
+    patch.wrap(f"{ALLOCATOR}:tolerates", make)
+
+
+@mutant("equal-ignores-the-value", rule="DRA-218")
+def _(patch: Patch) -> None:
+    """Operator Equal compares keys only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda toleration, taint: original({**toleration, "operator": "Exists"}, taint)
+
+    patch.wrap(f"{ALLOCATOR}:tolerates", make)
+
+
+@mutant("admin-access-bypasses-taints", rule="DRA-219")
+def _(patch: Patch) -> None:
+    """Administrators get tainted devices."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda device, request: None if request.admin_access else original(device, request)
+
+    patch.wrap(f"{ALLOCATOR}:untolerated", make)
+
+
+@mutant("results-lack-tolerations", rule="DRA-220")
+def _(patch: Patch) -> None:
+    """Allocation results do not say what the request tolerates."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def device_result(*args: Any, **options: Any) -> Any:
+            return {key: value for key, value in original(*args, **options).items() if key != "tolerations"}
+
+        return device_result
+
+    patch.wrap("reference_impl.scheduler.allocator.results:device_result", make)
+
+
+@mutant("toleration-seconds-ignored", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """A limited toleration is none: pods go at once."""
+    patch.wrap(f"{EVICTION}:tolerates", _only_unlimited)
+
+
+def _only_unlimited(original: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda toleration, taint: toleration.get("tolerationSeconds") is None and original(toleration, taint)
+
+
+@mutant("toleration-seconds-never-end", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """A limited toleration is unlimited."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            found = list(tolerations)
+            endless = [{k: v for k, v in item.items() if k != "tolerationSeconds"} for item in found]
+            return original(taint, endless, first_seen=first_seen)
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+@mutant("longest-toleration-counts", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """Of two limited tolerations the longer one counts."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            each = [original(taint, [item], first_seen=first_seen) for item in tolerations]
+            if None in each or not each:
+                return original(taint, tolerations, first_seen=first_seen)
+            return max(each)
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+@mutant("unlimited-toleration-ends", rule="DRA-222")
+def _(patch: Patch) -> None:
+    """No tolerationSeconds means zero seconds."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            limited = [{"tolerationSeconds": 0, **item} for item in tolerations]
+            return original(taint, limited, first_seen=first_seen)
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+@mutant("empty-effect-tolerates-eviction", rule="DRA-223")
+def _(patch: Patch) -> None:
+    """A toleration without an effect covers NoExecute."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda toleration, taint: original(
+            toleration if toleration.get("effect") else {**toleration, "effect": "NoExecute"}, taint
+        )
+
+    patch.wrap(f"{EVICTION}:tolerates", make)
+
+
+@mutant("eviction-goes-on-without-its-taint", rule="DRA-224")
+def _(patch: Patch) -> None:
+    """The first plan to evict a pod is carried out whatever becomes of the taint."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        from dra_api.objects import uid_of
+
+        plans: dict[str, Any] = {}
+
+        def plan(self: Any, pod: Any) -> Any:
+            found = original(self, pod) or plans.get(uid_of(pod))
+            if found is not None:
+                plans[uid_of(pod)] = found
+            return found
+
+        return plan
+
+    patch.wrap(f"{CONTROLLER}.plan", make)
+
+
+@mutant("cancelled-eviction-is-silent", rule="DRA-224")
+def _(patch: Patch) -> None:
+    """Nobody is told that an eviction was called off."""
+    patch.wrap(f"{CONTROLLER}.tell", _silent_about("Cancelling"))
+
+
+@mutant("eviction-is-silent", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """An evicted pod gets no event."""
+    patch.wrap(f"{CONTROLLER}.tell", _silent_about("Marking"))
+
+
+def _silent_about(word: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def tell(self: Any, pod: Any, message: str) -> None:
+            if word not in message:
+                original(self, pod, message)
+
+        return tell
+
+    return make
+
+
+@mutant("eviction-without-condition", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """An evicted pod does not say that it was disrupted."""
+    patch.replace(f"{CONTROLLER}.set_condition", lambda self, pod: None)
+
+
+@mutant("eviction-an-hour-late", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Untolerated taints take effect an hour later."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            at = original(taint, tolerations, first_seen=first_seen)
+            return at + timedelta(hours=1) if at is not None else None
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+# Rules are on by default since 1.37.
+
+
+@mutant("rule-evicts-from-every-device", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A DeviceTaintRule concerns all devices whatever it selects."""
+    patch.replace(f"{EVICTION}:selects", lambda rule, device: True)
+
+
+@mutant("absent-selector-selects-all", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A DeviceTaintRule without a selector concerns all devices."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda rule, device: "deviceSelector" not in rule["spec"] or original(rule, device)
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("scheduler-ignores-rules", rule="DRA-226b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler sees the taints of slices only."""
+    patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", lambda piece, rules: piece)
+
+
+@mutant("absent-selector-taints-all", rule="DRA-226d", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler reads an absent selector as an empty one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def selects(rule: Any, device: Any) -> bool:
+            from dataclasses import replace
+
+            return bool(original(replace(rule, selective=True), device))
+
+        return selects
+
+    patch.wrap("reference_impl.scheduler.allocator.taint_rules:selects", make)
+
+
+@mutant("rule-stops-the-scheduler", rule="DRA-226c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The scheduler cannot look at slices any more once there is a DeviceTaintRule."""
+
+    def broken(piece: Any, rules: Any) -> Any:
+        raise TypeError("DeviceTaintRule of another version")
+
+    patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", broken)
+
+
+@mutant("changed-effect-keeps-its-time", rule="DRA-227", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule's taint counts from its creation whatever changes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare_update(self: Any, new: Any, old: Any, ctx: Any) -> None:
+            original(self, new, old, ctx)
+            new["spec"]["taint"]["timeAdded"] = old["spec"]["taint"]["timeAdded"]
+
+        return prepare_update
+
+    module = "apiserver_emulator.resource.device_taint_rule"
+    patch.wrap(f"{module}:DeviceTaintRuleStrategy.prepare_update", make)
+
+
+def _say_instead(reason: str, instead: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def say(facts: Any) -> Any:
+            from dataclasses import replace
+
+            said = original(facts)
+            return replace(said, reason=instead) if said.reason == reason else said
+
+        return say
+
+    return make
+
+
+STATUS = "reference_impl.taint_eviction.rule_status"
+
+
+@mutant("trial-rule-looks-like-any-other", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of a rule with effect None does not say that it has none."""
+    patch.wrap(f"{STATUS}:say", _say_instead("NoEffect", "OtherEffect"))
+
+
+@mutant("trial-rule-counts-no-pods", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of a rule with effect None does not say how many pods it would evict."""
+    patch.replace(f"{STATUS}:_simulation", lambda facts: "This rule has no effect.")
+
+
+@mutant("rule-done-before-its-pods", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule does not say that pods wait for their eviction."""
+    patch.wrap(f"{STATUS}:say", _say_instead("PodsPendingEviction", "NotStarted"))
+
+
+@mutant("rule-never-done", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule does not say that its evictions are over."""
+    patch.wrap(f"{STATUS}:say", _say_instead("Completed", "PodsPendingEviction"))
+
+
+@mutant("rule-with-any-effect", rule="DRA-230", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The API stores rules with unknown effects."""
+    module = "apiserver_emulator.resource.taints"
+    patch.replace(f"{module}:EFFECTS", ("None", "NoSchedule", "NoExecute", "PreferNoSchedule"))

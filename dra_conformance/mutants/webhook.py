@@ -1,0 +1,498 @@
+"""Faults of an admission webhook, planted in the reference from outside."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+REVIEW = "reference_impl.webhook.review"
+SERVER = "reference_impl.webhook.server"
+DOCUMENT = "reference_impl.webhook.document"
+CONFIGS = "reference_impl.kubelet_plugin.configs"
+
+
+def change_answer(patch: Patch, change: Callable[[dict[str, Any]], object]) -> None:
+    """Let `change` spoil every AdmissionReview that goes out."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*args: Any, **more: Any) -> Any:
+            found = original(*args, **more)
+            change(found)
+            return found
+
+        return answer
+
+    patch.wrap(f"{REVIEW}:answer", make)
+
+
+def change_decision(patch: Patch, when: Callable[[dict[str, Any]], bool]) -> None:
+    """Admit what was to be refused, where `when` says so of the refusal's status."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(*args: Any, **more: Any) -> Any:
+            found = original(*args, **more)
+            return {"allowed": True} if when(found.get("status") or {}) else found
+
+        return decide
+
+    patch.wrap(f"{REVIEW}:decide", make)
+
+
+def change_handler(patch: Patch, make_mixin: Callable[[type], type]) -> None:
+    """Let every connection be served by a class made from the reference's own."""
+    patch.wrap(f"{SERVER}:_handler", lambda original: lambda gates: make_mixin(original(gates)))
+
+
+def forgive(patch: Patch, text: str) -> None:
+    """Pass configurations whose problem holds this text."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def problems_in(*args: Any, **more: Any) -> Any:
+            return (problem for problem in original(*args, **more) if text not in problem)
+
+        return problems_in
+
+    patch.wrap(f"{REVIEW}:problems_in", make)
+
+
+def reword(patch: Patch, old: str, new: str) -> None:
+    """Say something else in every problem."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def problems_in(*args: Any, **more: Any) -> Any:
+            return (problem.replace(old, new) for problem in original(*args, **more))
+
+        return problems_in
+
+    patch.wrap(f"{REVIEW}:problems_in", make)
+
+
+# -- the protocol ------------------------------------------------------------------------------------------------------
+
+
+@mutant("webhook-reads-any-content-type", rule="NV-129")
+def _(patch: Patch) -> None:
+    """What is not declared as JSON is read all the same."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def do_POST(self) -> None:  # noqa: N802 - the base class names it
+                self.headers.replace_header("Content-Type", "application/json")
+                super().do_POST()
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-without-tls", rule="NV-129a")
+def _(patch: Patch) -> None:
+    """The webhook serves plain HTTP."""
+    patch.replace(f"{SERVER}:_tls", lambda options: None)
+
+
+@mutant("webhook-answers-without-tls-too", rule="NV-129a", scenario="webhook/protocol#it-reviews-nothing-without-tls")
+def _(patch: Patch) -> None:
+    """Whoever does not begin with a TLS handshake is served plain HTTP."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def finish_request(self: Any, request: Any, client_address: Any) -> None:
+            held = self._context
+            if request.recv(1, socket.MSG_PEEK) != b"\x16":
+                self._context = None
+            try:
+                original(self, request, client_address)
+            finally:
+                self._context = held
+
+        return finish_request
+
+    patch.wrap(f"{SERVER}:_Server.finish_request", make)
+
+
+@mutant("webhook-takes-every-kind-of-review", rule="NV-130")
+def _(patch: Patch) -> None:
+    """Nobody looks what kind of document came."""
+    patch.replace(f"{REVIEW}:request_of", lambda review: review.get("request") or {})
+
+
+@mutant("webhook-reads-half-documents", rule="NV-130")
+def _(patch: Patch) -> None:
+    """What is no JSON counts as an empty review."""
+    empty = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {}}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def read(body: bytes) -> Any:
+            try:
+                return original(body)
+            except ValueError:
+                return empty
+
+        return read
+
+    patch.wrap(f"{DOCUMENT}:read", make)
+
+
+@mutant("webhook-forgets-the-uid", rule="NV-131")
+def _(patch: Patch) -> None:
+    """The response has no uid."""
+    change_answer(patch, lambda found: found["response"].pop("uid"))
+
+
+@mutant("webhook-refuses-with-an-http-error", rule="NV-131")
+def _(patch: Patch) -> None:
+    """A refusal is an HTTP 403 rather than an answer."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def _send(self, status: int, body: bytes, content_type: str) -> None:
+                super()._send(403 if b'"allowed":false' in body else status, body, content_type)
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-answers-without-kind", rule="NV-131a")
+def _(patch: Patch) -> None:
+    """The answer does not say what it is."""
+    change_answer(patch, lambda found: (found.pop("kind"), found.pop("apiVersion")))
+
+
+@mutant("webhook-answers-in-v1beta1", rule="NV-131a")
+def _(patch: Patch) -> None:
+    """The answer is of an older version than the question."""
+    change_answer(patch, lambda found: found.update(apiVersion="admission.k8s.io/v1beta1"))
+
+
+@mutant("webhook-answers-as-text", rule="NV-131b")
+def _(patch: Patch) -> None:
+    """The answer is declared as plain text."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def _send(self, status: int, body: bytes, content_type: str) -> None:
+                super()._send(status, body, "text/plain")
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-is-never-ready", rule="NV-131c")
+def _(patch: Patch) -> None:
+    """There is nothing at /readyz."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def do_GET(self) -> None:  # noqa: N802 - the base class names it
+                self._send(404, b"not found", "text/plain")
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-admits-other-resources", rule="NV-132")
+def _(patch: Patch) -> None:
+    """What it does not know it lets pass."""
+    change_decision(patch, lambda status: status.get("message", "").startswith("expected resource"))
+
+
+@mutant("webhook-admits-unknown-versions", rule="NV-132")
+def _(patch: Patch) -> None:
+    """A version that does not exist is read like v1."""
+    patch.replace(f"{REVIEW}:VERSIONS", ("v1", "v1beta2", "v1beta1", "v9"))
+
+
+@mutant("webhook-reads-broken-claims", rule="NV-132a")
+def _(patch: Patch) -> None:
+    """What has the wrong shape counts as empty."""
+    patch.replace(f"{REVIEW}:_a", lambda value, kind, where: value if isinstance(value, kind) else kind())
+
+
+@mutant("webhook-hangs-up-on-broken-claims", rule="NV-132a")
+def _(patch: Patch) -> None:
+    """What has the wrong shape ends the connection."""
+
+    def hang_up(value: Any, kind: type, where: str) -> Any:
+        if value is not None and not isinstance(value, kind):
+            raise OSError(where)
+        return value or kind()
+
+    patch.replace(f"{REVIEW}:_a", hang_up)
+
+
+# -- configurations ----------------------------------------------------------------------------------------------------
+
+
+@mutant("webhook-knows-v1-only", rule="NV-133")
+def _(patch: Patch) -> None:
+    """Claims in older versions are refused."""
+    patch.replace(f"{REVIEW}:VERSIONS", ("v1",))
+
+
+@mutant("webhook-does-not-know-mig", rule="NV-133")
+def _(patch: Patch) -> None:
+    """MigDeviceConfig is refused like a kind that does not exist."""
+
+    def make(original: tuple[type, ...]) -> tuple[type, ...]:
+        return tuple(kind for kind in original if kind.__name__ != "MigDeviceConfig")
+
+    patch.wrap(f"{REVIEW}:_RECOGNIZED", make)
+
+
+@mutant("webhook-drops-unknown-fields", rule="NV-133a")
+def _(patch: Patch) -> None:
+    """Fields that do not exist are dropped in silence."""
+    forgive(patch, "unknown field")
+
+
+@mutant("webhook-looks-at-the-top-only", rule="NV-133a")
+def _(patch: Patch) -> None:
+    """Only the outermost fields are read strictly."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda value, schema, where: [] if where else original(value, schema, where)
+
+    patch.wrap(f"{CONFIGS}:_unknown", make)
+
+
+@mutant("webhook-passes-unknown-kinds", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """A kind that does not exist is somebody else's."""
+    forgive(patch, "no kind")
+
+
+@mutant("webhook-passes-configurations-without-kind", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """What does not say its kind is let pass."""
+    forgive(patch, "Object 'Kind' is missing")
+
+
+@mutant("webhook-looks-at-no-api-version", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """The kind alone decides."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(parameters: Any, **more: Any) -> Any:
+            return original({**parameters, "apiVersion": "resource.nvidia.com/v1beta1"}, **more)
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("webhook-passes-unknown-strategies", rule="NV-133c")
+def _(patch: Patch) -> None:
+    """Any strategy is admitted."""
+    forgive(patch, "unknown GPU sharing strategy")
+
+
+@mutant("webhook-passes-unknown-intervals", rule="NV-133c", scenario="webhook/sharing#what-is-refused")
+def _(patch: Patch) -> None:
+    """Any time slice is admitted."""
+    forgive(patch, "unknown time-slice interval")
+
+
+@mutant("webhook-passes-any-percentage", rule="NV-133c")
+def _(patch: Patch) -> None:
+    """Nobody looks at the share of threads."""
+    forgive(patch, "active thread percentage")
+
+
+@mutant("webhook-passes-updates", rule="NV-133d")
+def _(patch: Patch) -> None:
+    """Only creations are judged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(request: Any, **more: Any) -> Any:
+            return {"allowed": True} if request.get("operation") == "UPDATE" else original(request, **more)
+
+        return decide
+
+    patch.wrap(f"{REVIEW}:decide", make)
+
+
+@mutant("webhook-refuses-updates", rule="NV-133d")
+def _(patch: Patch) -> None:
+    """The spec of a claim cannot change, so every update is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(request: Any, **more: Any) -> Any:
+            if request.get("operation") == "UPDATE":
+                return {"allowed": False, "status": {"reason": "Invalid", "message": 'unknown field "sharin"'}}
+            return original(request, **more)
+
+        return decide
+
+    patch.wrap(f"{REVIEW}:decide", make)
+
+
+@mutant("webhook-forgets-duplicates", rule="NV-133e")
+def _(patch: Patch) -> None:
+    """Of a field that stands twice the last one counts."""
+    patch.replace(f"{REVIEW}:repeated_fields", lambda *parameters: [])
+
+
+@mutant("webhook-takes-any-type", rule="NV-133f")
+def _(patch: Patch) -> None:
+    """Values of the wrong type pass."""
+    forgive(patch, "wrong type")
+
+
+@mutant("webhook-does-not-say-where", rule="NV-133f")
+def _(patch: Patch) -> None:
+    """A value of the wrong type is refused without its place."""
+    reword(patch, ".opaque.parameters", "")
+
+
+@mutant("webhook-passes-domains-without-id", rule="NV-133g")
+def _(patch: Patch) -> None:
+    """ComputeDomain configurations are not validated."""
+    forgive(patch, "domainID cannot be empty")
+
+
+@mutant("webhook-hangs-up-without-interval", rule="NV-133h")
+def _(patch: Patch) -> None:
+    """A time slice without interval ends the connection, as upstream's webhook did."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def validate(config: Any, *gates: Any) -> None:
+            if getattr(getattr(config, "sharing", None), "has_interval", False):
+                raise OSError("nil pointer")
+            original(config, *gates)
+
+        return validate
+
+    patch.wrap(f"{CONFIGS}:validate", make)
+
+
+@mutant("webhook-tells-the-first-problem", rule="NV-134")
+def _(patch: Patch) -> None:
+    """Whoever made two mistakes hears of one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def problems_in(*args: Any, **more: Any) -> Any:
+            return list(original(*args, **more))[:1]
+
+        return problems_in
+
+    patch.wrap(f"{REVIEW}:problems_in", make)
+
+
+@mutant("webhook-counts-good-configurations", rule="NV-134")
+def _(patch: Patch) -> None:
+    """The places are counted among the bad ones."""
+    reword(patch, "config[2]", "config[1]")
+
+
+@mutant("webhook-takes-templates-for-claims", rule="NV-135")
+def _(patch: Patch) -> None:
+    """Places in a template are told as in a claim."""
+    reword(patch, "spec.spec.", "spec.")
+
+
+@mutant("webhook-judges-other-drivers", rule="NV-136")
+def _(patch: Patch) -> None:
+    """Configuration of every driver is judged."""
+    patch.replace(f"{REVIEW}:is_checked", lambda opaque: True)
+
+
+@mutant("webhook-judges-the-first-driver-only", rule="NV-136")
+def _(patch: Patch) -> None:
+    """A claim that begins with another driver's configuration is that driver's."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def problems_in(obj: Any, where: tuple[str, ...], **more: Any) -> Any:
+            found = obj
+            for step in where:
+                found = found.get(step) or {}
+            first = (found.get("config") or [{}])[0].get("opaque") or {}
+            return original(obj, where, **more) if first.get("driver") == "gpu.nvidia.com" else ()
+
+        return problems_in
+
+    patch.wrap(f"{REVIEW}:problems_in", make)
+
+
+@mutant("webhook-judges-compute-domains", rule="NV-137")
+def _(patch: Patch) -> None:
+    """Configuration of the ComputeDomain driver is judged as well."""
+    drivers = ("gpu.nvidia.com", "compute-domain.nvidia.com")
+    patch.replace(f"{REVIEW}:is_checked", lambda opaque: opaque.get("driver") in drivers)
+
+
+@mutant("webhook-admits-pass-through", rule="NV-138")
+def _(patch: Patch) -> None:
+    """VfioDeviceConfig is a kind like the others."""
+    forgive(patch, "recognized")
+
+
+@mutant("webhook-slices-mig-devices", rule="NV-139")
+def _(patch: Patch) -> None:
+    """MigDeviceConfig takes a time slice."""
+    forgive(patch, "sharing.timeSlicingConfig")
+
+
+@mutant("webhook-refuses-mps-settings-beside-time-slicing", rule="NV-140")
+def _(patch: Patch) -> None:
+    """What the driver refuses is refused here already."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def validate(config: Any, *gates: Any) -> None:
+            from reference_impl.kubelet_plugin.configs import ConfigError
+
+            sharing = getattr(config, "sharing", None)
+            if sharing is not None and sharing.strategy == "TimeSlicing" and sharing.mps is not None:
+                raise ConfigError("cannot use MpsConfig with the 'TimeSlicing' strategy")
+            original(config, *gates)
+
+        return validate
+
+    patch.wrap(f"{CONFIGS}:validate", make)
+
+
+def with_gates(patch: Patch, **gates: bool) -> None:
+    """Run the webhook with these gates, whatever it was told."""
+    patch.wrap(f"{SERVER}:_handler", lambda original: lambda held: original(replace(held, **gates)))
+
+
+@mutant("webhook-ignores-the-gate-of-time-slicing", rule="NV-141")
+def _(patch: Patch) -> None:
+    """Time slicing is admitted without its gate."""
+    with_gates(patch, time_slicing=True)
+
+
+@mutant("webhook-ignores-the-gate-of-mps", rule="NV-141")
+def _(patch: Patch) -> None:
+    """MPS is admitted without its gate."""
+    with_gates(patch, mps=True)
+
+
+@mutant("webhook-never-turns-gates-on", rule="NV-141a")
+def _(patch: Patch) -> None:
+    """The gates stay off."""
+    with_gates(patch, time_slicing=False, mps=False)
+
+
+@mutant("webhook-demands-settings", rule="NV-141a")
+def _(patch: Patch) -> None:
+    """A strategy without settings of its own is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def validate(config: Any, *gates: Any) -> None:
+            from reference_impl.kubelet_plugin.configs import ConfigError
+
+            sharing = getattr(config, "sharing", None)
+            if sharing is not None and sharing.mps is None and not sharing.has_interval:
+                raise ConfigError("a strategy needs its settings")
+            original(config, *gates)
+
+        return validate
+
+    patch.wrap(f"{CONFIGS}:validate", make)

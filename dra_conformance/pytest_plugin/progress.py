@@ -1,0 +1,132 @@
+"""Live progress of a run: one line a chapter that grows on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from dra_conformance.core.status import Status
+
+if TYPE_CHECKING:
+    from dra_conformance.core.features import Scenario
+    from dra_conformance.engine.plan import Plan
+    from dra_conformance.engine.run import Run
+    from dra_conformance.report.model import Report
+
+
+class Progress:
+    """Tells how a run goes. `mode` is `auto`, `live` (rewrites its line), `plain` or `none`."""
+
+    def __init__(self, mode: str = "auto", *, out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        if mode == "auto":
+            mode = "live" if self._out.isatty() and os.environ.get("TERM") != "dumb" else "plain"
+        self._mode = mode
+        self._color = mode == "live" and "NO_COLOR" not in os.environ
+        self._planned: Counter[str] = Counter()
+        self._done: dict[str, list[Status]] = defaultdict(list)
+        self._time: defaultdict[str, float] = defaultdict(float)
+        self._chapter = ""  # the one whose line is open
+        self._closed: set[str] = set()
+        self._told = 0.0
+
+    def begin(self, run: Run, plan: Plan) -> None:
+        """Say what runs against what."""
+        target = run.describe()
+        self._planned = Counter(scenario.chapter for scenario in plan.to_run)
+        left_out = Counter(d.status.value for d in plan.decisions if d.status is not None)
+        components = " ".join(
+            f"{component}={held}" for component, held in target["components"].items() if held != "reference"
+        )
+        self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
+        self._say(f"target   {target['controlPlane']}, Kubernetes {target['kubernetesVersion']}; {components}")
+        if target["resourceApi"] != "v1":
+            self._say(f"         resource.k8s.io/{target['resourceApi']}: what is v1 to the suite travels as this")
+        self._say(f"         driver {target['driver']}; kubelet: {target['kubelet']}; nvml: {target['nvml']}")
+        others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
+        self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")
+
+    def scenario_started(self, scenario: Scenario) -> None:
+        """A scenario begins."""
+        self._chapter = scenario.chapter
+        self._line(now=scenario.name)
+
+    def scenario_finished(self, scenario: Scenario, status: Status, reason: str, duration: float) -> None:
+        """A scenario ended."""
+        self._done[scenario.chapter].append(status)
+        self._time[scenario.chapter] += duration
+        self._chapter = scenario.chapter
+        if status is not Status.PASSED:
+            self._clear()
+            self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
+            self._say(f"    {reason}")
+        if len(self._done[scenario.chapter]) == self._planned[scenario.chapter]:
+            self._close_line()
+        else:
+            self._line(now="")
+
+    def end(self, report: Report, folder: Path) -> None:
+        """Show the verdict."""
+        if self._mode == "none":
+            return
+        from dra_conformance.report.terminal import render
+
+        for chapter in [chapter for chapter in self._done if chapter not in self._closed]:
+            self._chapter = chapter
+            self._close_line()
+        self._clear()
+        self._say("")
+        self._write(render(report, folder=folder, color=self._color))
+
+    def _bar(self, chapter: str) -> str:
+        done = self._done[chapter]
+        planned = self._planned[chapter]
+        bad = sum(status is not Status.PASSED for status in done)
+        width = 20
+        filled = width * len(done) // max(planned, 1)
+        bar = "█" * filled + "░" * (width - filled)
+        tail = self._paint(f"  {bad} not passed", "31") if bad else ""
+        return f"{chapter:<20} {bar} {len(done):>3}/{planned:<3} {self._time[chapter]:6.1f} s{tail}"
+
+    def _line(self, *, now: str) -> None:
+        if self._mode != "live":
+            return
+        moment = time.monotonic()
+        if now or moment - self._told > 0.05:
+            self._told = moment
+            self._write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
+
+    def _close_line(self) -> None:
+        if not self._chapter:
+            return
+        self._clear()
+        self._say(self._bar(self._chapter))
+        self._closed.add(self._chapter)
+        self._chapter = ""
+
+    def _clear(self) -> None:
+        if self._mode == "live":
+            self._write("\r\x1b[2K")
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._color else text
+
+    def _say(self, line: str) -> None:
+        self._write(line.rstrip() + "\n")
+
+    def _write(self, text: str) -> None:
+        if self._mode == "none":
+            return
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except BrokenPipeError:  # `| head` has what it wanted; the run goes on, its report is what counts
+            self._mode = "none"
+            nobody = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nobody, self._out.fileno())
+            os.close(nobody)
+            self._out.flush()  # what is still buffered must not fail at exit either

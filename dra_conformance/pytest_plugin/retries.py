@@ -1,0 +1,49 @@
+"""Asks a failed scenario again (`--retries`). A pass then is `flaky`, which is never a pass.
+
+For targets on machines and clusters that stall: the report tells a fault that is always there from one that comes and
+goes. Registered for a run that asks for it; every attempt has a world of its own and stays in the log.
+"""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from dra_conformance.core.status import Status
+from dra_conformance.pytest_plugin.session import Session
+
+_WORTH_IT = (Status.FAILED, Status.UNTESTABLE)  # an error is the suite's own fault: again it would be the same
+
+
+class Retries:
+    """A pytest plugin; `times` is how often a scenario is asked again at most."""
+
+    def __init__(self, state: Session, times: int) -> None:
+        self._state = state
+        self._times = times
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run one scenario, at most `times` + 1 times, and tell pytest what came of the last attempt."""
+        state = self._state
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        first = ""
+        for left in range(self._times, -1, -1):
+            state.retries_left = left
+            reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            status, reason = state.outcome
+            if status not in _WORTH_IT or not left or item.session.shouldstop:
+                break
+            first = first or reason
+            state.run.log.emit("retry", status=status.value, reason=reason, left=left)
+            state.outcome, state.failed_step = (Status.PASSED, ""), ""
+        if first and state.outcome[0] is Status.PASSED:
+            state.outcome = (Status.FLAKY, f"passed on a retry only; at first: {first}")
+            for report in reports:
+                if report.when == "call":
+                    report.outcome, report.longrepr = "failed", state.outcome[1]
+        for report in reports:
+            state.tell_outcome(item, report)
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True

@@ -1,0 +1,459 @@
+"""Runs the plan under pytest: maps items to scenarios, keeps the log, tells failures from harness errors.
+
+Loaded by the plugin only when the suite is collected. With pytest-xdist every worker has a run of its own (control
+plane, components, log); the first process merges the logs and writes the reports.
+"""
+
+from __future__ import annotations
+
+import gc
+import shlex
+import sys
+import time
+from collections.abc import Generator, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytest_bdd.scenario import scenario_wrapper_template_registry
+
+from dra_conformance.core import assets, features
+from dra_conformance.core.errors import (
+    CheckFailed,
+    ExitCode,
+    SpecificationError,
+    SuiteError,
+    TargetUnreachable,
+    Untestable,
+    UsageError,
+)
+from dra_conformance.core.options import Order, config_file, from_json, from_mapping, redact
+from dra_conformance.core.process_pool import each
+from dra_conformance.core.status import Status
+from dra_conformance.engine import plan, preflight, vocabulary
+from dra_conformance.engine.run import Run
+from dra_conformance.engine.world import World
+from dra_conformance.pytest_plugin import CONVERT, OPTIONS, bdd_adapter
+from dra_conformance.pytest_plugin.progress import Progress
+from dra_conformance.pytest_plugin.retries import Retries
+from dra_conformance.pytest_plugin.session import SCENARIO, STATE, Follower, Session, finish
+from dra_conformance.rbac import missing
+from dra_conformance.report import files
+from dra_conformance.steps.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from pytest_bdd.parser import Step
+
+_COLLECT_EVERY = (10_000, 20, 20)
+_FILES: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
+
+
+def feature_files() -> list[Path]:
+    """The feature files with scenarios that this pytest run is to run."""
+    return _FILES
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Make the vocabulary's sentences visible to all scenarios."""
+    pluginmanager.register(bdd_adapter, "dra-steps")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read options, open the run's folder and log, and plan."""
+    if STATE in config.stash:
+        return
+    worker_input: dict[str, Any] = getattr(config, "workerinput", {})
+    try:
+        order = order_of(config)
+        if not worker_input:
+            preflight.check(order.options)
+        folder = Path(order.options.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not worker_input:
+            files.clear(folder)
+        run = Run(
+            order.options,
+            folder=folder,
+            run_id=worker_input.get("dra_run_id"),
+            seed=worker_input.get("dra_seed"),
+            worker=worker_input.get("workerid", ""),
+        )
+    except SuiteError as error:
+        raise pytest.UsageError(str(error)) from None
+    except OSError as error:
+        raise pytest.UsageError(f"cannot write to {error.filename}: {error.strerror}") from None
+    for rule in run.catalogue:
+        config.addinivalue_line("markers", f"{rule}: rule")
+    has_workers = bool(getattr(config.option, "numprocesses", None)) and not worker_input
+    quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
+    progress = None if quiet else Progress(order.options.progress)
+    state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
+    config.stash[STATE] = state
+    state.interrupts.install()
+    config.pluginmanager.register(state.interrupts, "dra-interrupts")
+    config.add_cleanup(state.interrupts.restore)
+    if order.options.retries:
+        config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
+    _prepare(state, order.command)
+    # Modules, features and rules live as long as the process: the collector need not walk over them at each turn.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_EVERY)
+    if has_workers and progress and state.problem is None:
+        progress.begin(run, state.plan)
+        config.pluginmanager.register(Follower(state, progress), "dra-follower")
+
+
+def _prepare(state: Session, command: str) -> None:
+    """Read the specification, meet the target and decide on every scenario; what goes wrong is the run's problem."""
+    run = state.run
+    problem: SuiteError | None = None
+    try:
+        folders = [assets.features(), *(Path(extra) for extra in run.options.features)]
+        state.scenarios = features.read_all(folders)
+        _check_sentences(state)
+        state.plan = plan.make(state.scenarios, run.catalogue, run.options, run.target())
+        run.expect(state.plan)
+    except SuiteError as error:
+        problem = error
+    if not state.is_worker:
+        run.told_start(command)
+        if problem is not None:
+            state.fail(problem)
+    _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
+
+
+def _check_sentences(state: Session) -> None:
+    """Every step must be a sentence. Raises SpecificationError for the first that is not.
+
+    The first of several processes runs no step, so a child of it looks: what the steps import would stay with it.
+    """
+    if not state.has_workers:
+        _undefined(state.scenarios)
+        return
+    for _, answer in each([state.scenarios], _first_undefined, jobs=1, limit=300.0):
+        if isinstance(answer, str):
+            raise SuiteError(f"the sentences of the steps cannot be checked: {answer}")
+        if answer:
+            raise SpecificationError(answer[0], hint=answer[1])
+
+
+def _undefined(scenarios: list[features.Scenario]) -> None:
+    vocabulary.check(scenarios, catalogue())
+
+
+def _first_undefined(scenarios: list[features.Scenario]) -> tuple[()] | tuple[str, str]:
+    try:
+        _undefined(scenarios)
+    except SpecificationError as error:
+        return error.message, error.hint
+    return ()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the log; a run that ended before its session began writes its report here."""
+    state = config.stash.get(STATE, None)
+    if state is not None and not state.finished:
+        state.interrupted = True
+        finish(state)
+
+
+def order_of(config: pytest.Config) -> Order:
+    """The run's options: a JSON file from the command, or `--dra-…` over `dra-conformance.toml`."""
+    if path := config.getoption("dra_options"):
+        return from_json(Path(path).read_bytes())
+    named = config.getoption("dra_config")
+    values: dict[str, Any] = config_file(Path(named) if named else None)
+    for name, _ in OPTIONS:
+        given = config.getoption(f"dra_{name.replace('-', '_')}")
+        if given is None or name == "config":
+            continue
+        try:
+            values[name] = CONVERT.get(name, str)(given)
+        except ValueError:
+            raise UsageError(f"--dra-{name} {given!r}: must be a number") from None
+    words = [redact(str(word)) for word in config.invocation_params.args]
+    return Order(options=from_mapping(values, where="options"), command=shlex.join(["pytest", *words]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give pytest-xdist's workers the run's id and seed."""
+    state = node.config.stash[STATE]
+    node.workerinput["dra_run_id"] = state.run.run_id
+    node.workerinput["dra_seed"] = state.run.seed
+
+
+# -- collection ----------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Under pytest's own terminal a problem of the plan is told as pytest tells wrong use."""
+    state = session.config.stash[STATE]
+    if state.problem is not None and state.progress is None and not state.is_worker:
+        raise pytest.UsageError(str(state.problem))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A suite that cannot be collected is the suite's own fault, and says so also where pytest's terminal is off."""
+    report = yield
+    state = collector.config.stash.get(STATE, None)
+    if report.failed and state is not None and state.problem is None:
+        told = str(report.longrepr).strip().splitlines()
+        state.fail(SuiteError(f"the scenarios cannot be collected: {told[-1] if told else 'no reason given'}"))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
+    """Turn a tag into a marker; `a:b` becomes `a_b`, so that -m can name it."""
+    _marker(tag)(function)
+    return True
+
+
+@cache
+def _marker(tag: str) -> pytest.MarkDecorator:
+    # pytest.mark reads the list of known markers again for each name that it has not seen: 5 % of a run.
+    found: pytest.MarkDecorator = getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)
+    return found
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the items that the plan runs, in its order; what pytest itself left out is reported as filtered."""
+    state = config.stash[STATE]
+    by_key = {_key_of(scenario): (number, scenario) for number, scenario in enumerate(state.plan.to_run)}
+    kept: list[tuple[int, pytest.Item]] = []
+    dropped: list[pytest.Item] = []
+    for item in items:
+        number, scenario = by_key.get(_item_key(item), (0, None))
+        if scenario is None:
+            dropped.append(item)
+        else:
+            item.stash[SCENARIO] = scenario
+            kept.append((number, item))
+    items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+    # pytest's own -k and -m have selected before this hook (it runs last): what they left out is the user's choice.
+    here = {item.stash[SCENARIO].id for item in items}
+    state.plan = plan.Plan(
+        [
+            plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
+            if decision.status is None and decision.scenario.id not in here
+            else decision
+            for decision in state.plan.decisions
+        ]
+    )
+    if not state.is_worker or state.run.worker == "gw0":
+        state.run.told_plan(state.plan)
+    if state.progress and state.problem is None:
+        state.progress.begin(state.run, state.plan)
+
+
+def _key_of(scenario: features.Scenario) -> tuple[str, str, tuple[str, ...]]:
+    return (str(scenario.path.resolve()), scenario.outline, scenario.example)
+
+
+def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
+    function = getattr(item, "obj", None)
+    template = scenario_wrapper_template_registry.get(function) if callable(function) else None
+    if template is None:
+        return ("", "", ())
+    example = getattr(item, "callspec", None)
+    values = tuple(example.params["_pytest_bdd_example"].values()) if example else ()
+    return (str(Path(template.feature.filename).resolve()), template.name, values)
+
+
+# -- running -------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Frame one scenario in the log."""
+    state = item.config.stash.get(STATE, None)
+    scenario = item.stash.get(SCENARIO, None)
+    if state is None or scenario is None:
+        return (yield)
+    log = state.run.log
+    state.outcome, state.failed_step, state.began = (Status.PASSED, ""), "", time.monotonic()
+    log.begin_scenario(scenario.id)
+    log.emit("scenario-started", name=scenario.name, where=scenario.where, rules=scenario.rules)
+    if state.progress:
+        state.progress.scenario_started(scenario)
+    try:
+        return (yield)
+    except BaseException:
+        state.interrupted = True
+        raise
+    finally:
+        status, reason = state.outcome
+        if not state.interrupted:
+            duration = round(time.monotonic() - state.began, 4)
+            log.emit("calls", made=state.run.calls.take())
+            log.emit("scenario-finished", status=status.value, reason=reason, duration=duration, step=state.failed_step)
+            if state.progress:
+                state.progress.scenario_finished(scenario, status, reason, duration)
+        log.end_scenario()
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """The world of one scenario; see dra_conformance.engine.world."""
+    state = request.config.stash[STATE]
+    scenario = request.node.stash[SCENARIO]
+    state.run.start()
+    made = state.run.world(scenario)
+    state.world = made
+    try:
+        made.begin()
+        yield made
+    finally:
+        state.world = None
+        made.end()
+
+
+@pytest.fixture(autouse=True)
+def _world_before_steps(request: pytest.FixtureRequest) -> None:
+    if SCENARIO in request.node.stash:
+        request.getfixturevalue("world")
+
+
+def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
+    """Log the step and point checks at the rules that it names."""
+    state = request.config.stash[STATE]
+    if state.world is None:
+        return
+    named = features.RULE_SUFFIX.search(step.name)
+    rules = tuple(part.strip() for part in named[1].split(",")) if named else state.world.scenario.rules
+    state.world.step_rules = rules
+    state.world.step_text = f"{step.type.capitalize()} {step.name}"
+    state.world.checks_made = 0
+    if step.type != "then":
+        state.world.heard()
+    state.run.log.emit("step", kind=step.type, text=step.name, line=step.line_number)
+
+
+def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
+    """A Then step that checked nothing is a fault of the suite."""
+    state = request.config.stash[STATE]
+    if state.world is not None and step.type == "then" and state.world.checks_made == 0:
+        raise SuiteError(f"the step checked nothing: Then {step.name}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell what an exception means, and save the evidence while it is there."""
+    report = yield
+    state = item.config.stash.get(STATE, None)
+    if state is None or SCENARIO not in item.stash:
+        return report
+    if state.interrupts.signalled:  # and the KeyboardInterrupt was lost, or the failure is only what it left half done
+        raise KeyboardInterrupt
+    if call.excinfo is not None:
+        _judge(state, item, call, call.excinfo, report)
+    if call.when == "teardown":
+        _tell_missing_rights(state, report)
+    state.tell_outcome(item, report)
+    return report
+
+
+def _judge(
+    state: Session,
+    item: pytest.Item,
+    call: pytest.CallInfo[None],
+    excinfo: pytest.ExceptionInfo[BaseException],
+    report: pytest.TestReport,
+) -> None:
+    error = excinfo.value
+    status, reason = _classify(error, call.when, state.world)
+    current = state.outcome[0]
+    if current is Status.PASSED or (status is Status.ERROR and current is not Status.FAILED):
+        state.outcome = (status, reason)
+        state.failed_step = state.world.step_text if state.world is not None and call.when == "call" else ""
+    if status is Status.ERROR and not isinstance(error, SuiteError):
+        state.run.log.emit("traceback", text=str(excinfo.getrepr(style="long"))[-6000:])
+    if call.when == "call":
+        # People read the reason; the traceback of the suite's own code only where that code is at fault.
+        report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
+        if state.world is not None:
+            state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
+    if isinstance(error, TargetUnreachable):
+        state.fail(error)
+        item.session.shouldstop = error.message
+    elif (
+        state.run.options.fail_fast
+        and status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE)
+        and not (state.retries_left and status is not Status.ERROR)
+    ):
+        item.session.shouldstop = "--fail-fast"
+
+
+def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
+    """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong.
+
+    One that passes on a cluster although a part of ours was refused what it needs is untestable: who was judged had
+    to do with a part that could not do its work.
+    """
+    status, reason = state.outcome
+    refused = state.run.calls.take_refused()
+    if not refused:
+        return
+    told = missing.told(refused)
+    if status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
+        state.outcome = (status, f"{reason}; {told}")
+    elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:
+        state.outcome = (Status.UNTESTABLE, f"a part of the run could not do its work; {told}")
+        report.outcome, report.longrepr = "failed", state.outcome[1]
+
+
+def _classify(error: BaseException, when: str, world: World | None) -> tuple[Status, str]:
+    if isinstance(error, CheckFailed):
+        return Status.FAILED, str(error)
+    if isinstance(error, Untestable):
+        return Status.UNTESTABLE, str(error) or "a precondition did not come about"
+    if isinstance(error, SuiteError):
+        return Status.ERROR, error.message
+    where = f" in step: {world.step_text}" if world is not None and when == "call" and world.step_text else ""
+    text = str(error).strip().split("\n")[0]
+    return Status.ERROR, f"{type(error).__name__}{where}: {text}" if text else f"{type(error).__name__}{where}"
+
+
+# -- end -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Stop the components, write the last event and the reports, and set the exit code."""
+    state = session.config.stash.get(STATE, None)
+    if state is None or state.finished:
+        return
+    stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
+    interrupted = state.interrupts.signalled or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
+    state.interrupted = state.interrupted or interrupted
+    state.interrupts.heard()
+    if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
+    report = finish(state)
+    if report is not None:
+        session.exitstatus = report.exit_code
+
+
+def pytest_internalerror(excrepr: Any) -> bool:
+    """Tell an internal error once; with pytest's terminal off it would be silent, by default it is told twice."""
+    print(f"harness error:\n{excrepr}", file=sys.stderr)
+    return True
+
+
+def exit_code_of(result: int | pytest.ExitCode) -> int:
+    """The process exit code behind what pytest.main returned."""
+    if result == pytest.ExitCode.USAGE_ERROR:
+        return ExitCode.USAGE
+    return int(result)

@@ -1,0 +1,115 @@
+"""What the hooks of one pytest process share, from configure to the report, and how it ends.
+
+Made by `runner` at configure, kept in pytest's stash, ended by `finish`, which writes the last event and the reports.
+Knows nothing of the hooks, so that plug-ins of the run (`retries`) can hold one.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from dra_conformance.core import features
+from dra_conformance.core.errors import SuiteError
+from dra_conformance.core.events.log import read
+from dra_conformance.core.status import Status
+from dra_conformance.engine import plan
+from dra_conformance.engine.run import Run
+from dra_conformance.engine.world import World
+from dra_conformance.pytest_plugin.interrupts import Interrupts
+from dra_conformance.pytest_plugin.progress import Progress
+from dra_conformance.report import Report, files
+
+STATE = pytest.StashKey["Session"]()
+SCENARIO = pytest.StashKey[features.Scenario]()
+OUTCOME = "dra-outcome"
+
+
+class Session:
+    """What the hooks of one pytest process share."""
+
+    def __init__(self, run: Run, *, is_worker: bool, has_workers: bool, progress: Progress | None) -> None:
+        self.run = run
+        self.is_worker = is_worker
+        self.has_workers = has_workers
+        self.progress = progress
+        self.scenarios: list[features.Scenario] = []
+        self.plan = plan.Plan([])
+        self.problem: SuiteError | None = None
+        self.interrupts = Interrupts()
+        self.interrupted = False
+        self.finished = False
+        self.world: World | None = None
+        self.outcome: tuple[Status, str] = (Status.PASSED, "")
+        self.failed_step = ""
+        self.began = 0.0
+        self.retries_left = 0
+
+    def tell_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Put a worker's outcome of a scenario into its last report, for the first process."""
+        if not self.is_worker or report.when != "teardown":
+            return
+        status, reason = self.outcome
+        duration = round(time.monotonic() - self.began, 4)
+        kept = [pair for pair in report.user_properties if pair[0] != OUTCOME]
+        report.user_properties = [*kept, (OUTCOME, [item.stash[SCENARIO].id, status.value, reason, duration])]
+
+    def fail(self, error: SuiteError) -> None:
+        """The run cannot judge: say why in the log, once."""
+        self.problem = error
+        self.run.log.emit("problem", message=error.message, hint=error.hint, exit=int(error.exit_code))
+
+
+class Follower:
+    """Shows the progress of pytest-xdist's workers in the first process."""
+
+    def __init__(self, state: Session, progress: Progress) -> None:
+        self._progress = progress
+        self._scenarios = {scenario.id: scenario for scenario in state.scenarios}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A worker has ended a scenario."""
+        for name, value in report.user_properties:
+            if name == OUTCOME and isinstance(value, (list, tuple)):
+                scenario, status, reason, duration = value
+                self._progress.scenario_finished(self._scenarios[scenario], Status(status), reason, duration)
+
+
+def finish(state: Session) -> Report | None:
+    """End the run; the report, where this process is the one to write it."""
+    state.finished = True
+    run = state.run
+    leftovers = run.leftovers()
+    run.stop()
+    run.log.emit("calls", made=run.calls.take())
+    if state.is_worker:
+        run.log.emit("worker-finished", leftovers=leftovers)
+        run.log.close()
+        return None
+    if state.has_workers:
+        leftovers += _merge(state)
+    run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
+    run.log.close()
+    report = files.from_folder(run.folder)
+    files.write_all(report, run.folder, run.options.report)
+    if state.progress:
+        state.progress.end(report, run.folder)
+    return report
+
+
+def _merge(state: Session) -> list[str]:
+    """Append the workers' logs to the run's own, scenario by scenario, and remove them; what they left behind."""
+    leftovers: list[str] = []
+    planned = False
+    for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
+        for event in read(path):
+            if event.kind == "worker-finished":
+                leftovers += event.data["leftovers"]
+            else:
+                planned = planned or event.kind == "plan"
+                state.run.log.append(event)
+        path.unlink()
+    if not planned:  # no worker came as far as that
+        state.run.told_plan(state.plan)
+    return leftovers

@@ -1,6 +1,0 @@
-"""The rule catalogue: every sentence that the suite holds a target to, with its source and its window."""
-
-from dra_conformance.rules.catalogue import Catalogue, Rule
-from dra_conformance.rules.window import Version
-
-__all__ = ["Catalogue", "Rule", "Version"]

@@ -1,0 +1,98 @@
+@component:compute-domain-controller @needs:compute-domain @needs:faults
+Feature: A fabric whose requests fail
+  A ComputeDomain is a finalizer, two claim templates, a DaemonSet and a label on every node that joins, written one
+  after the other. Whatever request fails, the domain comes to be whole, and a domain that goes leaves nothing behind.
+
+  @NV-195
+  Scenario Outline: A ComputeDomain gets what it needs although the API server <does> <what>
+    Given the API server <does> the next 1 <what>
+    When a ComputeDomain "job" for 1 nodes with allocationMode Single is created
+    And the fault has struck
+    Then the ComputeDomain "job" is held by the finalizer of its driver
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" comes to be NotReady
+
+    @profile:faults
+    Examples:
+      | does                 | what                               |
+      | answers 409 to       | updates of ComputeDomain           |
+      | loses its answers to | creations of ResourceClaimTemplate |
+      | answers 500 to       | creations of DaemonSet             |
+      | answers 503 to       | status updates of ComputeDomain    |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         | what                               |
+      | loses its answers to         | updates of ComputeDomain           |
+      | answers 500 to               | creations of ResourceClaimTemplate |
+      | loses its answers to         | creations of DaemonSet             |
+      | answers 409 to               | status updates of ComputeDomain    |
+      | loses its answers to         | status updates of ComputeDomain    |
+      | breaks the connection before | creations of DaemonSet             |
+
+  @NV-196
+  Scenario Outline: A ComputeDomain that goes leaves nothing behind although the API server <does> <what>
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" comes to be NotReady
+    Given the API server <does> the next 1 <what>
+    When the ComputeDomain "job" is deleted
+    And the fault has struck
+    Then nothing is left of the ComputeDomain "job"
+
+    @profile:faults
+    Examples:
+      | does                 | what                               |
+      | answers 500 to       | deletions of ResourceClaimTemplate |
+      | loses its answers to | deletions of DaemonSet             |
+      | answers 503 to       | updates of ComputeDomain           |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         | what                               |
+      | loses its answers to         | deletions of ResourceClaimTemplate |
+      | answers 409 to               | deletions of DaemonSet             |
+      | answers 409 to               | updates of ComputeDomain           |
+      | loses its answers to         | updates of ComputeDomain           |
+      | breaks the connection before | updates of ResourceClaimTemplate   |
+
+  @NV-195 @needs:own-control-plane @disruptive
+  Scenario Outline: A ComputeDomain gets what it needs although the API server dies over <what>
+    Given the API server dies once it has carried out the next <what>
+    When a ComputeDomain "job" for 1 nodes with allocationMode Single is created
+    And the dead API server is started again
+    Then the ComputeDomain "job" is held by the finalizer of its driver
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+
+    @profile:fault-sweep
+    Examples:
+      | what                               |
+      | updates of ComputeDomain           |
+      | creations of ResourceClaimTemplate |
+
+  @NV-197 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario Outline: A channel is given in the end although the API server <does> the node's label
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are stood in for
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And the API server <does> the next 1 updates of Node
+    When the channel of claim "train" is asked for on "n1"
+    And the fault has struck
+    Then the channel of claim "train" is given
+    And claim "train" brings 1 channels on "n1"
+
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 409 to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         |
+      | answers 500 to               |
+      | loses its answers to         |
+      | breaks the connection before |

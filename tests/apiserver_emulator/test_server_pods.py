@@ -1,0 +1,187 @@
+"""Pods: binding, eviction, graceful deletion, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apiserver_emulator import ApiServerEmulator
+from dra_api.client import ApiError, Conflict, Invalid, KubeClient, TooManyRequests
+from dra_api.objects import PODS
+
+Obj = dict[str, Any]
+MakePod = Callable[..., Obj]
+
+
+def causes(error: ApiError) -> list[tuple[str, str]]:
+    return [(c["reason"], c["field"]) for c in error.causes]
+
+
+def test_binding_assigns_once(client: KubeClient, pod: MakePod) -> None:
+    made = client.create(PODS, pod("p"))
+    client.bind(made, "n1")
+    found = client.get(PODS, "p", "default")
+    assert found["spec"]["nodeName"] == "n1"
+    scheduled = found["status"]["conditions"][0]
+    assert (scheduled["type"], scheduled["status"]) == ("PodScheduled", "True")
+    with pytest.raises(Conflict) as refused:
+        client.bind(made, "n2")
+    assert refused.value.message == (
+        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"'
+    )
+
+
+def test_binding_checks_uid_deletion_gates_and_target(
+    plane: ApiServerEmulator, client: KubeClient, pod: MakePod
+) -> None:
+    held = pod("p")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    made = client.create(PODS, held)
+    with pytest.raises(Conflict, match="Precondition failed: UID"):
+        client.bind({"metadata": {**made["metadata"], "uid": "other"}}, "n1")
+    with pytest.raises(Exception, match="Required value"):
+        plane.server.call("POST", "/api/v1/namespaces/default/pods/p/binding", {"target": {"kind": "Node"}})
+    client.delete(PODS, "p", "default")
+    with pytest.raises(Conflict, match="is being deleted, cannot be assigned to a host"):
+        client.bind(made, "n1")
+    gated = client.create(PODS, pod("g", schedulingGates=[{"name": "example.com/wait"}]))
+    assert gated["status"]["conditions"][0]["reason"] == "SchedulingGated"
+    with pytest.raises(Conflict, match=r"non-empty \.spec\.schedulingGates"):
+        client.bind(gated, "n1")
+
+
+def test_unbound_pods_go_at_once_and_bound_ones_wait_for_their_node(client: KubeClient, pod: MakePod) -> None:
+    client.create(PODS, pod("free"))
+    client.delete(PODS, "free", "default")
+    assert client.find(PODS, "free", "default") is None
+    client.create(PODS, pod("bound", nodeName="n1"))
+    marked = client.delete(PODS, "bound", "default")
+    assert marked["metadata"]["deletionGracePeriodSeconds"] == 30
+    assert marked["metadata"]["generation"] == 2
+    shorter = client.delete(PODS, "bound", "default", grace_period_seconds=5)
+    assert shorter["metadata"]["deletionGracePeriodSeconds"] == 5
+    longer = client.delete(PODS, "bound", "default", grace_period_seconds=60)
+    assert longer["metadata"]["deletionGracePeriodSeconds"] == 5
+    client.delete(PODS, "bound", "default", grace_period_seconds=0)
+    assert client.find(PODS, "bound", "default") is None
+
+
+def test_finished_pods_go_at_once(client: KubeClient, pod: MakePod) -> None:
+    client.create(PODS, pod("done", nodeName="n1"))
+    client.patch(PODS, "done", {"status": {"phase": "Succeeded"}}, "default", subresource="status")
+    client.delete(PODS, "done", "default")
+    assert client.find(PODS, "done", "default") is None
+
+
+def test_eviction_deletes_unless_a_budget_forbids(plane: ApiServerEmulator, client: KubeClient, pod: MakePod) -> None:
+    labelled = pod("p")
+    labelled["metadata"]["labels"] = {"app": "a"}
+    made = client.create(PODS, labelled)
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    plane.server.call(
+        "POST",
+        budgets,
+        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}},
+    )
+    client.patch(PODS, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
+    with pytest.raises(TooManyRequests):
+        client.evict(made)
+    plane.server.call("DELETE", f"{budgets}/b")
+    client.evict(made)
+    assert client.find(PODS, "p", "default") is None
+
+
+def test_claims_of_a_pod_are_checked(client: KubeClient, pod: MakePod) -> None:
+    def create(claims: list[Obj], references: list[Obj] | None = None) -> ApiError:
+        body = pod("p", resourceClaims=claims)
+        body["spec"]["containers"][0]["resources"] = {"claims": references or []}
+        with pytest.raises(Invalid) as refused:
+            client.create(PODS, body)
+        return refused.value
+
+    both = create([{"name": "c", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}])
+    neither = create([{"name": "c"}])
+    assert causes(both) == causes(neither) == [("FieldValueInvalid", "spec.resourceClaims[0]")]
+    named = {"name": "c", "resourceClaimName": "a"}
+    assert causes(create([named, named])) == [("FieldValueDuplicate", "spec.resourceClaims[1].name")]
+    unknown = create([named], [{"name": "d"}])
+    assert causes(unknown) == [("FieldValueNotFound", "spec.containers[0].resources.claims[0]")]
+    for pair in (
+        [{"name": "c"}, {"name": "c", "request": "r"}],
+        [{"name": "c", "request": "r"}, {"name": "c"}],
+        [{"name": "c"}, {"name": "c"}],
+        [{"name": "c", "request": "r"}, {"name": "c", "request": "r"}],
+    ):
+        assert causes(create([named], pair)) == [("FieldValueDuplicate", "spec.containers[0].resources.claims[1]")]
+    good = pod("ok", resourceClaims=[named])
+    good["spec"]["containers"][0]["resources"] = {
+        "claims": [{"name": "c", "request": "r1"}, {"name": "c", "request": "r2"}]
+    }
+    client.create(PODS, good)
+
+
+def test_mirror_pods_have_no_claims(client: KubeClient, pod: MakePod) -> None:
+    body = pod("m", resourceClaims=[{"name": "c", "resourceClaimName": "a"}])
+    body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    with pytest.raises(Invalid) as refused:
+        client.create(PODS, body)
+    assert causes(refused.value) == [("FieldValueForbidden", "[]")]
+
+
+def test_claim_statuses_must_match_the_spec(client: KubeClient, pod: MakePod) -> None:
+    client.create(PODS, pod("p", resourceClaims=[{"name": "c", "resourceClaimTemplateName": "t"}]))
+
+    def put(*entries: Obj) -> Obj:
+        return client.patch(
+            PODS, "p", {"status": {"resourceClaimStatuses": list(entries)}}, "default", subresource="status"
+        )
+
+    with pytest.raises(Invalid) as refused:
+        put({"name": "d", "resourceClaimName": "x"})
+    assert causes(refused.value) == [("FieldValueInvalid", "status.resourceClaimStatuses[0].name")]
+    with pytest.raises(Invalid) as refused:
+        put({"name": "c"}, {"name": "c"})
+    assert causes(refused.value) == [("FieldValueDuplicate", "status.resourceClaimStatuses[1].name")]
+    assert put({"name": "c"})["status"]["resourceClaimStatuses"] == [{"name": "c"}]
+
+
+def test_pod_specs_are_nearly_immutable(client: KubeClient, pod: MakePod) -> None:
+    made = client.create(PODS, pod("p", activeDeadlineSeconds=100))
+    toleration = {"key": "x", "operator": "Exists"}
+    allowed = client.patch(
+        PODS,
+        "p",
+        {
+            "spec": {
+                "activeDeadlineSeconds": 50,
+                "tolerations": [*made["spec"]["tolerations"], toleration],
+                "containers": [{**made["spec"]["containers"][0], "image": "registry.example/app:2"}],
+            }
+        },
+        "default",
+    )
+    assert allowed["metadata"]["generation"] == 2
+    for change in (
+        {"nodeName": "n1"},
+        {"restartPolicy": "Never"},
+        {"resourceClaims": [{"name": "c", "resourceClaimName": "a"}]},
+    ):
+        with pytest.raises(Invalid) as refused:
+            client.patch(PODS, "p", {"spec": change}, "default")
+        assert causes(refused.value) == [("FieldValueForbidden", "spec")]
+        assert "pod updates may not change fields other than" in refused.value.message
+
+
+def test_defaults_of_a_pod(client: KubeClient, pod: MakePod) -> None:
+    body = pod("p")
+    body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    made = client.create(PODS, body)
+    assert made["status"]["qosClass"] == "Guaranteed"
+    assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert made["spec"]["terminationGracePeriodSeconds"] == 30
+    assert {t["key"] for t in made["spec"]["tolerations"]} == {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    }

@@ -1,0 +1,153 @@
+"""Validating webhooks, called over HTTPS."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_api import certificates
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import CONFIG_MAPS, NAMESPACES, VALIDATING_WEBHOOKS
+
+Obj = dict[str, Any]
+
+
+class Hook:
+    """A webhook that refuses what carries data.bad, and remembers what it saw."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        made = certificates.make(folder)
+        self.bundle = base64.b64encode(made.authority.read_bytes()).decode()
+        self.seen: list[Obj] = []
+        self.answer: Obj = {}
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                hook.seen.append(review["request"])
+                bad = ((review["request"].get("object") or {}).get("data") or {}).get("bad")
+                response = {"uid": review["request"]["uid"], "allowed": not bad, "warnings": ["looked"]}
+                if bad:
+                    response["status"] = {"message": f"bad is {bad}", "code": 422, "reason": "Invalid"}
+                body = json.dumps({**review, "response": {**response, **hook.answer}}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(made.certificate, made.key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.server.server_address[1]}/validate"
+
+    def configuration(self, **more: Any) -> Obj:
+        rule = {
+            "operations": ["CREATE", "UPDATE"],
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["configmaps"],
+        }
+        hook = {
+            "name": "check.example.com",
+            "clientConfig": {"url": self.url, "caBundle": self.bundle},
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        return {"metadata": {"name": "check"}, "webhooks": [{**hook, **more}]}
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Iterator[Hook]:
+    found = Hook(tmp_path / "hook")
+    yield found
+    found.close()
+
+
+def config_map(name: str, *, namespace: str = "default", **data: str) -> Obj:
+    return {"metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def test_a_refusal_reaches_the_client(any_client: KubeClient, hook: Hook) -> None:
+    any_client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    any_client.create(CONFIG_MAPS, config_map("good"))
+    with pytest.raises(ApiError) as refused:
+        any_client.create(CONFIG_MAPS, config_map("x", bad="1"))
+    assert refused.value.status == 422
+    assert refused.value.message == 'admission webhook "check.example.com" denied the request: bad is 1'
+    seen = hook.seen[0]
+    assert (seen["operation"], seen["name"], seen["namespace"]) == ("CREATE", "good", "default")
+    assert seen["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert seen["userInfo"]["username"] == "kubernetes-admin"
+    assert seen["object"]["metadata"]["uid"]
+
+
+def test_updates_show_the_old_object(client: KubeClient, hook: Hook) -> None:
+    client.create(CONFIG_MAPS, config_map("a", x="1"))
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    client.patch(CONFIG_MAPS, "a", {"data": {"x": "2"}}, "default")
+    assert (hook.seen[0]["oldObject"]["data"], hook.seen[0]["object"]["data"]) == ({"x": "1"}, {"x": "2"})
+    with pytest.raises(ApiError, match="bad is 2"):
+        client.patch(CONFIG_MAPS, "a", {"data": {"bad": "2"}}, "default")
+    client.delete(CONFIG_MAPS, "a", "default")
+    assert len(hook.seen) == 2
+
+
+def test_namespace_selectors_narrow(client: KubeClient, hook: Hook) -> None:
+    client.create(NAMESPACES, {"metadata": {"name": "watched", "labels": {"check": "yes"}}})
+    client.create(VALIDATING_WEBHOOKS, hook.configuration(namespaceSelector={"matchLabels": {"check": "yes"}}))
+    client.create(CONFIG_MAPS, config_map("a", bad="1"))
+    with pytest.raises(ApiError):
+        client.create(CONFIG_MAPS, config_map("a", namespace="watched", bad="1"))
+
+
+def test_failure_policies(client: KubeClient, hook: Hook) -> None:
+    dead = {"url": "https://127.0.0.1:9/validate", "caBundle": hook.bundle}
+    client.create(VALIDATING_WEBHOOKS, hook.configuration(clientConfig=dead, timeoutSeconds=1))
+    with pytest.raises(ApiError) as refused:
+        client.create(CONFIG_MAPS, config_map("a"))
+    assert (refused.value.status, refused.value.reason) == (500, "InternalError")
+    assert 'failed calling webhook "check.example.com": failed to call webhook: Post' in refused.value.message
+    ignore = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
+    client.patch(VALIDATING_WEBHOOKS, "check", ignore, kind="json")
+    client.create(CONFIG_MAPS, config_map("a"))
+
+
+def test_a_wrong_answer_is_a_failure(client: KubeClient, hook: Hook) -> None:
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    hook.answer = {"uid": "other"}
+    with pytest.raises(ApiError, match=r"expected response.uid="):
+        client.create(CONFIG_MAPS, config_map("a"))
+
+
+def test_bad_configurations_are_refused(client: KubeClient, hook: Hook) -> None:
+    with pytest.raises(ApiError) as refused:
+        client.create(VALIDATING_WEBHOOKS, hook.configuration(sideEffects="Some", admissionReviewVersions=["v9"]))
+    assert [c["field"] for c in refused.value.causes] == [
+        "webhooks[0].admissionReviewVersions",
+        "webhooks[0].sideEffects",
+    ]

@@ -1,0 +1,162 @@
+"""Runs the command as a user does: in a process of its own, in an empty folder, and looks at what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+SUITE = "dra_conformance.scenarios"
+# Scenarios of our own: quick, and one for every way to end.
+FEATURES = {
+    "good": """@profile:claim-lifecycle @component:claim-controller
+Feature: Good
+  @DRA-100
+  Scenario Outline: A node is there <n>
+    Given node "n<n>"
+    When 1 seconds pass
+    Then the Node "n<n>" still exists
+
+    Examples:
+      | n |
+      | 1 |
+      | 2 |
+      | 3 |
+      | 4 |
+""",
+    "bad": """@profile:claim-lifecycle
+Feature: Bad
+  @DRA-100
+  Scenario: A node that is there is said to be gone
+    Given node "n1"
+    When 1 seconds pass
+    Then the Node "n1" is gone
+""",
+    "slow": """@profile:claim-lifecycle @component:claim-controller @component:scheduler
+Feature: Slow
+  @DRA-100
+  Scenario: Somebody waits for what never comes
+    Given node "n1" running the driver as a process
+    When 1 seconds pass
+    Then the Node "n1" is gone
+""",
+}
+
+
+@dataclass
+class Door:
+    """A folder to work in, another for temporary files, and a mark that every process started from here inherits."""
+
+    folder: Path
+    temp: Path
+    mark: str = field(default_factory=lambda: f"DRA_TEST_DOOR={uuid.uuid4()}")
+
+    def features(self, *names: str) -> list[str]:
+        """Options that run just these scenarios of our own."""
+        for name in names:
+            path = self.folder / "probe" / f"{name}.feature"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(FEATURES[name])
+        return ["--features", "probe", "--focus", "^probe/", "--patience", "0.5"]
+
+    def start(self, *args: str, module: str = "dra_conformance", **more: Any) -> subprocess.Popen[str]:
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("PYTEST_", "DRA_", "XDG_RUNTIME_DIR", "PYTHONUNBUFFERED"))
+        }
+        name, _, value = self.mark.partition("=")
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *args],
+            cwd=self.folder,
+            env={**kept, "TMPDIR": str(self.temp), name: value},
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True, **more},
+        )
+
+    def run(self, *args: str, module: str = "dra_conformance") -> tuple[int, str, str]:
+        """One command to its end."""
+        process = self.start(*args, module=module)
+        out, err = process.communicate(timeout=120)
+        self.nothing_left()
+        assert "Traceback" not in out + err
+        return process.returncode, out, err
+
+    def suite(
+        self, *args: str, signal_when: Callable[[bytes], bool] | None = None, number: int = signal.SIGINT
+    ) -> Ended:
+        """`dra-conformance run`, and a signal to the whole process group once the event log looks like that."""
+        process = self.start("run", "--progress", "plain", *args)
+        if signal_when is not None:
+            wait_until(lambda: process.poll() is not None or signal_when(self.logged()))
+            os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=120)
+        self.nothing_left()
+        assert "Traceback" not in out + err
+        report = self.folder / "dra-report" / "report.json"
+        return Ended(process.returncode, out, err, orjson.loads(report.read_bytes()) if report.exists() else {})
+
+    def logged(self) -> bytes:
+        """The event logs so far, of the run and of its workers."""
+        return b"".join(path.read_bytes() for path in (self.folder / "dra-report").glob("events*.jsonl"))
+
+    def nothing_left(self) -> None:
+        """No process that was started from here, nothing in the temporary folder, no half-written file."""
+        assert self.processes() == []
+        assert list(self.temp.iterdir()) == []
+        assert list((self.folder / "dra-report").glob(".*")) == []
+
+    def processes(self) -> list[str]:
+        """Command lines of all processes that carry our mark."""
+        found = []
+        for environ in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if self.mark.encode() in environ.read_bytes().split(b"\0"):
+                    found.append((environ.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    code: int
+    out: str
+    err: str
+    report: dict[str, Any]
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """What became of our own scenarios, by the part of the id behind the chapter."""
+        return {
+            row["id"].removeprefix("probe/"): row["status"]
+            for row in self.report["scenarios"]
+            if row["id"].startswith("probe/")
+        }
+
+
+def wait_until(look: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Ask again and again; the command under test is another process and has no events for us."""
+    never = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if look():
+            return
+        never.wait(0.02)
+    raise AssertionError("it did not come about in time")
+
+
+def plain(text: str) -> str:
+    """Output without what differs from run to run."""
+    text = re.sub(r"\d+\.\d+ s", "N s", text)
+    text = re.sub(r"run [0-9a-f]{8}", "run X", text)
+    return re.sub(r"seed \d+", "seed N", text)

@@ -1,0 +1,86 @@
+"""A webhook that is broken ends in one clear message or in failed rules; never in a traceback or a process."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from front_door import Door, Ended
+
+from dra_conformance.core.errors import ExitCode
+
+PROGRAM = Path(__file__).resolve().parents[1] / "broken_webhooks" / "broken_webhook.py"
+ASKED = "webhook/protocol#the-answer-belongs-to-the-question"
+STORED = "webhook/admission#good-configuration-in-manifest-is-stored[claim-v1]"
+
+
+def run(door: Door, fault: str, *scenarios: str) -> Ended:
+    """The scenarios against a webhook with this fault."""
+    words = [sys.executable, str(PROGRAM), fault, "{port}", "{tls_cert}", "{tls_key}"]
+    focus = [
+        word for name in scenarios for word in ("--focus", "^" + name.replace("[", r"\[").replace("]", r"\]") + " ")
+    ]
+    return door.suite("--webhook", f"exec:{shlex.join(words)}", "--patience", "1", *focus)
+
+
+def seen(ended: Ended, scenario: str) -> tuple[str, str]:
+    """Status and reason of a scenario."""
+    row = next(row for row in ended.report["scenarios"] if row["id"] == scenario)
+    return row["status"], row["reason"]
+
+
+def test_one_that_ends_at_once(door: Door) -> None:
+    ended = run(door, "exits", ASKED)
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    assert "the webhook ended with exit code 3 before it listened; it said last: cannot read" in ended.out
+
+
+def test_one_that_listens_nowhere(door: Door) -> None:
+    ended = run(door, "silent", ASKED)
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    assert "20 s after its start the webhook does not listen on 127.0.0.1:" in ended.out
+    assert "waiting for a leader" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked", "stored"),
+    [
+        ("plain", "does it serve plain HTTP?", "failed to call webhook"),
+        ("garbage", "HTTP 200 application/json: \ufffd\ufffd no JSON", "the answer is not JSON"),
+        ("list", "HTTP 200 application/json: []", "expected webhook response"),
+        ("null", '{"response": null}', "expected webhook response"),
+        ("texts", '"uid": 3', "failed calling webhook"),
+        ("hangs", "no complete answer came within 1 s", "failed calling webhook"),
+        ("drips", "no complete answer came within 1 s", "context deadline exceeded"),
+    ],
+)
+def test_one_that_answers_wrongly_fails(door: Door, fault: str, asked: str, stored: str) -> None:
+    ended = run(door, fault, ASKED, STORED)
+    assert ended.code == ExitCode.FAILURES
+    assert ended.report["verdict"] == "not-conformant"
+    for scenario, said in ((ASKED, asked), (STORED, stored)):
+        status, reason = seen(ended, scenario)
+        assert status == "failed"
+        assert said in reason
+
+
+def test_one_that_admits_everything_is_found_out(door: Door) -> None:
+    refused = "webhook/admission#a-mig-device-has-no-time-slices-of-its-own"
+    ended = run(door, "admits", ASKED, STORED, refused)
+    assert seen(ended, ASKED)[0] == seen(ended, STORED)[0] == "passed"
+    assert seen(ended, refused)[0] == "failed"
+
+
+def test_mistakes_of_the_user_are_told_before_anything_starts(door: Door) -> None:
+    for options, said in (
+        (["--webhook", f"exec:{sys.executable} {{prt}}"], "unknown placeholder {prt}"),
+        (["--webhook", "reference:foo=1"], "the reference has no setting 'foo'"),
+        (["--webhook", "refrence"], "the component cannot hold 'refrence'"),
+        (["--webhook-path", "validate"], "must be the path of a URL"),
+        (["--webhook", "cluster"], "has no webhook in it"),
+    ):
+        code, out, err = door.run("run", *options)
+        assert code == ExitCode.USAGE
+        assert said in out + err

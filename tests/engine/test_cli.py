@@ -1,0 +1,183 @@
+"""The command line: what each mistake is told, and with which exit code. No run is started here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dra_conformance.cli import call
+from dra_conformance.core.errors import ExitCode
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = call(list(argv))
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "err"),
+    [
+        (
+            ["rnu"],
+            "error: There is no command 'rnu'. Did you mean 'run'?\n  `dra-conformance --help` shows the options.\n",
+        ),
+        (["zzz"], "error: There is no command 'zzz'. Commands: run, list, explain, "),
+        (["run", "--drivr", "x"], "error: No such option '--drivr'. (Did you mean one of: '--driver'"),
+        (["run", "extra"], "error: Got unexpected extra argument (extra)\n  `dra-conformance run --help` shows"),
+        (["run", "-n", "0"], "error: Invalid value for '-n' / '--workers': 0 is not in the range"),
+        (
+            ["run", "--driver", "exce:x"],
+            "error: --driver 'exce:x': the component cannot hold 'exce'\n  Did you mean exec?\n",
+        ),
+        (["run", "--profile", "driver"], "error: there is no profile 'driver'\n  Did you mean driver-"),
+        (["run", "--rule", "DRA-999"], "error: there is no rule 'DRA-999' in the catalogue\n  Did you mean DRA-"),
+        (["run", "--focus", "("], "error: --focus '(' is no regular expression"),
+        (["run", "--features", "nowhere"], "error: --features nowhere: there is no such folder\n"),
+        (["run", "--inventory", "dgx-h10"], "error: --inventory dgx-h10: "),
+        (["run", "--driver", "exec:no-such-program"], "error: --driver exec: there is no program 'no-such-program' on"),
+        (["run", "--config", "nowhere.toml"], "error: cannot read nowhere.toml: No such file or directory\n"),
+        (["run", "--dry-run", "--rule", "x"], "error: there is no rule 'x'"),
+        (["explain", "DRA-999"], "error: there is no rule 'DRA-999' in the catalogue\n"),
+        (["explain"], "error: Missing argument 'RULE'."),
+        (["list", "--profile", "x"], "error: There is no profile 'x'. Profiles: driver-core, "),
+        (["list", "--component", "x"], "error: There is no component 'x'. Components: control-plane, "),
+        (
+            ["mutants", "--rule", "x"],
+            "error: no mutant matches\n  `dra-conformance mutants --list` shows all of them.\n",
+        ),
+        (["report", "nowhere"], "error: nowhere holds no run: events.jsonl is missing\n"),
+        (["verify", "nowhere"], "error: nowhere holds no finished run: events.jsonl is missing\n"),
+    ],
+)
+def test_wrong_use_is_told_in_a_sentence_and_ends_in_4(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], err: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, told = said(capsys, *argv)
+    assert told.startswith(err)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert list(tmp_path.iterdir()) == [], "a mistake must leave no folder behind"
+
+
+def test_a_socket_that_is_not_there_ends_in_10(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, err = said(capsys, "run", "--driver", "socket:/nowhere/reg.sock")
+    assert code == ExitCode.TARGET_UNREACHABLE
+    assert err == (
+        "error: --driver socket:/nowhere/reg.sock: there is no such socket\n"
+        "  Is the driver running, and is this the path of its registration socket?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "err"),
+    [
+        ("seed = [\n", "error: dra-conformance.toml: does not parse as TOML: "),
+        ("sead = 1\n", "error: dra-conformance.toml: unknown key 'sead'\n  Did you mean seed?\n"),
+        ("seed = 'x'\n", "error: dra-conformance.toml: seed: Expected `int | null`, got `str`\n"),
+    ],
+)
+def test_a_broken_configuration_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, err: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dra-conformance.toml").write_text(text)
+    code, _, told = said(capsys, "run")
+    assert code == ExitCode.USAGE
+    assert told.startswith(err)
+
+
+def test_an_inventory_with_an_impossible_gpu(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "node.yaml").write_text("gpus:\n  - board: no-such-board\n")
+    code, _, err = said(capsys, "run", "--inventory", "node.yaml")
+    assert code == ExitCode.USAGE
+    assert err.startswith("error: --inventory node.yaml: node.yaml:1: ")
+
+
+def test_an_output_folder_that_cannot_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, _, err = said(capsys, "run", "--out", str(tmp_path / "file"))
+    assert (code, err) == (
+        ExitCode.USAGE,
+        f"error: cannot write to {tmp_path}/file: File exists\n  --out names another folder.\n",
+    )
+
+
+def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys)
+    assert code == ExitCode.USAGE
+    assert "Exit codes: 0 all scored checks passed" in out
+    assert said(capsys, "--help")[0] == ExitCode.OK
+    for name in ("run", "list", "explain", "mutants", "report", "verify"):
+        code, out, _ = said(capsys, name, "--help")
+        assert code == ExitCode.OK
+        assert "Example" in out or name in ("verify",)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    from dra_api import __version__
+
+    assert said(capsys, "--version") == (ExitCode.OK, f"dra-conformance {__version__}\n", "")
+
+
+@pytest.mark.parametrize("what", ["rules", "scenarios", "profiles", "steps"])
+def test_lists_end_with_their_number(capsys: pytest.CaptureFixture[str], what: str) -> None:
+    code, out, _ = said(capsys, "list", what)
+    code_json, as_json, _ = said(capsys, "list", what, "--format", "json")
+    assert code == code_json == ExitCode.OK
+    assert out.endswith(f"\n{len(json.loads(as_json)[what])} {what}\n")
+
+
+def test_lists_narrow_down(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(said(capsys, "list", "rules", "--component", "binder", "--format", "json")[1])["rules"]
+    assert {row["component"] for row in rows} == {"binder"}
+    rows = json.loads(said(capsys, "list", "scenarios", "--profile", "api", "--format", "json")[1])["scenarios"]
+    assert all("api" in row["profiles"] for row in rows)
+
+
+def test_listing_rules_needs_neither_pytest_nor_the_parts() -> None:
+    """What is not imported cannot be slow."""
+    code = (
+        "import sys; from dra_conformance.cli import call; call(['list', 'rules']);"
+        "heavy = {'pytest', 'grpc', 'kubernetes', 'reference_impl', 'pynvml', 'jinja2'} & set(sys.modules);"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_explain_tells_source_window_scenarios_and_mutants(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "explain", "dra-258")
+    assert code == ExitCode.OK
+    for part in (
+        "DRA-258  MUST  binds the kubelet",
+        "source  ",
+        "window  ",
+        "features/driver/",
+        "mutant ",
+        "judge it: ",
+    ):
+        assert part in out
+
+
+def test_a_dry_run_starts_nothing_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = said(capsys, "run", "--dry-run", "--profile", "api", "--kubernetes-version", "1.34")
+    assert code == ExitCode.OK
+    assert out.rstrip().endswith("to run; nothing was started")
+    assert any(line.startswith("not-applicable") and "(" in line for line in out.splitlines())
+    assert said(capsys, "run", "--dry-run", "--focus", "nothing is called so")[0] == ExitCode.NOTHING_SELECTED
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,34 @@
+"""`--compute-domain-controller exec:` from the command line: the program is the controller, and is judged for nothing else.
+
+The program is the reference's controller in a process of its own, so what it is judged for, it keeps.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from front_door import Door
+
+from dra_conformance.core import features
+
+OWN = f"exec:{shlex.join([sys.executable, '-m', 'reference_impl', 'compute-domain'])} --kubeconfig {{kubeconfig}}"
+
+
+def test_a_controller_of_ones_own_is_not_judged_by_the_references_node_driver(door: Door) -> None:
+    """NV-145 to NV-147 and NV-153 are the controller's, NV-046 and NV-158 the node driver's."""
+    rules = {"NV-145": "passed", "NV-146": "passed", "NV-147": "passed", "NV-153": "passed"}
+    rules |= {"NV-046": "not-applicable", "NV-158": "not-applicable"}
+    ended = door.suite("--compute-domain-controller", OWN, *(word for rule in rules for word in ("--rule", rule)))
+    assert ended.code == 0, ended.err
+    assert {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in rules} == rules
+    reasons = {row["reason"] for row in ended.report["scenarios"] if row["status"] == "not-applicable"}
+    assert len(reasons) == 1
+    assert "would be the reference's" in reasons.pop()
+
+
+def test_whatever_starts_the_node_driver_says_so() -> None:
+    """Without the tag such a scenario is untestable beside a controller of one's own, instead of left out."""
+    starts = [s for s in features.read_all() if any("ComputeDomain driver on" in step.text for step in s.steps)]
+    assert len(starts) > 15
+    assert [s.id for s in starts if "compute-domain-plugin" not in s.tags.needs] == []

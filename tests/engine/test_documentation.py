@@ -1,0 +1,60 @@
+"""What the documentation shows is what happens: its example is cut out of the page and run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from front_door import Door
+
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.rules.catalogue import Catalogue
+from dra_conformance.core.status import Status, Verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_worked_example_passes_and_its_mutant_dies(door: Door) -> None:
+    (door.folder / "mine").mkdir()
+    (door.folder / "mine" / "templates.feature").write_text(blocks("writing-a-scenario.md", "gherkin")[0])
+    (door.folder / "mutants").mkdir()
+    mutant = next(block for block in blocks("writing-a-scenario.md", "python") if "@mutant" in block)
+    (door.folder / "mutants" / "templates.py").write_text(mutant)
+    ended = door.suite("--features", "mine", "--focus", "^mine/")
+    assert ended.code == ExitCode.OK, ended.out
+    code, out, _ = door.run("mutants", "--mutants", "mutants", "--features", "mine")
+    assert (code, out) == (ExitCode.OK, blocks("writing-a-scenario.md", "text")[0])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
+def test_links_and_commands_are_real(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`", text)) | set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
+def test_a_page_is_plain_text(page: Path) -> None:
+    odd = [(n, c) for n, c in enumerate(page.read_text(encoding="utf-8")) if not c.isprintable() and c != "\n"]
+    assert odd == [], f"{page.name} has characters that nobody sees, the first at {odd[0]}"
+
+
+def test_readme_promises_no_more_rules_than_there_are_and_not_many_fewer() -> None:
+    promised = int(re.search(r"more than (\d+) rules", (ROOT / "README.md").read_text())[1])  # type: ignore[index]
+    assert promised <= len(Catalogue.load()) < promised + 100
+
+
+def test_every_status_verdict_and_exit_code_is_explained() -> None:
+    page = (ROOT / "docs" / "reports-and-verdicts.md").read_text()
+    for name in [*Status, *Verdict]:
+        assert f"| `{name.value}` |" in page
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [int(code) for code in ExitCode]

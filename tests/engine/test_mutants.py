@@ -1,0 +1,161 @@
+"""The kill matrix: a mutant dies of a failed check of its rule and of nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from front_door import Door
+
+from dra_conformance.cli import call
+from dra_conformance.core.errors import ExitCode, SpecificationError, UsageError
+from dra_conformance.engine import mutation
+from dra_conformance.engine.mutation import Patch, mutant
+
+MUTANTS = """
+from dra_conformance.engine.mutation import Patch, mutant
+
+@mutant("says-gone", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"The observer sees no nodes.\"\"\"
+    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: None)
+
+@mutant("harmless", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"Nothing that a scenario could see.\"\"\"
+    patch.wrap("dra_conformance.engine.world:World.text", lambda original: original)
+
+@mutant("only-luck", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"The step itself breaks, which is an error and proves nothing.\"\"\"
+    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: 1 / 0)
+
+@mutant("dies", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"Takes its process with it.\"\"\"
+    import os
+    os._exit(9)
+
+@mutant("misses", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"Patches what is not there.\"\"\"
+    patch.replace("dra_conformance.engine.world:World.nothing", None)
+
+@mutant("stale", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"Takes other arguments than what it replaces, so it would break for its own sake.\"\"\"
+    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, name: None)
+"""
+
+
+def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
+    (door.folder / "own").mkdir()
+    (door.folder / "own" / "m.py").write_text(MUTANTS)
+    door.features("good")
+    code, out, err = door.run("mutants", "--mutants", "own", "--features", "probe", "--format", "json", "--jobs", "2")
+    assert code == ExitCode.FAILURES
+    rows = json.loads(out)["mutants"]
+    assert all(list(row) == ["id", "rule", "scenario", "status"] for row in rows)
+    assert {row["id"]: row["status"] for row in rows} == {
+        "dies": "survived",
+        "harmless": "survived",
+        "misses": "survived",
+        "only-luck": "survived",
+        "says-gone": "killed",
+        "stale": "survived",
+    }
+    assert {row["scenario"] for row in rows} == {"probe/good#a-node-is-there-n[1]"}
+    assert "dies survived: its process ended with exit code 9" in err
+    assert "misses survived: the mutant's target dra_conformance.engine.world:World.nothing is not there" in err
+    assert "stale survived: the mutant of dra_conformance.engine.world:World.seen cannot be called as" in err
+    assert "only-luck survived: probe/good#a-node-is-there-n[1] error:" in err
+
+
+def test_all_killed_ends_in_0(door: Door) -> None:
+    (door.folder / "own").mkdir()
+    (door.folder / "own" / "m.py").write_text(MUTANTS.split('@mutant("harmless')[0])
+    door.features("good")
+    code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
+    assert code == ExitCode.OK
+    assert out.endswith("\n1 of 1 mutants killed\n")
+
+
+LUCKY = """
+from pathlib import Path
+from dra_conformance.engine.mutation import Patch, mutant
+
+@mutant("sometimes", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
+def _(patch: Patch) -> None:
+    \"\"\"The observer sees no nodes, but not the first time.\"\"\"
+    if (seen := Path("seen")).exists():
+        patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: None)
+    seen.touch()
+"""
+
+
+def test_a_survivor_is_asked_again_alone_and_the_matrix_says_so(door: Door) -> None:
+    (door.folder / "own").mkdir()
+    (door.folder / "own" / "m.py").write_text(LUCKY)
+    door.features("good")
+    code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
+    assert code == ExitCode.OK
+    assert "sometimes was killed only when it was asked again, alone\n" in out
+    assert out.endswith("\n1 of 1 mutants killed, 1 of them only at the second try\n")
+
+
+def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MUTANTS)
+    assert call(["mutants", "--mutants", str(tmp_path), "--list"]) == ExitCode.OK
+    assert capsys.readouterr().out.endswith("\n6 mutants\n")
+
+
+def test_names_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(MUTANTS)
+    (tmp_path / "b.py").write_text(MUTANTS)
+    with pytest.raises(SpecificationError, match="two mutants are called says-gone"):
+        mutation.load(tmp_path)
+    with pytest.raises(UsageError, match="no folder of mutants"):
+        mutation.load(tmp_path / "missing")
+
+
+def test_a_mutant_has_a_rule_and_a_purpose() -> None:
+    with pytest.raises(SpecificationError, match="is no rule id"):
+        mutant("x", rule="nonsense")
+
+    def silent(patch: Patch) -> None:
+        return
+
+    with pytest.raises(SpecificationError, match="has no docstring"):
+        mutant("x", rule="DRA-001")(silent)
+
+
+class Thing:
+    """Something to patch."""
+
+    def method(self) -> str:
+        return "m"
+
+    @staticmethod
+    def static() -> str:
+        return "s"
+
+    @classmethod
+    def of_class(cls) -> str:
+        return cls.__name__
+
+    @property
+    def attribute(self) -> str:
+        return "p"
+
+
+@pytest.mark.parametrize("name", ["method", "static", "of_class", "attribute"])
+def test_wrapping_keeps_what_a_thing_is(name: str, tmp_path: Path) -> None:
+    original = Thing.__dict__[name]
+    try:
+        Patch(tmp_path).wrap(f"{__name__}:Thing.{name}", lambda inner: lambda *args: inner(*args) + "!")
+        found = getattr(Thing(), name)
+        assert (found if name == "attribute" else found()).endswith("!")
+        assert type(Thing.__dict__[name]) is type(original)
+    finally:
+        setattr(Thing, name, original)

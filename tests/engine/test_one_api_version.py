@@ -1,0 +1,67 @@
+"""The whole system where resource.k8s.io is served in one version only: it runs, and the report says in which."""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+import pytest
+from front_door import SUITE, Door
+
+from dra_conformance.core.errors import ExitCode
+
+END_TO_END = ["--focus", "^(bind_requests|imex|mig)/end_to_end", "--focus", "^driver/slices"]
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
+def test_end_to_end_in_one_version(door: Door, version: str) -> None:
+    others = [f"resource.k8s.io/{each}=false" for each in ("v1", "v1beta2", "v1beta1") if each != version]
+    ended = door.suite("--runtime-config", ",".join(others), *END_TO_END)
+    assert ended.code == ExitCode.OK, ended.out
+    assert {row["status"] for row in ended.report["scenarios"]} == {"passed", "filtered"}
+    assert ended.report["statistics"]["passed"] >= 5
+    assert ended.report["target"]["resourceApi"] == version
+    assert f"resource.k8s.io/{version}: " in ended.out
+    log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
+    writes = [event["data"]["path"] for event in map(orjson.loads, log) if event["kind"] == "api"]
+    spoken = {found[1] for path in writes if (found := re.match(r"/apis/resource\.k8s\.io/(\w+)/", path))}
+    assert spoken == {version}
+
+
+def test_a_rule_that_v1beta1_has_no_words_for_does_not_apply(door: Door) -> None:
+    only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
+    code, out, _ = door.run("run", "--runtime-config", only, "--rule", "DRA-051", "--dry-run")
+    assert code == ExitCode.NOTHING_SELECTED
+    assert "not-applicable  claims/api_slices#" in out
+    assert "v1beta1 has no words for" in out
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("resource.k8s.io/v1", "is not VERSION=true or VERSION=false"),
+        ("resource.k8s.io/v2=false", "'resource.k8s.io/v2' cannot be switched"),
+        ("apps/v1=false", "'apps/v1' cannot be switched"),
+        ("resource.k8s.io/v1=false,resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false", "is left"),
+    ],
+)
+def test_what_cannot_be_switched_is_named(door: Door, value: str, told: str) -> None:
+    code, _, err = door.run("run", "--runtime-config", value)
+    assert code == ExitCode.USAGE
+    assert told in err
+
+
+def test_a_cluster_keeps_its_own_versions(door: Door) -> None:
+    code, _, err = door.run("run", "--control-plane", "kubeconfig:x", "--runtime-config", "resource.k8s.io/v1=false")
+    assert code == ExitCode.USAGE
+    assert "a cluster that is not ours keeps its own" in err
+
+
+def test_pytest_takes_the_same_option(door: Door) -> None:
+    only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
+    options = ["-p", "no:cacheprovider", "--dra-runtime-config", only, "--dra-feature-gates", "DRAAdminAccess=true"]
+    door.run("--pyargs", SUITE, *options, "--dra-rule", "DRA-051,DRA-050", module="pytest")
+    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    assert report["target"]["resourceApi"] == "v1beta1"
+    statuses = {row["id"]: row["status"] for row in report["rules"]}
+    assert (statuses["DRA-050"], statuses["DRA-051"]) == ("passed", "not-applicable")

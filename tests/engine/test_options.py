@@ -1,0 +1,145 @@
+"""The options of a run: what a user may write, and what each mistake is told."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.options import Order, RunOptions, config_file, from_json, from_mapping, plain, redact, to_json
+from dra_conformance.engine import preflight
+
+WAIVER = {"rule": "DRA-001", "owner": "ann", "reason": "later", "expires": date(2026, 12, 31)}
+
+
+def test_options_travel_unchanged() -> None:
+    order = Order(options=RunOptions(rule=("DRA-001",), seed=3, driver="exec:a 'b c'"), command="dra-conformance run")
+    assert from_json(to_json(order)) == order
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "hint"),
+    [
+        ({"drivr": "x"}, "unknown key 'drivr'", "Did you mean driver?"),
+        ({"zzz": 1}, "unknown key 'zzz'", "Known keys: control-plane"),
+        ({"seed": "x"}, "here: seed: Expected `int | null`, got `str`", ""),
+        ({"profile": ["driver-cor"]}, "there is no profile 'driver-cor'", "Did you mean driver-core?"),
+        ({"kubernetes-version": "1.33"}, "--kubernetes-version 1.33", ""),
+        ({"kubernetes-version": "new"}, "'new' is not a Kubernetes version", ""),
+        ({"revision": "kai-0.1"}, "one of kai-0.17, documented", ""),
+        ({"patience": 0}, "must be more than 0", ""),
+        ({"patience": float("nan")}, "must be more than 0", ""),
+        ({"require": "green"}, "one of conformant, partial", ""),
+        ({"focus": ["("]}, "--focus '(' is no regular expression", ""),
+        ({"skip": ["["]}, "--skip '[' is no regular expression", ""),
+        ({"driver": "refrence"}, "the component cannot hold 'refrence'", "Did you mean reference?"),
+        ({"driver": "exec:"}, "needs a command", ""),
+        ({"driver": "exec:'x"}, "does not parse", ""),
+        ({"driver": "socket:"}, "needs the path of a Unix socket", ""),
+        ({"binder": "none:x"}, "none takes nothing behind the colon", ""),
+        ({"scheduler": "reference:publish"}, "'publish' is not key=value", ""),
+        ({"scheduler": "cluster"}, "is not a cluster", "here this component holds reference"),
+        ({"waivers": [{**WAIVER, "expires": "soon"}]}, "waivers[0].expires: Invalid", ""),
+        ({"waivers": [{**WAIVER, "owner": " "}]}, "owner and reason must say something", ""),
+        ({"waivers": [{"rule": "DRA-001"}]}, "missing required field `owner`", ""),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(values: dict[str, Any], said: str, hint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        from_mapping(values, where="here")
+    assert said in error.value.message
+    assert hint in error.value.hint
+    assert "\n" not in error.value.message
+
+
+def test_a_cluster_keeps_its_own_parts_unless_told_otherwise() -> None:
+    options = from_mapping({"control-plane": "kubeconfig:x", "binder": "none"}, where="here")
+    assert (options.scheduler, options.kubelet, options.driver) == ("cluster", "cluster", "cluster")
+    assert options.binder == "none"
+
+
+def test_a_configuration_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dra-conformance.toml"
+    path.write_text(
+        'driver-name = "gpu.example.com"\nprofile = ["driver-core"]\n'
+        '[[waivers]]\nrule = "DRA-001"\nowner = "ann"\nreason = "later"\nexpires = 2026-12-31\n'
+    )
+    options = from_mapping(config_file(path), where="x")
+    assert options.driver_name == "gpu.example.com"
+    assert options.waivers[0].expires == date(2026, 12, 31)
+    assert plain(options)["waivers"] == [{**WAIVER, "expires": "2026-12-31"}]
+    monkeypatch.chdir(tmp_path)
+    assert config_file(None)["driver-name"] == "gpu.example.com"
+    path.unlink()
+    assert config_file(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = \n", r"dra\.toml: does not parse as TOML: .*line 1"),
+        ('sead = "1"\n', r"dra\.toml: unknown key 'sead'"),
+        ('seed = "1"\n', r"dra\.toml: seed: Expected"),
+    ],
+)
+def test_a_broken_configuration_file_is_told_with_its_name(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "dra.toml").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        config_file(tmp_path / "dra.toml")
+    with pytest.raises(UsageError, match="cannot read"):
+        config_file(tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("exec:./p --token=abc --x", "exec:./p --token=*** --x"),
+        ("exec:./p --api-key abc", "exec:./p --api-key ***"),
+        ("exec:./p --password 'a b' --x", "exec:./p --password *** --x"),
+        ("PASSWORD=abc ./p", "PASSWORD=*** ./p"),
+        ("exec:./p --name=token", "exec:./p --name=token"),
+    ],
+)
+def test_secrets_do_not_reach_the_log(text: str, seen: str) -> None:
+    assert redact(text) == seen
+    assert plain(RunOptions(driver=text, features=(text,)))["features"] == [seen]
+
+
+# -- what is found before anything starts ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (RunOptions(rule=("DRA-999",)), "there is no rule 'DRA-999'"),
+        (RunOptions(features=("nowhere",)), "--features nowhere: there is no such folder"),
+        (RunOptions(driver="exec:no-such-program-here --x"), "there is no program 'no-such-program-here' on PATH"),
+        (RunOptions(driver="exec:./no-such-program"), "there is no program ./no-such-program"),
+        (RunOptions(inventory="no-such-board"), "--inventory no-such-board: "),
+    ],
+)
+def test_what_is_not_there_is_told_before_anything_starts(options: RunOptions, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        preflight.check(options)
+    assert said in str(error.value)
+
+
+def test_a_program_that_may_not_run(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("#!/bin/sh\n")
+    with pytest.raises(UsageError, match="is not executable"):
+        preflight.check(RunOptions(driver=f"exec:{tmp_path}/p"))
+
+
+def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TargetUnreachable, match="there is no such socket"):
+        preflight.check(RunOptions(driver=f"socket:{tmp_path}/reg.sock"))
+
+
+def test_an_impossible_inventory_names_file_and_key(tmp_path: Path) -> None:
+    path = tmp_path / "node.yaml"
+    path.write_text("gpus:\n  - board: no-such-board\n")
+    with pytest.raises(UsageError, match=r"node\.yaml"):
+        preflight.check(RunOptions(inventory=str(path)))

@@ -1,0 +1,163 @@
+"""The files of a report: complete, well-formed, verifiable, and what they replace."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import orjson
+import pytest
+import yaml
+from stories import Story
+
+from dra_conformance.core.errors import UsageError
+from dra_conformance.core.events import Event, EventLog
+from dra_conformance.report import build, files, junit
+from dra_conformance.report.html import render as render_html
+from dra_conformance.report.terminal import render as render_text
+from dra_conformance.report.verify import verify
+
+BAD = 'a <b> & "c" \x00\x1b\ud800\ufffe ]]>'
+
+
+def story() -> Story:
+    return (
+        Story()
+        .scenario("good")
+        .scenario("bad", ["DRA-002"], status="failed", reason=BAD)
+        .scenario("broken", ["DRA-003"], status="error")
+        .scenario("left-out", ["DRA-004"], status="filtered", decided=True)
+    )
+
+
+def write(folder: Path, events: list[Event]) -> None:
+    log = EventLog(folder / files.EVENTS)
+    for event in events:
+        log.append(event)
+    log.close()
+    files.write_all(files.from_folder(folder), folder)
+
+
+def test_junit_is_well_formed_and_counts_right() -> None:
+    report = build(story().events())
+    root = ET.fromstring(junit.render(report))  # noqa: S314 - our own text
+    suite = root.find("testsuite")
+    assert suite is not None
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+    }
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert (failure.get("message") or "").startswith('a <b> & "c"')
+    assert [p.get("value") for p in suite.findall("testcase/properties/property[@name='rule']")] == [
+        f"DRA-00{n}" for n in range(1, 5)
+    ]
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.outside += [str(v) for k, v in attrs if k in ("src", "href", "srcset", "data", "action")]
+
+
+def test_html_needs_nothing_from_elsewhere_and_escapes_what_targets_say() -> None:
+    page = render_html(build(story().events()))
+    links = Links()
+    links.feed(page)
+    assert links.outside == []
+    assert not links.tags & {"script", "link", "iframe", "img", "object", "base"}
+    assert not re.search(r"url\(|@import|https?://", page)
+    assert "<b> &" not in page
+    assert "a &lt;b&gt; &amp;" in page
+
+
+def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
+    write(tmp_path, story().events())
+    assert (
+        yaml.safe_load((tmp_path / "report.yaml").read_text())["statistics"]
+        == (orjson.loads((tmp_path / "report.json").read_bytes())["statistics"])
+    )
+
+
+def test_terminal_names_rule_expectation_and_way_to_repeat() -> None:
+    text = render_text(build(Story().scenario("bad", status="failed").events()), folder=Path("out"))
+    for part in ("✗ DRA-001 MUST failed", "expected  a", "saw       b", "again     dra-conformance run"):
+        assert part in text
+    assert text.endswith("exit       1 (failures)\n")
+    assert "\x1b" not in text
+    assert "\x1b[31m" in render_text(build(story().events()), color=True)
+
+
+def test_an_untouched_run_verifies(tmp_path: Path) -> None:
+    write(tmp_path, story().events())
+    assert verify(tmp_path)[1] == []
+
+
+@pytest.mark.parametrize("name", files.NAMES)
+def test_a_report_that_was_changed_is_found(tmp_path: Path, name: str) -> None:
+    write(tmp_path, story().events())
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes().replace(b"failed", b"passed", 1))
+    assert verify(tmp_path)[1]
+    path.unlink()
+    if name == "report.json":
+        with pytest.raises(UsageError, match=r"report\.json is missing"):
+            verify(tmp_path)
+    else:
+        assert f"{name}: missing" in verify(tmp_path)[1]
+
+
+def test_a_log_that_was_changed_is_found(tmp_path: Path) -> None:
+    write(tmp_path, story().events())
+    path = tmp_path / files.EVENTS
+    path.write_bytes(path.read_bytes().replace(b'"ok":false', b'"ok":true', 1))
+    told = "\n".join(verify(tmp_path)[1])
+    assert "eventsSha256" in told
+    assert "DRA-002" in told
+
+
+def test_a_scenario_taken_out_of_the_report_is_found(tmp_path: Path) -> None:
+    write(tmp_path, story().events())
+    path = tmp_path / "report.json"
+    report = orjson.loads(path.read_bytes())
+    del report["scenarios"][1]
+    report["scenarios"].append({"id": "made/up#one", "status": "passed"})
+    path.write_bytes(orjson.dumps(report))
+    told = "\n".join(verify(tmp_path)[1])
+    assert "probe/bad#bad is in the log but not in the report" in told
+    assert "made/up#one is in the report but not in the log" in told
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{"])
+def test_a_report_that_is_none_is_told_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, story().events())
+    (tmp_path / "report.json").write_bytes(content)
+    with pytest.raises(UsageError, match=r"report\.json is no"):
+        verify(tmp_path)
+
+
+def test_a_new_run_removes_what_the_old_one_wrote_and_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path, story().events())
+    ours = [tmp_path / "failures" / "a#b" / "objects.json", tmp_path / "logs" / "driver-n1.log"]
+    theirs = [tmp_path / "logs" / "app.log", tmp_path / "notes.txt", tmp_path / "failures" / "mine" / "x"]
+    for path in ours + theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    files.clear(tmp_path)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(theirs)
+
+
+def test_a_folder_that_never_held_a_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "report.html").touch()
+    files.clear(tmp_path)
+    assert (tmp_path / "report.html").exists()

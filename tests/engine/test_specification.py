@@ -1,0 +1,142 @@
+"""The specification is complete: no rule without scenario and mutant, no sentence without use, no broken file."""
+
+from __future__ import annotations
+
+import re
+import unittest.mock
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dra_conformance.core import assets, documents, features, manifests, process_pool
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.rules import Catalogue
+from dra_conformance.engine import mutation, plan, vocabulary
+from dra_conformance.steps.catalogue import catalogue as step_catalogue
+
+# Sentences that features outside this project are known to use, beside our own.
+# For features of one's own; tests/oracle/test_judge_live.py runs it.
+ALLOWED_UNUSED = frozenset({'no valid allocation of claim "{claim}" exists'})
+
+
+@cache
+def scenarios() -> list[features.Scenario]:
+    return features.read_all()
+
+
+@cache
+def catalogue() -> Catalogue:
+    return Catalogue.load()
+
+
+def test_features_and_catalogue_fit_together() -> None:
+    plan.check_specification(scenarios(), catalogue())
+
+
+def test_every_step_is_defined_once() -> None:
+    assert [str(problem) for problem in vocabulary.problems(scenarios(), step_catalogue())] == []
+
+
+def test_every_rule_has_a_scenario() -> None:
+    judged = {rule for scenario in scenarios() for rule in scenario.rules}
+    assert sorted(set(catalogue()) - judged) == []
+
+
+def test_every_rule_has_a_mutant() -> None:
+    assert sorted(set(catalogue()) - {one.rule for one in mutation.load()}) == []
+
+
+def test_every_mutant_breaks_a_rule_that_a_scenario_judges() -> None:
+    judged: dict[str, set[str]] = defaultdict(set)
+    for scenario in scenarios():
+        for rule in scenario.rules:
+            judged[rule] |= {scenario.id, scenario.id.split("[")[0]}
+    lost = [
+        one.id
+        for one in mutation.load()
+        if not judged[one.rule] or (one.scenario and one.scenario not in judged[one.rule])
+    ]
+    assert lost == []
+
+
+class _Rehearsal(mutation.Patch):
+    """Looks up and compares what a mutant patches, and leaves it as it is."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def _put(self, target: str, holder: Any, name: str, original: Any, new: Any, kind: Any = None) -> None:
+        stand_in = SimpleNamespace()
+        super()._put(target, stand_in, name, original, new)
+
+
+def _rehearse(mutants: list[mutation.Mutant]) -> object:
+    told: list[str] = []
+    for one in mutants:
+        try:
+            with unittest.mock.patch("fake_nvml.build.variant", return_value=Path()):
+                one.apply(_Rehearsal())
+        except SpecificationError as error:
+            told.append(f"{one.id}: {error.message}")
+    return told
+
+
+def test_every_mutant_can_be_called_as_what_it_replaces() -> None:
+    """Otherwise it dies of a TypeError, and no scenario has judged it."""
+    # In a process of its own: some mutants change more than they patch.
+    [(_, told)] = process_pool.each([mutation.load()], _rehearse, jobs=1, limit=100.0)
+    assert told == []
+
+
+def test_every_sentence_is_used() -> None:
+    said = {(step.kind, features.RULE_SUFFIX.sub("", step.text)) for s in scenarios() for step in s.steps}
+    by_sentence: dict[str, list[vocabulary.StepDefinition]] = defaultdict(list)
+    for one in step_catalogue():
+        by_sentence[one.sentence].append(one)
+    unused = [
+        sentence
+        for sentence, definitions in by_sentence.items()
+        if not any(kind == d.kind and d.parser.pattern.fullmatch(text) for d in definitions for kind, text in said)
+    ]
+    assert sorted(set(unused) - ALLOWED_UNUSED) == []
+
+
+def test_every_chapter_has_depth_where_it_was_promised() -> None:
+    rules: dict[str, set[str]] = defaultdict(set)
+    for scenario in scenarios():
+        rules[scenario.chapter].update(scenario.rules)
+    assert len(rules["claims"] | rules["bind_requests"] | rules["driver"]) >= 90
+    assert {"mig", "imex", "taints", "health"} <= set(rules)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(assets.fixtures().rglob("*.yaml")), ids=lambda p: str(p.relative_to(assets.fixtures()))
+)
+def test_every_fixture_parses(path: Path) -> None:
+    if path.parent.name == "rules":
+        assert documents.load(path)["rules"]
+        return
+    text = manifests.fill_text(path.read_text(), lambda kind, alias: f"{kind}-{alias}" if alias else kind)
+    objects = documents.load_all(text, where=path.name)
+    assert objects
+    for obj in objects:
+        if path.parent.name != "inventories" and "apiVersion" in obj:
+            assert manifests.resource_of(obj).kind == obj["kind"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(assets.features().rglob("*.feature")), ids=lambda p: f"{p.parent.name}/{p.name}"
+)
+def test_features_read_well(path: Path) -> None:
+    text = path.read_text()
+    for docstring in re.findall(r'"""[^\n]*\n(.*?)\n\s*"""', text, re.DOTALL):
+        assert docstring.count("\n") < 10, "YAML of more than ten lines belongs into fixtures/"
+    assert "\t" not in text
+    description = re.search(r"Feature: [^\n]+\n((?:  [^\n@]+\n)+)", text)
+    assert description, "a feature begins with a sentence or two on what it is about"
+    names = [scenario.name for scenario in features.read_file(path) if not scenario.example]
+    assert [name for name, count in Counter(names).items() if count > 1] == []

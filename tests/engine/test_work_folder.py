@@ -1,0 +1,119 @@
+"""Folders of runs: a living owner keeps its own, a dead one's goes, and what is not known to be ours stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dra_conformance.components import work_folder
+from dra_conformance.components.work_folder import WorkFolder, remove_abandoned
+
+OWNER = """
+import sys
+from dra_conformance.components import work_folder
+from dra_conformance.components.work_folder import WorkFolder
+folder = WorkFolder()
+(folder.path / "sockets").mkdir()
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    import tempfile
+
+    short = Path(tempfile.mkdtemp(prefix="w-", dir="/tmp"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    yield short  # type: ignore[misc]
+    import shutil
+
+    shutil.rmtree(short)
+
+
+def owner(root: Path) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(root)},
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_folder_is_private_and_ends_with_its_owner(root: Path) -> None:
+    folder = WorkFolder()
+    assert folder.path.parent == root
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    folder.end()
+    folder.end()
+    assert list(root.iterdir()) == []
+
+
+def test_a_living_owner_keeps_its_folder_and_a_killed_one_loses_it(root: Path) -> None:
+    process, path = owner(root)
+    assert remove_abandoned(root) == []
+    own = WorkFolder()
+    assert path.is_dir()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.communicate()
+    assert (path / "sockets").is_dir(), "killed, so nobody tidied up"
+    assert remove_abandoned(root) == [path]
+    assert list(root.iterdir()) == [own.path]
+    own.end()
+
+
+@pytest.mark.parametrize("there", ["nothing", "folder", "link", "half-made"])
+def test_what_is_not_known_to_be_ours_stays(root: Path, there: str) -> None:
+    folder = root / "dra-x"
+    if there == "link":
+        (root / "elsewhere").mkdir()
+        (root / "elsewhere" / "dra-conformance.lock").touch()
+        folder.symlink_to(root / "elsewhere")
+    else:
+        folder.mkdir()
+    if there == "folder":
+        (folder / "dra-conformance.lock").mkdir()
+    if there == "half-made":
+        (folder / "dra-conformance.lock.new").touch()
+    assert remove_abandoned(root) == []
+    assert folder.exists()
+
+
+def test_many_at_once_never_take_each_others(root: Path) -> None:
+    made: list[WorkFolder] = []
+
+    def make() -> None:
+        for _ in range(20):
+            made.append(WorkFolder())
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 80
+    assert all(folder.path.is_dir() for folder in made)
+    for folder in made:
+        folder.end()
+
+
+def test_a_run_in_memory_removes_what_was_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = {True: tmp_path / "memory", False: tmp_path / "disk"}
+    for root in roots.values():
+        (root / "dra-old").mkdir(parents=True)
+        (root / "dra-old" / "dra-conformance.lock").touch()
+    monkeypatch.setattr(work_folder, "root_for_sockets", lambda *, small=False: roots[small])
+    folder = WorkFolder(small=True)
+    assert [list(root.iterdir()) for root in roots.values()] == [[folder.path], []]
+    folder.end()

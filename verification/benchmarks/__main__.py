@@ -1,0 +1,38 @@
+"""`python -m verification.benchmarks [GROUP…]`: measure and print; all groups by default."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from verification.benchmarks import allocator, driver, nvml, prepare, real, scheduling, whole
+from verification.benchmarks.figures import show
+
+GROUPS = {
+    "whole": ("Whole commands", whole.figures),
+    "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
+    "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
+    "driver": ("The GPU driver under load", driver.figures),
+    "real": ("Beside kube-scheduler, on the real control plane", real.figures),
+    "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
+    "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),
+}
+
+
+def main() -> int:
+    """Run the groups that were named."""
+    named = sys.argv[1:] or list(GROUPS)
+    if unknown := [name for name in named if name not in GROUPS]:
+        print(f"unknown group {unknown[0]}; groups: {', '.join(GROUPS)}", file=sys.stderr)
+        return 4
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} processors, load {load:.1f}, Python {platform.python_version()}; median, spread, aim")
+    for name in named:
+        title, figures = GROUPS[name]
+        show(title, figures())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

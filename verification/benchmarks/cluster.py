@@ -1,0 +1,112 @@
+"""A control plane with nodes, slices, a class and a template on it, for measurements."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from apiserver_emulator import ApiServerEmulator
+from dra_api.client import KubeClient
+from dra_api.clock import RealClock
+from dra_api.objects import CRDS, DEVICE_CLASSES, NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.core import assets
+
+BIN = Path(__file__).resolve().parents[2] / "verification" / "bin"
+DRIVER = "bench.dra.test"
+
+
+@contextlib.contextmanager
+def embedded(*, https: bool = False) -> Iterator[ApiServerEmulator]:
+    """An embedded control plane with the suite's CRDs."""
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as folder:
+        plane = ApiServerEmulator(directory=Path(folder), clock=RealClock(), https=https)
+        plane.start()
+        try:
+            client = KubeClient(plane.transport())
+            for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
+                for crd in yaml.safe_load_all(path.read_text()):
+                    client.create(CRDS, crd)
+            yield plane
+        finally:
+            plane.stop()
+
+
+@contextlib.contextmanager
+def api_server(*, real: bool) -> Iterator[ApiServerEmulator | BinariesControlPlane]:
+    """An API server for programs: the embedded one, or kube-apiserver with etcd as `make third-party` builds them."""
+    if not real:
+        with embedded(https=True) as plane:
+            yield plane
+        return
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as name:
+        folder = Path(name)
+        programs = BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN))
+        programs.start()
+        try:
+            yield programs
+        finally:
+            programs.stop()
+
+
+def has_real_api_server() -> bool:
+    """Whether `make third-party` has built one; says so where not."""
+    if (BIN / "kube-apiserver").exists():
+        return True
+    print("  kube-apiserver is not built (make third-party): the embedded one only")
+    return False
+
+
+def populate(client: KubeClient, *, nodes: int, devices: int) -> None:
+    """Nodes with `devices` devices each in one slice, a class and a template for one device."""
+    client.create(
+        DEVICE_CLASSES,
+        {
+            "metadata": {"name": "gpu"},
+            "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+        },
+    )
+    client.create(
+        RESOURCE_CLAIM_TEMPLATES,
+        {
+            "metadata": {"name": "one", "namespace": "default"},
+            "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}},
+        },
+    )
+    for number in range(nodes):
+        name = f"node-{number:04d}"
+        client.create(NODES, {"metadata": {"name": name}})
+        client.create(
+            RESOURCE_SLICES,
+            {
+                "metadata": {"name": f"slice-{number:04d}"},
+                "spec": {
+                    "driver": DRIVER,
+                    "nodeName": name,
+                    "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+                    "devices": [
+                        {
+                            "name": f"gpu-{index}",
+                            "attributes": {"type": {"string": "gpu"}, "index": {"int": index}},
+                            "capacity": {"memory": {"value": "80Gi"}},
+                        }
+                        for index in range(devices)
+                    ],
+                },
+            },
+        )
+
+
+def pod(name: str) -> dict[str, object]:
+    """A pod with one claim from the template."""
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "main", "image": "pause", "resources": {"claims": [{"name": "gpu"}]}}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
+        },
+    }

@@ -1,0 +1,376 @@
+"""The reference scheduler beside kube-scheduler, on the same real API server in one run.
+
+Pods and their claims exist before the clock starts, so that schedulers are compared and not the client that creates.
+Needs the programs that `make third-party` builds; says so where they are not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dra_api.client import KubeClient
+from dra_api.clock import RealClock
+from dra_api.informer import Change, Informer
+from dra_api.objects import (
+    BIND_REQUESTS,
+    CRDS,
+    EVENTS,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    SERVICE_ACCOUNTS,
+    Obj,
+)
+from dra_api.objects import NODES as NODE_OBJECTS
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.core import assets
+from dra_conformance.core.process import ManagedProcess
+from verification.benchmarks.cluster import BIN, embedded, pod, populate
+from verification.benchmarks.figures import Figure, repeat
+
+NODES, DEVICES = 50, 8
+_LIMIT = 90.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One measurement: seconds from the scheduler's start to the last bind and from the first bind to the last, the
+    number of pods, CPU milliseconds a pod by program, and API requests that changed something, a pod.
+
+    Where BindRequests are written, `told` is the seconds from the start until each of them says Succeeded and all
+    events are there, and `told_cpu` and `told_writes` are all CPU milliseconds and requests a pod until then: what
+    comes after a binding costs too.
+    """
+
+    pods: int
+    whole: float
+    binding: float
+    cpu: Mapping[str, float]
+    writes: Mapping[str, float]
+    told: float = 0.0
+    told_cpu: float = 0.0
+    told_writes: float = 0.0
+
+
+Start = Callable[[BinariesControlPlane, Path], list[ManagedProcess]]
+
+
+def kube_scheduler(plane: BinariesControlPlane, folder: Path) -> list[ManagedProcess]:
+    """kube-scheduler with its default profile."""
+    return [
+        ManagedProcess(
+            "kube-scheduler", plane.component_command("kube-scheduler", "scheduler"), log_path=folder / "s.log"
+        )
+    ]
+
+
+def reference(publish: str) -> Start:
+    """The reference scheduler as a process of its own, and the binder as another where BindRequests are written."""
+
+    def start(plane: BinariesControlPlane, folder: Path) -> list[ManagedProcess]:
+        def part(name: str, *more: str) -> ManagedProcess:
+            words = [sys.executable, "-m", "reference_impl", name, "--kubeconfig", str(plane.kubeconfig), *more]
+            return ManagedProcess(name, words, log_path=folder / f"{name}.log")
+
+        found = [part("scheduler", "--publish", publish)]
+        return found if publish == "direct" else [*found, part("binder")]
+
+    return start
+
+
+SCHEDULERS: Mapping[str, Start] = {
+    "kube-scheduler": kube_scheduler,
+    "reference, direct": reference("direct"),
+    "reference, BindRequest": reference("bind-request"),
+}
+
+
+@contextmanager
+def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesControlPlane, KubeClient]]:
+    """A fresh real control plane with nodes, slices, CRDs and the claim controller of kube-controller-manager."""
+    plane = BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN))
+    with ExitStack() as ending:
+        plane.start()
+        ending.callback(plane.stop)
+        client = KubeClient(plane.transport())
+        for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
+            for crd in yaml.safe_load_all(path.read_text()):
+                client.create(CRDS, crd)
+        command = plane.component_command("kube-controller-manager", "claim-controller")
+        controller = ManagedProcess("claim-controller", command, log_path=folder / "claims.log")
+        controller.start()
+        ending.callback(controller.stop)
+        with client.watch(SERVICE_ACCOUNTS, "default", field_selector="metadata.name=default") as events:
+            next(iter(events))
+        populate(client, nodes=nodes, devices=devices)
+        _make_ready(client)
+        yield plane, client
+
+
+def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVICES) -> Outcome:
+    """Let one scheduler bind `pods` pods, which wait with their claims when it starts."""
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
+        folder = Path(name)
+        plane, client = ending.enter_context(real(folder, nodes=nodes, devices=devices))
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda number: client.create(PODS, pod(f"pod-{number:04d}")), range(pods)))
+        bound: dict[str, float] = {}
+        claimed: set[str] = set()
+        ready, done = threading.Event(), threading.Event()
+
+        def on_pod(change: Change) -> None:
+            key = change.object["metadata"]["name"]
+            if (change.object.get("status") or {}).get("resourceClaimStatuses"):
+                claimed.add(key)
+            if change.object["spec"].get("nodeName"):
+                bound.setdefault(key, time.monotonic())
+            if len(claimed) == pods:
+                ready.set()
+            if len(bound) == pods:
+                done.set()
+
+        watcher = Informer(client, PODS, clock=RealClock())
+        watcher.on_change(on_pod)
+        watcher.start()
+        ending.callback(watcher.stop)
+        if not ready.wait(_LIMIT):
+            raise RuntimeError(f"only {len(claimed)} of {pods} pods got their claims within {_LIMIT:.0f} s")
+        processes = start(plane, folder)
+        before, writes = cpu_of(plane.pids()), writes_of(plane)
+        began = time.monotonic()
+        for process in processes:
+            process.start()
+            ending.callback(process.stop)
+        if not done.wait(_LIMIT):
+            last = "; ".join(f"{p.name}: {p.last_lines()}" for p in processes)
+            raise RuntimeError(f"only {len(bound)} of {pods} pods were bound within {_LIMIT:.0f} s: {last}")
+        own = {process.name: process.pid for process in processes}
+        after = cpu_of({**plane.pids(), **own})
+        told = writes_of(plane) - writes
+        seconds, cpu, all_writes = 0.0, 0.0, 0.0
+        if "binder" in own:
+            seconds = _last_news(client, pods) - began
+            cpu = sum(cpu_of({**plane.pids(), **own}).values()) - sum(before.values())
+            all_writes = (writes_of(plane) - writes).total()
+        _check(client)
+    return Outcome(
+        pods,
+        max(bound.values()) - began,
+        max(bound.values()) - min(bound.values()),
+        {name: (seconds - before.get(name, 0.0)) * 1000 / pods for name, seconds in after.items()},
+        {what: count / pods for what, count in told.items() if count >= pods / 10},
+        seconds,
+        cpu * 1000 / pods,
+        all_writes / pods,
+    )
+
+
+def _last_news(client: KubeClient, pods: int) -> float:
+    """When, on the monotonic clock, all BindRequests say Succeeded and every pod has its two events."""
+    seen: dict[str, set[str]] = {"Succeeded": set(), "Scheduled": set(), "Bound": set()}
+    done = threading.Event()
+
+    def note(what: str, name: str) -> None:
+        if what in seen:
+            seen[what].add(name)
+            if all(len(names) == pods for names in seen.values()):
+                done.set()
+
+    requests = Informer(client, BIND_REQUESTS, clock=RealClock())
+    requests.on_change(
+        lambda it: note((it.object.get("status") or {}).get("phase") or "", it.object["spec"]["podName"])
+    )
+    events = Informer(client, EVENTS, clock=RealClock())
+    events.on_change(lambda it: note(it.object["reason"], it.object["involvedObject"]["name"]))
+    with ExitStack() as ending:
+        for informer in (requests, events):
+            informer.start()
+            ending.callback(informer.stop)
+        if not done.wait(_LIMIT):
+            told = ", ".join(f"{what} {len(names)}" for what, names in seen.items())
+            raise RuntimeError(f"of {pods} pods were told within {_LIMIT:.0f} s: {told}")
+        return time.monotonic()
+
+
+def held_up(start: Start) -> tuple[float, float]:
+    """Median and longest seconds that a pod which fits waits while one that never can is pending.
+
+    The impossible pod asks for one device more than a node has, in requests of their own: every order of equal devices
+    looks new to a search that does not count.
+    """
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
+        folder = Path(name)
+        plane, client = ending.enter_context(real(folder, nodes=NODES, devices=DEVICES))
+        created: dict[str, float] = {}
+        waits: dict[str, float] = {}
+        done = threading.Event()
+
+        def on_pod(change: Change) -> None:
+            key = change.object["metadata"]["name"]
+            if change.object["spec"].get("nodeName") and key in created and key not in waits:
+                waits[key] = time.monotonic() - created[key]
+                if len(waits) == 5:
+                    done.set()
+
+        watcher = Informer(client, PODS, clock=RealClock())
+        watcher.on_change(on_pod)
+        watcher.start()
+        ending.callback(watcher.stop)
+        for process in start(plane, folder):
+            process.start()
+            ending.callback(process.stop)
+        _warm_up(client, watcher)
+        requests = [{"name": f"r{at}", "exactly": {"deviceClassName": "gpu"}} for at in range(DEVICES + 1)]
+        template: Obj = {
+            "metadata": {"name": "impossible", "namespace": "default"},
+            "spec": {"spec": {"devices": {"requests": requests}}},
+        }
+        client.create(RESOURCE_CLAIM_TEMPLATES, template)
+        impossible = pod("impossible")
+        impossible["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "impossible"  # type: ignore[index]
+        client.create(PODS, impossible)
+        never = threading.Event()
+        for number in range(5):
+            never.wait(0.3)  # spread over the attempt at the impossible one
+            created[f"good-{number}"] = time.monotonic()
+            client.create(PODS, pod(f"good-{number}"))
+        done.wait(60)
+        values = sorted(waits.values()) or [60.0]
+        return values[len(values) // 2], values[-1]
+
+
+def _make_ready(client: KubeClient) -> None:
+    """Say what a kubelet would say: until then every new node has a taint."""
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
+    room = {"pods": "110", "cpu": "64", "memory": "256Gi"}
+    status = {"conditions": [ready], "capacity": room, "allocatable": room}
+    nodes = [node["metadata"]["name"] for node in client.list(NODE_OBJECTS).items]
+    for name in nodes:
+        client.patch(NODE_OBJECTS, name, {"status": status}, subresource="status")
+        client.patch(NODE_OBJECTS, name, {"spec": {"taints": None}})
+    deadline = time.monotonic() + _LIMIT
+    while any(node["spec"].get("taints") for node in client.list(NODE_OBJECTS).items):
+        if time.monotonic() > deadline:
+            raise RuntimeError("the nodes keep their not-ready taint")
+        threading.Event().wait(0.2)
+
+
+def _warm_up(client: KubeClient, watcher: Informer) -> None:
+    """Wait until a first pod is bound: the scheduler has started."""
+    client.create(PODS, pod("first"))
+    if not watcher.wait_for(
+        lambda: bool(((watcher.get("first", "default") or {}).get("spec") or {}).get("nodeName")), 60
+    ):
+        raise RuntimeError("the scheduler bound nothing within 60 s")
+
+
+def _check(client: KubeClient) -> None:
+    held = Counter(
+        (result["pool"], result["device"])
+        for claim in client.list(RESOURCE_CLAIMS).items
+        for result in claim["status"]["allocation"]["devices"]["results"]
+    )
+    if twice := [device for device, count in held.items() if count > 1]:
+        raise RuntimeError(f"devices were allocated twice: {twice[:3]}")
+
+
+def cpu_of(pids: Mapping[str, int]) -> dict[str, float]:
+    """CPU seconds that processes have used so far."""
+    found = {}
+    for name, pid in pids.items():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        found[name] = (int(fields[11]) + int(fields[12])) / _TICKS
+    return found
+
+
+def writes_of(plane: BinariesControlPlane) -> Counter[str]:
+    """Requests that change something, by verb and resource, as the API server counts them."""
+    answer = plane.transport().request("GET", "/metrics")
+    found: Counter[str] = Counter()
+    for line in answer.body.decode().splitlines():
+        if line.startswith("apiserver_request_total{"):
+            labels = dict(
+                part.split("=", 1) for part in line[line.index("{") + 1 : line.index("}")].split(",") if "=" in part
+            )
+            verb = labels.get("verb", "").strip('"')
+            if verb in ("POST", "PUT", "PATCH", "APPLY"):
+                what = "/".join(filter(None, (labels[key].strip('"') for key in ("resource", "subresource"))))
+                found[f"{verb} {what}"] += int(float(line.rsplit(" ", 1)[1]))
+    return found
+
+
+def figures() -> list[Figure]:
+    """Start to ready of both control planes; the three schedulers with 200 and 400 pods; who is held up."""
+    if not (BIN / "kube-apiserver").exists():
+        print("  the real control plane is not built (make third-party): nothing is compared with it")
+        return []
+    found = [
+        Figure("embedded control plane, start to ready", "s", repeat(3, _ready_embedded)),
+        Figure("real control plane, start to ready", "s", repeat(3, _ready_real)),
+    ]
+    for pods, devices in ((200, DEVICES), (1000, 20)):
+        first: Sequence[float] = ()
+        # Round by round, so that what else the machine does meets all alike.
+        rounds = [
+            {name: measure(start, pods=pods, devices=devices) for name, start in SCHEDULERS.items()}
+            for _ in range(3 if pods == 200 else 1)
+        ]
+        for name in SCHEDULERS:
+            runs = [one[name] for one in rounds]
+            rates = [run.pods / run.whole for run in runs]
+            first = first or rates
+            last = runs[-1]
+            figure = Figure(f"{pods} pods, {NODES} nodes x {devices}, {name}, start to last bind", "pods/s", rates)
+            ratio = figure.middle / Figure("", "", first).middle
+            cpu = ", ".join(f"{program} {ms:.1f}" for program, ms in last.cpu.items())
+            writes = ", ".join(f"{what} {count:.1f}" for what, count in sorted(last.writes.items()))
+            aims = {"reference, direct": ">= 1 x", "reference, BindRequest": ">= 0.67 x"}
+            note = f"{ratio:.2f} x kube-scheduler; first to last bind {pods / last.binding:.0f} pods/s; "
+            if last.told:
+                note += (
+                    f"to the last phase and event {pods / last.told:.0f} pods/s, {last.told_cpu:.1f} ms and "
+                    f"{last.told_writes:.1f} writes a pod in all; "
+                )
+            found.append(
+                Figure(
+                    figure.what, "pods/s", rates, aim=aims.get(name, ""), note=f"{note}CPU ms a pod: {cpu}; {writes}"
+                )
+            )
+    for name, start in SCHEDULERS.items():
+        middle, longest = held_up(start)
+        found.append(
+            Figure(
+                f"a pod's wait beside an impossible pod, {name}", "s", [middle], note=f"longest of five {longest:.2f} s"
+            )
+        )
+    return found
+
+
+def _ready_embedded() -> float:
+    began = time.monotonic()
+    with embedded(https=True):
+        return time.monotonic() - began
+
+
+def _ready_real() -> float:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="dra-bench-") as name:
+        plane = BinariesControlPlane(directory=Path(name) / "api", logs=Path(name), bin_dir=str(BIN))
+        try:
+            plane.start()
+            return time.monotonic() - began
+        finally:
+            plane.stop()

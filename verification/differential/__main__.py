@@ -1,0 +1,186 @@
+"""`python -m verification.differential --cases N --seed S`: reference against upstream on generated cases.
+
+Then as many CEL expressions. Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each
+made as small as it gets and written to the output folder. Ends with 1 when there is one, with 0 when there is none. The
+same seed gives the same cases. `--replay FILE…` asks both sides about written cases instead;
+`--bug-compatible 1.36` lets the reference have upstream's known deviations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import orjson
+
+from dra_api.objects import Obj
+from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
+from verification.differential import compare, expressions, generate, known, reduce, scenario
+from verification.differential.compare import Disagreement
+from verification.differential.known import Known
+from verification.differential.rng import Dice
+from verification.differential.upstream import PROGRAM, Upstream, UpstreamGone, program_of
+
+_PER_KIND = 10  # so many of one kind are made small; most are the same
+
+
+class Duel:
+    """One run: counts, and what was found."""
+
+    def __init__(
+        self, upstream: Upstream, entries: list[Known], *, out: Path, most: int, release: Release | None = None
+    ) -> None:
+        self.release = release
+        self.upstream = upstream
+        self.entries = entries
+        self.out = out
+        self.most = most
+        self.cases = 0
+        self.expressions = 0
+        self.outcomes: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self.explained: Counter[str] = Counter()
+        self.unexplained: Counter[tuple[str, str, str]] = Counter()
+        self.written: list[Path] = []
+        self.seen: set[bytes] = set()
+
+    def run(self, count: int, seed: str) -> None:
+        """Ask both sides about `count` cases; each follows from the seed and its number alone."""
+        for number in range(count):
+            self.play(generate.case(Dice(f"{seed}/{number}")))
+
+    def run_expressions(self, count: int, seed: str) -> None:
+        """Ask both sides about `count` CEL expressions."""
+        for number in range(count):
+            self.play_expression(expressions.question(Dice(f"{seed}/cel/{number}")))
+
+    def play_expression(self, question: Obj) -> None:
+        """One expression."""
+        theirs, ours = expressions.theirs(self.upstream, question), expressions.ours(question)
+        self.expressions += 1
+        self.verdicts[ours.outcome] += 1
+        if theirs.compared == ours.compared:
+            return
+        reason = expressions.explain(question, theirs, ours)
+        if reason:
+            self.explained[reason] += 1
+            return
+        kind = (f"CEL {theirs.outcome}", ours.outcome, "" if theirs.outcome != ours.outcome else "cost")
+        self.unexplained[kind] += 1
+        if self.unexplained[kind] <= _PER_KIND:
+            print(
+                f"disagreement: {orjson.dumps(question).decode()}\n  upstream: {theirs}\n  reference: {ours}",
+                flush=True,
+            )
+
+    def play(self, case: Obj) -> None:
+        """One case."""
+        facts, found = compare.disagreements(self.upstream, case, self.release)
+        self.cases += 1
+        self.outcomes.update(fact.outcome for fact in facts)
+        for disagreement in found:
+            entry = known.explain(self.entries, case, disagreement)
+            if entry is not None:
+                self.explained[entry.id] += 1
+            else:
+                self.unexplained[disagreement.kind] += 1
+                if len(self.written) < self.most and self.unexplained[disagreement.kind] <= _PER_KIND:
+                    self.report(case, disagreement)
+
+    def report(self, case: Obj, disagreement: Disagreement) -> None:
+        """Make an unexplained disagreement small, and write it down."""
+        last = disagreement
+
+        def same(candidate: Obj) -> bool:
+            nonlocal last
+            try:
+                _, found = compare.disagreements(self.upstream, candidate, self.release)
+            except (KeyError, TypeError, ValueError, IndexError):
+                return False  # no longer a case
+            for other in found:
+                if other.kind == disagreement.kind and known.explain(self.entries, candidate, other) is None:
+                    last = other
+                    return True
+            return False
+
+        small = reduce.smallest(case, same)
+        text = orjson.dumps([disagreement.kind, small])
+        if text in self.seen:
+            return
+        self.seen.add(text)
+        path = scenario.write(self.out, len(self.written) + 1, small, last)
+        self.written.append(path)
+        print(f"disagreement {len(self.written)}: {path}\n  {last}", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m verification.differential", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--cases", type=int, default=2000, help="how many (default 2000)")
+    parser.add_argument("--expressions", type=int, default=-1, help="how many CEL expressions (default: as many)")
+    parser.add_argument("--seed", default="", help="any text; the same seed gives the same cases (default: fresh)")
+    parser.add_argument("--out", type=Path, default=Path("dra-report/duel"), help="folder for disagreements")
+    parser.add_argument("--most", type=int, default=20, help="write and shrink so many disagreements at most")
+    parser.add_argument(
+        "--bug-compatible",
+        choices=RELEASES,
+        help="let the reference have the deviations of this release: then nothing but chance may differ, and the "
+        "same devices must be taken; CEL is left out",
+    )
+    parser.add_argument(
+        "--upstream", type=Path, metavar="PROGRAM", help="another dra-allocator (default: the release's)"
+    )
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="ask about these cases instead; one of tests/differential/deviations will do",
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the duel; its exit code."""
+    options = _options()
+    seed = options.seed or secrets.token_hex(4)
+    try:
+        with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
+            likeness = release(options.bug_compatible) if options.bug_compatible else None
+            entries = known.load() if likeness is None else known.by_chance(likeness)
+            duel = Duel(upstream, entries, out=options.out, most=options.most, release=likeness)
+            whose = f" bug-compatible with {likeness.name}" if likeness else ""
+            print(f"duel: reference{whose} against {upstream.version}, seed {seed}", flush=True)
+            started = time.perf_counter()
+            for path in options.replay:
+                written = orjson.loads(path.read_bytes())
+                duel.play(written.get("case", written))
+            if not options.replay:
+                duel.run(options.cases, seed)
+                if likeness is None:
+                    duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed)
+            took = time.perf_counter() - started
+    except UpstreamGone as error:
+        print(f"duel: {error}", file=sys.stderr)
+        return 1 if PROGRAM.exists() or os.environ.get("CI", "").lower() == "true" else 0
+    print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed}")
+    print(
+        f"  {duel.expressions} CEL expressions: " + ", ".join(f"{name} {n}" for name, n in duel.verdicts.most_common())
+    )
+    print("  reference, node by node: " + ", ".join(f"{name} {n}" for name, n in duel.outcomes.most_common()))
+    for name, number in duel.explained.most_common():
+        print(f"  explained by {name}: {number}")
+    for kind, number in duel.unexplained.most_common():
+        print(f"  UNEXPLAINED upstream {kind[0]}, reference {kind[1]} {kind[2]}: {number}")
+    print(f"  unexplained disagreements: {duel.unexplained.total()}")
+    return 1 if duel.unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Whether two answers to one case agree: on the outcome of every node, and on each side's result being valid.
+
+Which device was taken never matters. Validity is the oracle's word; it shares no code with either side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dra_api.objects import Obj
+from dra_api.quantity import Quantity
+from reference_impl.scheduler.bug_compatible import Release
+from verification.differential import older, reference, validity
+from verification.differential.reference import Fact
+from verification.differential.upstream import Upstream
+
+TIMEOUT_MS = 3000
+# What is wrong where two that should walk the same way found different devices.
+OTHER_PICKS = "other devices or configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One node on which the sides differ, or on which a side's result is invalid (`wrong`)."""
+
+    node: str
+    upstream: Fact
+    reference: Fact
+    wrong: str = ""
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What stays the same while a case is made smaller."""
+        return self.upstream.outcome, self.reference.outcome, self.wrong.partition(":")[0]
+
+    def __str__(self) -> str:
+        both = f"upstream: {show(self.upstream)}; reference: {show(self.reference)}"
+        return f"node {self.node}: {both}" + (f"; {self.wrong}" if self.wrong else "")
+
+
+def show(fact: Fact) -> str:
+    """An outcome in a few words."""
+    if fact.allocations:
+        devices = [
+            f"{result['request']}={result['driver']}/{result['pool']}/{result['device']}"
+            for allocation in fact.allocations
+            for result in allocation["devices"].get("results") or ()
+        ]
+        return f"{fact.outcome} {', '.join(devices)}"
+    return f"{fact.outcome} ({fact.message})" if fact.message else fact.outcome
+
+
+def picks(fact: Fact) -> list[Obj]:
+    """What each claim gets, but for the random ids of shares, in a form that can be compared."""
+    return [
+        {
+            "results": [
+                {
+                    "consumed": {
+                        name: Quantity.parse(value) for name, value in (result.get("consumedCapacity") or {}).items()
+                    },
+                    "is share": "shareID" in result,
+                    **{key: result.get(key) for key in ("request", "driver", "pool", "device", "adminAccess")},
+                }
+                for result in allocation["devices"].get("results") or ()
+            ],
+            "config": allocation["devices"].get("config") or [],
+            "nodeSelector": allocation.get("nodeSelector"),
+        }
+        for allocation in fact.allocations
+    ]
+
+
+def answers(upstream: Upstream, case: Obj, release: Release | None = None) -> tuple[list[Fact], list[Fact]]:
+    """Upstream's and the reference's facts, node by node."""
+    if release is not None:
+        case = older.as_stored(case, release)
+    reply = upstream.ask({"timeoutMs": TIMEOUT_MS, **case})
+    theirs = [
+        Fact(fact["node"], fact["outcome"], fact.get("message", ""), tuple(fact.get("allocations") or ()))
+        for fact in reply["nodes"]
+    ]
+    return theirs, reference.ask(case, release)
+
+
+def disagreements(
+    upstream: Upstream, case: Obj, release: Release | None = None
+) -> tuple[list[Fact], list[Disagreement]]:
+    """The facts of the reference, and every node on which something is wrong.
+
+    With `release` the reference has that release's deviations: validity says nothing then, but both walk the same way,
+    so that even the devices and the configuration must be the same.
+    """
+    theirs, ours = answers(upstream, case, release)
+    found: list[Disagreement] = []
+    if release is not None:
+        for their, our in zip(theirs, ours, strict=True):
+            if their.outcome != our.outcome:
+                found.append(Disagreement(their.node, their, our))
+            elif picks(their) != picks(our):
+                found.append(Disagreement(their.node, their, our, OTHER_PICKS))
+        return ours, found
+    for their, our in zip(theirs, ours, strict=True):
+        if their.outcome != our.outcome:
+            found.append(Disagreement(their.node, their, our))
+        for side, fact in (("upstream", their), ("reference", our)):
+            if reason := validity.problem(case, fact):
+                found.append(Disagreement(their.node, their, our, f"{side} is invalid: {reason}"))
+    return ours, found

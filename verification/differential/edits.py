@@ -1,0 +1,221 @@
+"""Edits of a cluster under its users: what drivers, administrators and users may do between two allocations.
+
+Each edit is a function of a case that changes it in place, or does nothing where there is nothing for it to change.
+What comes out is still what an API server would have stored, object by object; nothing says that the objects fit
+together, or that what is in use is still there.
+"""
+
+from __future__ import annotations
+
+import copy
+from itertools import count
+
+from dra_api.objects import Obj
+from verification.differential import claim_generator, cluster
+from verification.differential.cluster import GPU, NIC, Aspects
+from verification.differential.device_edits import DEVICE_EDITS, Edit, counter_sets, one_listed
+from verification.differential.rng import Dice
+
+_MOST = 3
+
+
+def edit(dice: Dice, case: Obj, aspects: Aspects) -> Obj:
+    """A copy of `case` with one to three edits; what drivers change most comes most often."""
+    made = copy.deepcopy(case)
+    for _ in range(dice.integer(1, _MOST)):
+        dice.pick(EDITS)(dice, made, aspects)
+    return made
+
+
+def in_pool(case: Obj, piece: Obj) -> list[Obj]:
+    """The slices of the pool and generation that `piece` belongs to, itself among them."""
+    return [
+        other
+        for other in case["slices"]
+        if other["spec"]["driver"] == piece["spec"]["driver"]
+        and other["spec"]["pool"]["name"] == piece["spec"]["pool"]["name"]
+        and other["spec"]["pool"]["generation"] == piece["spec"]["pool"]["generation"]
+    ]
+
+
+def add_slice(case: Obj, piece: Obj) -> None:
+    """Add a slice under a name that no other has."""
+    names = {other["metadata"]["name"] for other in case["slices"]}
+    piece["metadata"]["name"] = next(name for at in count() if (name := f"new-{at}") not in names)
+    case["slices"].append(piece)
+
+
+# -- slices and pools --------------------------------------------------------------------------------------------------
+
+
+def move_counters(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A slice's counter sets are those of another pool now, or of another pool too."""
+    del aspects
+    if sets := counter_sets(case):
+        piece, _ = dice.pick(sets)
+        pool = dice.pick([other["spec"]["pool"] for other in case["slices"]])
+        moved = copy.deepcopy(piece)
+        moved["spec"]["pool"] = dict(pool)
+        if dice.one_in(2):
+            case["slices"].remove(piece)
+        add_slice(case, moved)
+
+
+def remove_slice(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A slice is deleted; the rest of its pool may say that it is complete without it."""
+    del aspects
+    if case["slices"]:
+        piece = dice.pick(case["slices"])
+        others = in_pool(case, piece)
+        case["slices"].remove(piece)
+        if dice.one_in(2):
+            for other in others:
+                other["spec"]["pool"]["resourceSliceCount"] = max(1, len(others) - 1)
+
+
+def republish(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A pool has a new generation: in all of its slices, in some of them, or beside those of the old one."""
+    del aspects
+    if not case["slices"]:
+        return
+    pieces = in_pool(case, dice.pick(case["slices"]))
+    form = dice.integer(0, 3)
+    new = dice.some(pieces, 1, len(pieces)) if form == 0 else pieces
+    if form == 1:  # the old slices are still there
+        new = [copy.deepcopy(piece) for piece in (pieces if dice.one_in(2) else pieces[:1])]
+        for piece in new:
+            add_slice(case, piece)
+    for piece in new:
+        piece["spec"]["pool"] = {**piece["spec"]["pool"], "generation": piece["spec"]["pool"]["generation"] + 1}
+
+
+def recount(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A pool says that it has another number of slices: it is being updated."""
+    del aspects
+    if case["slices"]:
+        pieces = in_pool(case, dice.pick(case["slices"]))
+        number = dice.integer(1, len(pieces) + 1)
+        for piece in pieces:
+            piece["spec"]["pool"] = {**piece["spec"]["pool"], "resourceSliceCount": number}
+
+
+def relocate(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A slice, or one device of it, is for other nodes."""
+    if not case["slices"]:
+        return
+    piece = dice.pick(case["slices"])
+    spec = piece["spec"]
+    devices = spec.get("devices") or ()
+    nodes = case["nodes"]
+    per_device = bool(devices) and bool(aspects & {"placement", "per-device-placement"}) and dice.one_in(3)
+    if spec.get("perDeviceNodeSelection") and per_device:
+        put(dice.pick(devices), cluster.place(dice, nodes))
+        return
+    if spec.get("perDeviceNodeSelection"):
+        for device in devices:
+            put(device, {})
+    put(spec, {"perDeviceNodeSelection": True} if per_device else cluster.place(dice, nodes))
+    if per_device:
+        for device in devices:
+            put(device, cluster.place(dice, nodes))
+
+
+def put(where: Obj, place: Obj) -> None:
+    """Give a slice's spec or a device another place."""
+    for key in ("nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection"):
+        where.pop(key, None)
+    where |= place
+
+
+def hand_over(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """Another driver publishes a pool of the same name."""
+    del aspects
+    if case["slices"]:
+        for piece in in_pool(case, dice.pick(case["slices"])):
+            piece["spec"]["driver"] = NIC if piece["spec"]["driver"] == GPU else GPU
+
+
+# -- everything else ---------------------------------------------------------------------------------------------------
+
+
+def relabel(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A node loses a label, or has another value of it."""
+    del aspects
+    labels = dice.pick(case["nodes"])["metadata"].get("labels") or {}
+    if labels:
+        name = dice.pick([*labels])
+        if dice.one_in(2):
+            del labels[name]
+        else:
+            labels[name] = dice.pick(["a", "b", "0", "1"])
+
+
+def change_class(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A class selects otherwise."""
+    dice.pick(case["classes"])["spec"]["selectors"] = claim_generator.selectors(dice, aspects | {"selectors"})
+
+
+def release(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A claim is gone, and what it had is free."""
+    del aspects
+    if case["taken"]:
+        case["taken"].remove(dice.pick(case["taken"]))
+
+
+def _result(piece: Obj, device: str) -> Obj:
+    """A device of a slice's pool as an allocation names it."""
+    return {"request": "r", "driver": piece["spec"]["driver"], "pool": piece["spec"]["pool"]["name"], "device": device}
+
+
+def use_alone(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """A device is in use by one claim alone, as it was when it could not be shared; or was never listed."""
+    if found := one_listed(dice, case):
+        piece, device = found
+        result = _result(piece, "gone" if dice.one_in(4) else device["name"])
+        if "admin" in aspects and dice.one_in(3):
+            result["adminAccess"] = True
+        case["taken"].append(result)
+
+
+def use_share(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """Somebody has a share of a device, with capacities that it had."""
+    del aspects
+    if found := one_listed(dice, case):
+        piece, device = found
+        result = _result(piece, device["name"])
+        result["shareID"] = f"00000000-0000-4000-9000-{len(case['taken']):012}"
+        if names := dice.some(["memory", "cores", "gone"], 0, 2):
+            result["consumedCapacity"] = {name: dice.pick(["0", "1", "1Gi", "4Gi"]) for name in names}
+        case["taken"].append(result)
+
+
+def watch(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """One who uses a device only looks on."""
+    del aspects
+    if case["taken"]:
+        dice.pick(case["taken"])["adminAccess"] = True
+
+
+def flip_gate(dice: Dice, case: Obj, aspects: Aspects) -> None:
+    """The scheduler came back with one gate changed."""
+    del aspects
+    name = dice.pick([*case["features"]])
+    case["features"][name] = not case["features"][name]
+
+
+EDITS: tuple[Edit, ...] = (
+    *DEVICE_EDITS,
+    move_counters,
+    remove_slice,
+    republish,
+    recount,
+    relocate,
+    hand_over,
+    relabel,
+    change_class,
+    release,
+    use_alone,
+    use_share,
+    watch,
+    flip_gate,
+)

@@ -1,0 +1,349 @@
+"""What upstream is known to do differently, each with a test that recognises it: explained, not ignored.
+
+The entries stand in `known.yaml`: an id, the function below that recognises the case, the upstream issue or the place
+in upstream's code, and the explanation. An entry explains a disagreement only where its function says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from dra_api.objects import Obj
+from dra_api.quantity import Quantity
+from reference_impl.scheduler.bug_compatible import Release
+from verification.differential.compare import OTHER_PICKS, Disagreement
+
+ENTRIES = Path(__file__).with_name("known.yaml")
+Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
+_NEWEST = 36
+_STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
+_INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One entry of known.yaml."""
+
+    id: str
+    predicate: Predicate
+    source: str
+    explanation: str
+    about: str = "upstream"  # or oracle
+    chance: bool = False  # whether upstream itself answers now so and now so
+    until: int = 99  # the last minor release that it is about
+
+
+def load(path: Path = ENTRIES, *, minor: int = _NEWEST) -> list[Known]:
+    """The entries that are about minor release `minor`. Raises ValueError for one whose predicate does not exist."""
+    found = []
+    for row in yaml.safe_load(path.read_text()) or ():
+        predicate = PREDICATES.get(row["predicate"])
+        if predicate is None:
+            raise ValueError(f"{path.name}: {row['id']}: no predicate {row['predicate']}")
+        about, chance = row.get("about", "upstream"), bool(row.get("chance"))
+        until = int(row.get("until", 99))
+        found.append(Known(row["id"], predicate, row["source"], row["explanation"], about, chance, until))
+    return [entry for entry in found if minor <= entry.until]
+
+
+def by_chance(release: Release | None = None) -> list[Known]:
+    """The entries that also a reference with the release's deviations cannot do without: what upstream leaves open.
+
+    `release` is the newest where it is not given.
+    """
+    minor = release.minor if release else _NEWEST
+    return [entry for entry in load(minor=minor) if entry.chance]
+
+
+def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
+    """The first entry that explains a disagreement.
+
+    What upstream does differently never explains that the oracle finds the reference's result wrong.
+    """
+    if disagreement.wrong.startswith("reference"):
+        entries = [entry for entry in entries if entry.about == "oracle"]
+    return next((entry for entry in entries if entry.predicate(case, disagreement)), None)
+
+
+def variant(case: Obj) -> str:
+    """Which of upstream's allocators the case's features select (structured/allocator.go NewAllocator)."""
+    on = {name for name, value in (case.get("features") or {}).items() if value}
+    return "stable" if on <= _STABLE else "incubating" if on <= _INCUBATING else "experimental"
+
+
+def wishes(case: Obj) -> Iterator[Obj]:
+    """Every request and alternative of every claim."""
+    for claim in case["claims"]:
+        for request in claim["spec"]["devices"].get("requests") or ():
+            yield from request.get("firstAvailable") or ()
+            if request.get("exactly"):
+                yield request["exactly"]
+
+
+def constraints(case: Obj) -> Iterator[Obj]:
+    """Every constraint of every claim."""
+    for claim in case["claims"]:
+        yield from claim["spec"]["devices"].get("constraints") or ()
+
+
+def devices(case: Obj) -> Iterator[Obj]:
+    """Every device of every slice."""
+    for piece in case["slices"]:
+        yield from piece["spec"].get("devices") or ()
+
+
+def watched(case: Obj) -> bool:
+    """Whether any request or alternative wants admin access."""
+    return any(wish.get("adminAccess") for wish in wishes(case))
+
+
+def consumed(case: Obj) -> bool:
+    """Whether others have used of the capacity of a shared device."""
+    return any(result.get("consumedCapacity") for result in case["taken"])
+
+
+def gets_on(found: Disagreement) -> bool:
+    """Upstream takes a device that it should not: it ends well, or gets to a selector that fails further on."""
+    return found.upstream.outcome == "allocated" or cel_failed(found.upstream.message)
+
+
+def goes_on(found: Disagreement) -> bool:
+    """Upstream refuses a device that it should take: it finds no other, or goes on with another.
+
+    Either side then comes to devices and requests that the other does not come to, on which a selector may fail.
+    """
+    return (
+        found.upstream.outcome == "unallocatable"
+        or cel_failed(found.upstream.message)
+        or cel_failed(found.reference.message)
+    )
+
+
+# -- predicates --------------------------------------------------------------------------------------------------------
+
+
+def a_walk_timed_out(case: Obj, found: Disagreement) -> bool:
+    """An exhaustive search did not end in time: upstream's, or that of a reference that walks like it."""
+    return "timeout" in (found.upstream.outcome, found.reference.outcome)
+
+
+def stable_ignores_newer_fields(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator knows no capacity requests and no distinctAttribute, so it cannot refuse them."""
+    return variant(case) == "stable" and "feature is disabled" in found.reference.message
+
+
+def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> bool:
+    """Incubating and experimental honour distinctAttribute also where its gate is off."""
+    return variant(case) != "stable" and "distinctAttribute is used, but the feature" in found.reference.message
+
+
+def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
+    """A device picked with admin access counts as in use for every later request of the same attempt."""
+    return goes_on(found) and watched(case) and len([*wishes(case)]) > 1
+
+
+def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
+    """A device with counters that is wanted with admin access needs room in them."""
+    return goes_on(found) and watched(case) and any("consumesCounters" in d for d in devices(case))
+
+
+def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
+    """A device of which others have shares needs room in its capacity also for admin access."""
+    return goes_on(found) and watched(case) and consumed(case) and variant(case) != "stable"
+
+
+def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
+    """A device has shares and does not allow several allocations."""
+    several = {
+        (piece["spec"]["driver"], piece["spec"]["pool"]["name"], device["name"])
+        for piece in case["slices"]
+        for device in piece["spec"].get("devices") or ()
+        if device.get("allowMultipleAllocations")
+    }
+    shared = {(result["driver"], result["pool"], result["device"]) for result in case["taken"] if result.get("shareID")}
+    return gets_on(found) and bool(shared - several) and variant(case) != "stable"
+
+
+def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
+    """With perDeviceNodeSelection, selectors see devices that are not for this node, and fail on them."""
+    per_device = any(piece["spec"].get("perDeviceNodeSelection") for piece in case["slices"])
+    return per_device and cel_failed(found.upstream.message)
+
+
+def all_with_constraint(case: Obj, found: Disagreement) -> bool:
+    """An `All` request under a constraint is an error in upstream where the search happens to meet it so."""
+    breach = "a claim constraint would not be satisfied"
+    return breach in found.upstream.message or (breach in found.reference.message and goes_on(found))
+
+
+def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
+    """What others use of shared devices decides which devices an `All` request is about, and so how many they are."""
+    too_many = "exceeds the claim limit" in found.reference.message
+    return (
+        bool((case.get("features") or {}).get("ConsumableCapacity"))
+        and consumed(case)
+        and any(wish.get("allocationMode") == "All" for wish in wishes(case))
+        and (gets_on(found) or too_many)
+    )
+
+
+def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
+    """A later request's next alternative is tried before an earlier request gets another device; one selector fails."""
+    requests = [request for claim in case["claims"] for request in claim["spec"]["devices"].get("requests") or ()]
+    choice = any(len(request.get("firstAvailable") or ()) > 1 for request in requests[1:])
+    upstream, ours = found.upstream, found.reference
+    failed = (cel_failed(upstream.message) and ours.outcome == "allocated") or (
+        cel_failed(ours.message) and upstream.outcome == "allocated"
+    )
+    return choice and failed
+
+
+def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
+    """A slice with counters makes its pool concern every node, so an unready pool of one node stops `All` on others."""
+    unready = "is currently being updated" in found.upstream.message or "is currently invalid" in found.upstream.message
+    return unready and any(piece["spec"].get("sharedCounters") for piece in case["slices"])
+
+
+def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator walks pools in the order of a Go map, so it is chance which device it meets first."""
+    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
+    return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
+
+
+def pools_have_no_order(case: Obj, found: Disagreement) -> bool:
+    """As stable_pools_have_no_order, in all variants.
+
+    What is met first also decides whether an error is met at all, and what the devices that are refused leave behind:
+    counters that stay charged, and values that distinctAttribute forgets.
+    """
+    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    if len(pools) < 2:
+        return False
+    outcomes = {found.upstream.outcome, found.reference.outcome}
+    leaves = any("consumesCounters" in device for device in devices(case)) or any(
+        constraint.get("distinctAttribute") for constraint in constraints(case)
+    )
+    return found.wrong == OTHER_PICKS or bool(outcomes & {"error", "panic"}) or leaves
+
+
+def several_generations(case: Obj, found: Disagreement) -> bool:
+    """A newer generation without a slice for this node does not make the older one obsolete there."""
+    del found
+    generations: dict[tuple[str, str], set[int]] = {}
+    for key, generation, _ in pools_of(case):
+        generations.setdefault(key, set()).add(generation)
+    return any(len(several) > 1 for several in generations.values())
+
+
+def contradictory_slice_counts(case: Obj, found: Disagreement) -> bool:
+    """Slices of one generation that name different counts, or are more than they say."""
+    del found
+    generations: dict[tuple[tuple[str, str], int], list[int]] = {}
+    for key, generation, count in pools_of(case):
+        generations.setdefault((key, generation), []).append(count)
+    return any(len(set(counts)) > 1 or len(counts) > counts[0] for counts in generations.values())
+
+
+def overcommitted_counters(case: Obj, found: Disagreement) -> bool:
+    """More of a counter is in use than there is, and upstream then refuses every device with counters of the pool."""
+    if found.upstream.outcome not in ("unallocatable", "error"):
+        return False
+    in_use = {(result["driver"], result["pool"], result["device"]) for result in case["taken"]}
+    left: dict[tuple[str, str, str, str], Quantity] = {}
+    for piece in case["slices"]:
+        spec = piece["spec"]
+        for counter_set in spec.get("sharedCounters") or ():
+            for name, counter in counter_set["counters"].items():
+                key = (spec["driver"], spec["pool"]["name"], counter_set["name"], name)
+                left[key] = Quantity.parse(str(counter["value"]))
+    for piece in case["slices"]:
+        spec = piece["spec"]
+        home = (spec["driver"], spec["pool"]["name"])
+        for device in spec.get("devices") or ():
+            if (*home, device["name"]) in in_use:
+                for entry in device.get("consumesCounters") or ():
+                    for name, counter in entry["counters"].items():
+                        key = (*home, entry["counterSet"], name)
+                        if key in left:
+                            left[key] -= Quantity.parse(str(counter["value"]))
+    return any(amount < Quantity.parse("0") for amount in left.values())
+
+
+def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool:
+    """With list attributes off, the first device under a constraint may have a list; only the second is refused."""
+    return (
+        gets_on(found) and variant(case) != "experimental" and any(True for _ in constraints(case)) and has_lists(case)
+    )
+
+
+def distinct_forgets_earlier_devices(case: Obj, found: Disagreement) -> bool:
+    """distinctAttribute remembers one value a request, so the third device of a request may repeat the first.
+
+    The walk then gets to requests, and to their selectors, which it should never have reached.
+    """
+    distinct = any(constraint.get("distinctAttribute") for constraint in constraints(case))
+    return distinct and gets_on(found)
+
+
+def list_intersection_is_not_restored(case: Obj, found: Disagreement) -> bool:
+    """After going back, matchAttribute over lists keeps the smaller intersection of the devices it gave up."""
+    match = any(constraint.get("matchAttribute") for constraint in constraints(case))
+    return match and variant(case) == "experimental" and has_lists(case) and goes_on(found)
+
+
+def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
+    """The stable allocator does not pass allowMultipleAllocations to CEL, so selectors read false."""
+    del found
+    return variant(case) == "stable" and "device.allowMultipleAllocations" in str(case)
+
+
+def has_lists(case: Obj) -> bool:
+    """Whether any attribute of any device is a list."""
+    values = (value for device in devices(case) for value in (device.get("attributes") or {}).values())
+    return any(key.endswith("s") for value in values for key in value)
+
+
+def pools_of(case: Obj) -> Iterator[tuple[tuple[str, str], int, int]]:
+    """Of each slice: driver and pool, generation, count of slices."""
+    for piece in case["slices"]:
+        pool = piece["spec"]["pool"]
+        yield (piece["spec"]["driver"], pool["name"]), int(pool.get("generation") or 0), pool["resourceSliceCount"]
+
+
+def cel_failed(message: str) -> bool:
+    """Whether a message is about a selector that failed."""
+    return "CEL runtime error" in message or "CEL compile error" in message
+
+
+PREDICATES: dict[str, Predicate] = {
+    predicate.__name__: predicate
+    for predicate in (
+        a_walk_timed_out,
+        stable_ignores_newer_fields,
+        newer_variants_ignore_the_distinct_gate,
+        admin_pick_blocks_others,
+        admin_access_consumes_counters,
+        admin_access_consumes_capacity,
+        shares_do_not_block,
+        selector_asked_of_other_nodes_device,
+        all_with_constraint,
+        all_passes_over_full_devices,
+        alternatives_come_before_devices,
+        counters_concern_every_node,
+        stable_pools_have_no_order,
+        pools_have_no_order,
+        several_generations,
+        contradictory_slice_counts,
+        overcommitted_counters,
+        first_of_a_constraint_is_not_checked,
+        distinct_forgets_earlier_devices,
+        list_intersection_is_not_restored,
+        stable_hides_multiple_allocations,
+    )
+}

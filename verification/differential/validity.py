@@ -1,0 +1,74 @@
+"""What the oracle says of an outcome: whether an allocation is valid, and whether there was one where none was found.
+
+The oracle shares no code with either side, so it can tell which of them is wrong.
+"""
+
+from __future__ import annotations
+
+from dra_api.objects import Obj
+from dra_conformance.oracle import Case, Cluster, Settings, could_all_be_allocated, judge, read_claim
+from verification.differential.reference import Fact
+
+# How many picks the oracle may try before it says that it does not know.
+BUDGET = 2_000
+_V1 = "resource.k8s.io/v1"
+GATES = {
+    "AdminAccess": ("DRAAdminAccess",),
+    "PrioritizedList": ("DRAPrioritizedList",),
+    "PartitionableDevices": ("DRAPartitionableDevices",),
+    "DeviceTaints": ("DRADeviceTaints",),
+    "DeviceBindingAndStatus": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
+    "ConsumableCapacity": ("DRAConsumableCapacity",),
+    "ListTypeAttributes": ("DRAListTypeAttributes",),
+}
+
+
+def settings_of(case: Obj) -> Settings:
+    """The case's features as gates of release 1.36."""
+    off = (gate for name, gates in GATES.items() if not case["features"].get(name) for gate in gates)
+    return Settings(release=36, gates_off=frozenset(off))
+
+
+def cluster_of(case: Obj) -> Cluster:
+    """The case's cluster; each result in use belongs to a claim of its own."""
+    objects = [{"apiVersion": "v1", "kind": "Node", **obj} for obj in case["nodes"]]
+    objects += [{"apiVersion": _V1, "kind": "ResourceSlice", **obj} for obj in case["slices"]]
+    objects += [{"apiVersion": _V1, "kind": "DeviceClass", **obj} for obj in case["classes"]]
+    for number, result in enumerate(case["taken"]):
+        name = f"taken-{number}"
+        owner = _claim({"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"devices": {}}})
+        owner["status"] = {"allocation": {"devices": {"results": [result]}}}
+        objects.append(owner)
+    return Cluster.of(objects)
+
+
+def problem(case: Obj, fact: Fact) -> str:
+    """What is wrong with one side's outcome on one node, or nothing."""
+    if fact.outcome == "allocated":
+        return _violation(case, fact)
+    return _overlooked(case, fact) if fact.outcome == "unallocatable" else ""
+
+
+def _violation(case: Obj, fact: Fact) -> str:
+    claims = [
+        read_claim({**_claim(obj), "status": {"allocation": allocation}})
+        for obj, allocation in zip(case["claims"], fact.allocations, strict=True)
+    ]
+    cluster = cluster_of(case).with_claims(claims)
+    for claim in claims:
+        for violation in judge(Case(cluster, claim, settings_of(case))).violations:
+            return f"{violation.rule}: {violation.message} ({violation.path})"
+    return ""
+
+
+def _overlooked(case: Obj, fact: Fact) -> str:
+    claims = [read_claim(_claim(obj)) for obj in case["claims"]]
+    answer = could_all_be_allocated(cluster_of(case), claims, settings=settings_of(case), node=fact.node, budget=BUDGET)
+    if answer.verdict != "yes":
+        return ""
+    picks = ", ".join(f"{pick.request}={'/'.join(pick.device)}" for pick in answer.witness)
+    return f"overlooked: {picks} would do"
+
+
+def _claim(obj: Obj) -> Obj:
+    return {"apiVersion": _V1, "kind": "ResourceClaim", **obj}

@@ -1,0 +1,70 @@
+"""The same scenarios on the container and on Kubernetes' programs as processes: the verdicts must be the same.
+
+Scenarios whose verdicts differ are judged again, alone and on both; what differs then, too, is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verification.docker_engine import image
+from verification.docker_engine.runs import Ended, Runs
+
+# Two chapters of the API (processes are judged by all of them elsewhere), and what the cluster's own scheduler and
+# controllers do in their components; of that, what takes seconds, and one rule that kube-scheduler is known to break.
+_SELECTED = (
+    *("--focus", "^claims/api_(claims|nodes)"),
+    *("--focus", "^claims/lifecycle#(a-pod-that-(names|came|is|runs|ended-as)|the-claim|pods)"),
+    *("--focus", "^allocation/(alternatives|constraints)"),
+)
+
+
+def look(runs: Runs) -> Iterator[str]:
+    """What differs, scenario by scenario, in words."""
+    container = runs.run(*_SELECTED, "--workers", "2")
+    processes = runs.run_binaries(*_SELECTED, "--workers", "2")
+    yield from _named(container, runs)
+    here, there = container.verdicts(), processes.verdicts()
+    judged = [each for each, status in here.items() if status in ("passed", "failed") and there.get(each) == status]
+    print(f"docker: {len(judged)} scenarios have the same verdict on the container and on processes", flush=True)
+    if not judged:
+        yield f"nothing was judged alike\n{container.said[-1500:]}{processes.said[-1500:]}"
+    elif differing := _differing(container, processes):
+        yield from _again(runs, differing)
+    yield from (f"after a whole run there is {each}" for each in runs.left())
+
+
+def _again(runs: Runs, differing: dict[str, str]) -> Iterator[str]:
+    """Those that differ when they are judged alone; of the others it is printed that they are unstable."""
+    only = [word for each in differing for word in ("--focus", f"^{re.escape(each)} ")]
+    still = _differing(runs.run(*only), runs.run_binaries(*only), among=set(differing))
+    for scenario, told in differing.items():
+        if scenario in still:
+            yield still[scenario]
+        else:
+            print(f"  unstable: {told}; not so when it was judged again alone", flush=True)
+
+
+def _differing(container: Ended, processes: Ended, *, among: set[str] | None = None) -> dict[str, str]:
+    """Scenarios with two verdicts, each with both and with what was seen, in words."""
+    here, there = container.verdicts(), processes.verdicts()
+    found: dict[str, str] = {}
+    for scenario in sorted(here.keys() | there.keys() | (among or set())):
+        if here.get(scenario) == "not-applicable":
+            continue  # what nobody can do to the parts of a cluster, and has to be able to do for this scenario
+        if here.get(scenario) != there.get(scenario) or scenario not in here:
+            why = "; ".join(filter(None, (container.reason(scenario), processes.reason(scenario))))
+            found[scenario] = (
+                f"{scenario}: {here.get(scenario)} on the container, {there.get(scenario)} on processes ({why})"
+            )
+    return found
+
+
+def _named(ended: Ended, runs: Runs) -> Iterator[str]:
+    target = ended.report.get("target") or {}
+    wanted = f"container in the place of k3s ({runs.image}), started by the run"
+    if target.get("controlPlane") != wanted or image.NAME not in runs.image:
+        yield f"the report calls the control plane {target.get('controlPlane')!r}, not {wanted!r}\n{ended.said[-1500:]}"
+    if target.get("evidence") != "evidence":
+        yield f"the report calls what it saw {target.get('evidence')!r}"

@@ -1,0 +1,101 @@
+"""`python -m verification fidelity [--write]`: put every probe to both control planes and judge the differences."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import orjson
+
+from dra_conformance.core.errors import TargetUnreachable
+from verification.fidelity import known, targets
+from verification.fidelity.compare import Difference, differences
+from verification.fidelity.probe import Probe
+from verification.fidelity.prober import Record, Talk
+from verification.fidelity.probes import all_probes
+from verification.fidelity.report import page, short
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+USAGE = "usage: python -m verification fidelity [--write] [--only PATTERN] [--answers FILE]"
+
+
+def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
+    """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
+    options = list(words)
+    write = "--write" in options
+    if write:
+        options.remove("--write")
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    if len(options) % 2 or given.keys() - {"--only", "--answers"}:
+        print(USAGE)
+        return 4
+    if not (bin_dir / "kube-apiserver").exists():
+        return absent(
+            f"there is no kube-apiserver in {bin_dir.name}/, so nothing is compared with a real control plane"
+        )
+    only = given.get("--only", "")
+    probes = [probe for probe in all_probes() if not only or fnmatchcase(probe.id, only)]
+    try:
+        answers, version = _ask(probes, bin_dir)
+    except TargetUnreachable as error:
+        return absent(f"the real control plane does not start: {error}")
+    if path := given.get("--answers"):
+        Path(path).write_bytes(orjson.dumps(answers, option=orjson.OPT_INDENT_2))
+    ours, theirs = answers["embedded"], answers["real"]
+    found = [row for probe in probes for row in differences(probe.id, ours[probe.id], theirs[probe.id])]
+    if doubtful := {row.probe for row in found if known.explain(row, known.load()) is None}:
+        found = _once_more([probe for probe in probes if probe.id in doubtful], found, bin_dir)
+    return _judge(probes, found, version=version, write=write and not only, whole=not only)
+
+
+def _ask(probes: Sequence[Probe], bin_dir: Path) -> tuple[dict[str, dict[str, Record]], str]:
+    """Every probe's answers at both planes, one plane after the other, and the real one's release."""
+    with tempfile.TemporaryDirectory(prefix="dra-fidelity-") as folder:
+        with targets.embedded(Path(folder)) as plane:
+            ours = Talk(plane).ask_all(probes)
+        with targets.real(Path(folder), bin_dir) as plane:
+            theirs = Talk(plane).ask_all(probes)
+            return {"embedded": ours, "real": theirs}, plane.version
+
+
+def _once_more(probes: Sequence[Probe], found: list[Difference], bin_dir: Path) -> list[Difference]:
+    """The differences, with those probes asked again on fresh control planes: a busy machine serves a CRD late."""
+    answers, _ = _ask(probes, bin_dir)
+    names = {probe.id for probe in probes}
+    again = [
+        row for each in probes for row in differences(each.id, answers["embedded"][each.id], answers["real"][each.id])
+    ]
+    unstable = [
+        row
+        for row in found
+        if row.probe in names and (row.probe, row.where) not in {(other.probe, other.where) for other in again}
+    ]
+    for row in unstable:
+        print(f"  unstable: {row.probe} {row.where}: {short(row.real)} at first, not when it was asked again")
+    return [row for row in found if row.probe not in names] + again
+
+
+def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, write: bool, whole: bool) -> int:
+    rows = known.load()
+    explained = [(row, known.explain(row, rows)) for row in found]
+    text = page(probes, explained, version=version, gates=targets.GATES)
+    if write:
+        PAGE.write_text(text)
+    new = [row for row, reason in explained if reason is None]
+    for row in new:
+        print(f"  {row.probe} {row.where} ({row.request})")
+        print(f"    embedded: {short(row.embedded)}\n    real:     {short(row.real)}")
+    stale = known.stale(rows, found) if whole else []
+    for name in stale:
+        print(f"  gone: {name} in known.yaml explains no difference any more; remove it")
+    differing = {row.probe for row in found}
+    seen = sorted({row.probe for row, reason in explained if known.can_be_seen(row, reason)})
+    for name in seen:
+        print(f"  visible: {name} differs in what a driver, scheduler or controller can see")
+    print(
+        f"fidelity: {len(probes)} probes at embedded and {version}: {len(probes) - len(differing)} alike, "
+        f"{len(differing)} differ, {len({row.probe for row in new})} of them unexplained, {len(seen)} of them visible"
+    )
+    return 1 if new or stale or seen else 0

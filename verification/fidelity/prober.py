@@ -1,0 +1,243 @@
+"""Puts probes to a control plane and writes down what it answers, normalised. Owns the doors that it opens."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import orjson
+
+from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode
+from dra_api.clock import RealClock
+from dra_api.transport import Response, Transport, TransportError
+from verification.fidelity import masks
+from verification.fidelity.probe import Probe, Step
+from verification.fidelity.targets import Plane
+
+_REFERENCE = re.compile(r"\{(\d+)((?:\.[\w-]+)+)\}")
+_PATIENCE = 30.0
+_TURN = 0.1
+_AGENT = {"User-Agent": "fidelity/1"}
+
+Record = list[Any]
+
+
+class Talk:
+    """One control plane, asked probe by probe; `ask_all` asks on `workers` threads."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._doors: dict[tuple[str, tuple[str, ...]] | None, Transport] = {}
+        self._lock = threading.Lock()
+
+    def ask_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
+        """The answers to every probe, by probe id."""
+        with ThreadPoolExecutor(workers) as pool:
+            return dict(zip((probe.id for probe in probes), pool.map(self.ask, probes), strict=True))
+
+    def ask(self, probe: Probe) -> Record:
+        """The answers to one probe, step by step."""
+        turn = _Turn(self, probe)
+        for step in probe.steps:
+            turn.take(step)
+        return turn.record
+
+    def door(self, user: tuple[str, tuple[str, ...]] | None) -> Transport:
+        """The transport for a user."""
+        with self._lock:
+            if user not in self._doors:
+                self._doors[user] = self._plane.door(user)
+            return self._doors[user]
+
+
+class _Turn:
+    """One probe at one control plane."""
+
+    def __init__(self, talk: Talk, probe: Probe) -> None:
+        self.record: Record = []
+        self._answers: list[Any] = []
+        self._talk = talk
+        self._probe = probe
+        self._clock = RealClock()
+        self._never = threading.Event()
+        self._namespace = False
+
+    def take(self, step: Step) -> None:
+        if step.events:
+            self._watch(step)
+            return
+        answer = self._send(step)
+        deadline = self._clock.monotonic() + step.patience
+        while not self._awaited(step, answer) and self._clock.monotonic() < deadline:
+            self._clock.wait(self._never, _TURN)
+            answer = self._send(step)
+        self._answers.append(_parsed(answer))
+        if step.keep != "none":
+            self.record.append({"request": _request(step), **_kept(answer, step)})
+
+    @staticmethod
+    def _awaited(step: Step, answer: Response | str) -> bool:
+        """Whether it is the answer that the step waits for."""
+        if step.until and (answer.status if isinstance(answer, Response) else 0) != step.until:
+            return False
+        body = _parsed(answer) if step.until_body else None
+        return all(_at(body, path) == value for path, value in step.until_body.items())
+
+    def _send(self, step: Step) -> Response | str:
+        path, body, query = self._filled(step)
+        try:
+            return self._talk.door(step.user).request(
+                step.method,
+                path,
+                query=query,
+                body=body,
+                content_type=step.content_type,
+                headers={**_AGENT, **step.headers},
+                timeout=20.0,
+            )
+        except TransportError as error:
+            return f"no answer: {type(error.__cause__).__name__}"
+
+    def _watch(self, step: Step) -> None:
+        path, _, query = self._filled(step)
+        query = [("watch", "true"), ("timeoutSeconds", str(step.seconds)), *query]
+        opened = self._talk.door(step.user).stream(
+            path, query=query, headers={**_AGENT, **step.headers}, timeout=step.seconds + 5.0
+        )
+        if isinstance(opened, Response):
+            self._answers.append(_parsed(opened))
+            self.record.append({"request": _request(step), **_kept(opened, step)})
+            return
+        self._answers.append(None)
+        events: list[Any] = []
+        self.record.append({"request": _request(step), "events": events})
+        for inner in step.during:
+            self.take(inner)
+        with contextlib.closing(opened):
+            events += _events(opened, step)
+
+    def _filled(self, step: Step) -> tuple[str, bytes | None, list[tuple[str, str]]]:
+        path = self._fill(step.path)
+        query = [(name, self._fill(text)) for name, text in step.query]
+        if step.body is None or isinstance(step.body, bytes):
+            return path, step.body, query
+        return path, orjson.dumps(self._fill(step.body)), query
+
+    def _fill(self, found: Any) -> Any:
+        if isinstance(found, dict):
+            return {self._fill(key): self._fill(each) for key, each in found.items()}
+        if isinstance(found, list):
+            return [self._fill(each) for each in found]
+        if not isinstance(found, str) or "{" not in found:
+            return found
+        if "{ns}" in found:
+            self._make_namespace()
+        found = found.replace("{ns}", self._probe.slug).replace("{id}", self._probe.slug)
+        return _REFERENCE.sub(self._referred, found)
+
+    def _referred(self, match: re.Match[str]) -> str:
+        found: Any = self._answers[int(match[1])]
+        for key in match[2][1:].split("."):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return str(found)
+
+    def _make_namespace(self) -> None:
+        if self._namespace:
+            return
+        self._namespace = True
+        name, door = self._probe.slug, self._talk.door(None)
+        body = orjson.dumps({"metadata": {"name": name, "labels": dict(self._probe.labels)}})
+        door.request("POST", "/api/v1/namespaces", body=body)
+        if not self._probe.pods:
+            return
+        deadline = self._clock.monotonic() + _PATIENCE
+        path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        while door.request("GET", path).status != 200 and self._clock.monotonic() < deadline:
+            self._clock.wait(self._never, _TURN)
+
+
+def _request(step: Step) -> str:
+    return f"{step.method} {step.path}"
+
+
+def _parsed(answer: Response | str) -> Any:
+    if isinstance(answer, str):
+        return None
+    try:
+        return decode(answer.body) if answer.body.startswith(MAGIC) else orjson.loads(answer.body)
+    except (orjson.JSONDecodeError, ProtobufError):
+        return None
+
+
+def _events(stream: Iterable[bytes], step: Step) -> Iterator[Any]:
+    try:
+        for count, line in enumerate(stream, start=1):
+            event = orjson.loads(line)
+            found = event.get("object") or {}
+            kept: Any = masks.value(found, managed=step.managed)
+            if step.keep == "status" and event["type"] != "ERROR":
+                kept = (found.get("metadata") or {}).get("name")
+            yield {"type": event["type"], "object": kept}
+            if count >= step.events:
+                return
+    except TransportError:
+        yield {"type": "(the connection broke)", "object": None}
+
+
+def _kept(answer: Response | str, step: Step) -> dict[str, Any]:
+    if isinstance(answer, str):
+        return {"code": answer}
+    kept: dict[str, Any] = {"code": answer.status}
+    body = _parsed(answer)
+    if step.keep == "code":
+        return kept
+    if warning := answer.headers.get("warning"):
+        kept["warning"] = masks.text(warning)
+    if isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("status") == "Failure":
+        kept["status"] = {"reason": body.get("reason")} if step.keep == "status" else _status(body)
+    elif step.keep == "status":
+        return kept
+    elif isinstance(step.keep, tuple):
+        kept["body"] = {path: masks.field(path, _at(body, path), managed=step.managed) for path in step.keep}
+    elif body is None:
+        kept["type"] = answer.headers.get("content-type", "")
+        kept["text"] = masks.text(answer.body[:400].decode(errors="replace"))
+    else:
+        kept["body"] = masks.value(body, managed=step.managed)
+    return kept
+
+
+def _status(body: Mapping[str, Any]) -> Any:
+    """A failure, its causes in the order of their fields: validation promises no order."""
+    found = masks.value(dict(body))
+    details = found.get("details") or {}
+    if not details:
+        found.pop("details", None)  # {} and nothing mean the same to every client
+    if causes := details.get("causes"):
+        details["causes"] = sorted(causes, key=lambda cause: (cause.get("field") or "", str(cause)))
+        if len(causes) > 1:
+            found["message"] = _sorted_message(found["message"], details["causes"])
+    return found
+
+
+def _sorted_message(message: str, causes: list[Mapping[str, Any]]) -> str:
+    """The message with its list of causes in the order of their fields."""
+    head, found, _ = message.partition(" is invalid: [")
+    if not found:
+        return message
+    texts = dict.fromkeys(f"{cause.get('field')}: {cause.get('message')}" for cause in causes)
+    lost = "" if all(text in message for text in texts) else " (not the causes)"
+    return f"{head}{found}{', '.join(texts)}]{lost}"
+
+
+def _at(body: Any, path: str) -> Any:
+    for key in path.split("."):
+        if isinstance(body, list):
+            body = [_at(each, key) for each in body]
+        else:
+            body = body.get(key) if isinstance(body, Mapping) else None
+    return body

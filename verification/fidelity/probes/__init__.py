@@ -1,0 +1,34 @@
+"""All probes, area by area. Each module is a table; ids are unique over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verification.fidelity.probe import Probe
+from verification.fidelity.probes import (
+    access,
+    custom,
+    endpoints,
+    lifecycle,
+    lists,
+    metadata,
+    patches,
+    pods,
+    resources,
+    verbs,
+)
+
+_TABLES = (verbs, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, resources)
+
+
+def all_probes() -> Sequence[Probe]:
+    """Every probe. Raises ValueError when two share an id or a slug."""
+    found = [probe for table in _TABLES for probe in table.probes()]
+    for kind in ("id", "slug"):
+        seen: set[str] = set()
+        for probe in found:
+            key = getattr(probe, kind)
+            if key in seen:
+                raise ValueError(f"two probes have the {kind} {key}")
+            seen.add(key)
+    return found

@@ -1,0 +1,80 @@
+"""Validation, limits and defaults of every resource.k8s.io kind: the cases of the embedded server's own tests."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from verification.fidelity.probe import Probe, Step, post, put
+from verification.fidelity.probes.objects import CLAIMS, CLASSES, CORE, DRA, SLICES, TEMPLATES, at, claim, device_class
+
+_CASES = Path(__file__).resolve().parents[3] / "tests" / "embedded"
+_PATHS = {
+    "ResourceClaim": CLAIMS,
+    "ResourceClaimTemplate": TEMPLATES,
+    "ResourceSlice": SLICES,
+    "DeviceClass": CLASSES,
+    "DeviceTaintRule": DRA + "/devicetaintrules",
+    "ResourcePoolStatusRequest": DRA + "/resourcepoolstatusrequests",
+}
+
+
+def _cases() -> Any:
+    sys.path.insert(0, str(_CASES))  # as pytest does: the cases stand beside the tests that use them
+    try:
+        return importlib.import_module("resource_cases")
+    finally:
+        sys.path.remove(str(_CASES))
+
+
+def _named(obj: dict[str, Any]) -> dict[str, Any]:
+    """The object under this probe's own name, without what the server gives."""
+    found = copy.deepcopy(obj)
+    metadata = found["metadata"]
+    for key in ("uid", "creationTimestamp", "resourceVersion", "namespace"):
+        metadata.pop(key, None)
+    if metadata.get("name") == "x":
+        metadata["name"] = "{id}"
+    return found
+
+
+def _from(case: Any) -> tuple[Step, ...]:
+    path = at(case.obj["apiVersion"].rpartition("/")[2], _PATHS[case.kind])
+    new = _named(case.obj)
+    if case.op == "create":
+        return (post(path, new),)
+    old = _named(case.old)
+    before = at(case.old["apiVersion"].rpartition("/")[2], _PATHS[case.kind])
+    steps: tuple[Step, ...] = (post(before, old, keep="none"),)
+    name = new["metadata"].get("name", "{id}")
+    if old.get("status"):
+        steps += (put(f"{before}/{old['metadata'].get('name', '{id}')}/status", old, keep="status"),)
+    return (*steps, put(f"{path}/{name}" + ("/status" if case.op == "status" else ""), new))
+
+
+def probes() -> Iterator[Probe]:
+    """The probes of this table: the cases for which no gate is off."""
+    cases = _cases()
+    for number, case in enumerate(cases.CASES):
+        if not case.gates:
+            name = case.name.replace(" ", "-")
+            yield Probe(f"resource/{number}-{case.rule}-{name}", _from(case), labels=case.labels)
+    absent = _cases_of_absence()
+    for name, (path, body) in absent.items():
+        yield Probe(f"resource/bare-{name}", (post(path, body),))
+
+
+def _cases_of_absence() -> dict[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for kind, path in _PATHS.items():
+        for version in ("v1", "v1beta2", "v1beta1", "v1alpha3"):
+            found[f"{kind}-{version}-no-spec"] = (at(version, path), {"metadata": {"name": "{id}"}})
+            found[f"{kind}-{version}-empty-spec"] = (at(version, path), {"metadata": {"name": "{id}"}, "spec": {}})
+    found["claim-long-name"] = (CLAIMS, claim("a" * 254))
+    found["class-bad-name"] = (CLASSES, device_class("Bad_Name"))
+    found["namespace"] = (CORE + "/namespaces", {})
+    return found

@@ -1,0 +1,135 @@
+"""Takes verbs away, one at a time from one holder, and looks for the scenario that says so.
+
+Trials run beside each other on one control plane: each has users of its own, so that nobody waits for a role that
+somebody else needs, and no role is edited. A right is missed where a scenario that passes with all rights does not pass
+without it, and names this right and no other as missing: a scenario that is late or in another's way proves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from dra_conformance.core.process_pool import each
+from dra_conformance.pytest_plugin.mutation_matrix import LOADED_BEFORE_FORKING
+from dra_conformance.rbac import missing
+from dra_conformance.rbac.check import Need
+from dra_conformance.rbac.table import CLEANUP
+from dra_conformance.steps.catalogue import modules as step_modules
+from verification.rbac_ablation.evidence import Missed
+from verification.rbac_ablation.roles import Holders
+from verification.rbac_ablation.trial import CLEANS, Outcome, Trial, play
+
+_JOBS = 8  # a trial mostly waits for what does not come
+_LIMIT_S = 300.0
+_PATIENCE_S = (4.0, 12.0, 30.0)
+_ROUNDS = (1, 2, 5)
+_ALL_ROUNDS = (1, 2, 5, 12, 24, 48, 96)
+_LENGTH = 240
+_OWN_NAMES = (
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),
+    (re.compile(r"-[0-9a-f]{4}(w\d+)?-\d+\b"), "-…"),
+    (re.compile(r"-[0-9a-f]{8}\b"), "-…"),
+    (re.compile(r"\bwithout-\d+\b"), "vendor"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of it: rows of rights that are missed, and what is to be told of the others."""
+
+    rows: list[Missed]
+    told: list[str]
+
+
+ON_NEW = frozenset({("compute-domain-controller", "", "namespaces", "create")})
+"""Rights that a run needs only until somebody has used them once on a control plane: taken away before all others."""
+
+
+def search(
+    needs: Sequence[Need],
+    *,
+    holders: Holders,
+    uses: Mapping[Need, Sequence[str]],
+    known: Mapping[Need, Missed],
+    admin: Path,
+    folder: Path,
+    thoroughly: bool = False,
+) -> Found:
+    """Take each of these rights away. `uses` are the scenarios that ask for each, the likeliest first.
+
+    What is `known` is tried first. A few others follow where that does not fail; all of them if `thoroughly`.
+    """
+    step_modules()
+    for name in LOADED_BEFORE_FORKING:
+        import_module(name)
+    users = dict(zip(needs, holders.without(needs), strict=True))
+    left = {need: _candidates(need, uses, known.get(need)) for need in needs}
+    likeliest = {need: names[:1] for need, names in left.items()}
+    seen: dict[Need, list[str]] = {need: [] for need in needs}
+    rows: list[Missed] = []
+    for number, size in enumerate(_ALL_ROUNDS if thoroughly else _ROUNDS):
+        trials: list[Trial] = []
+        for index, (need, names) in enumerate(left.items()):
+            # Again, and with more patience: on a busy machine it may have failed before it came to ask.
+            chosen = tuple(dict.fromkeys([*likeliest[need], *names[:size]]))
+            left[need] = names[size:]
+            if chosen:
+                out = folder / f"{users[need][need[0]]}-{number}"
+                run_id = f"{number:02x}{index:06x}"
+                patience = _PATIENCE_S[min(number, len(_PATIENCE_S) - 1)]
+                trials.append(Trial(need, users[need], chosen, holders.kubeconfig, admin, out, patience, run_id))
+        for need, outcome in _played(trials):
+            if outcome.scenario and names_just(outcome.reason, need):
+                rows.append(row(need, outcome))
+                del left[need]
+            elif outcome.scenario:
+                seen[need].append(f"{outcome.scenario} {outcome.status}: {outcome.reason}")
+    return Found(rows, [_nobody(need, seen[need]) for need in left])
+
+
+def names_just(reason: str, need: Need) -> bool:
+    """Whether a reason says that this right is missing, and no other."""
+    _, _, said = reason.partition("missing rights: ")
+    said = said.partition(" (`")[0] if said else reason
+    return said == missing.say(need) or (";" not in said and said.endswith(f": {missing.say(need)}"))
+
+
+def row(need: Need, outcome: Outcome) -> Missed:
+    """The row of a right that is missed, without the names of one run in it."""
+    says = outcome.reason.partition("missing rights: ")[0].rstrip("; ")
+    for pattern, shown in _OWN_NAMES:
+        says = pattern.sub(shown, says)
+    if len(says) > _LENGTH:
+        says = f"{says[: _LENGTH - 1]}…"
+    holder, group, resource, verb = need
+    return Missed(
+        holder=holder,
+        group=group,
+        resource=resource,
+        verb=verb,
+        scenario=outcome.scenario,
+        status=outcome.status,
+        says=says,
+    )
+
+
+def _candidates(need: Need, uses: Mapping[Need, Sequence[str]], known: Missed | None) -> list[str]:
+    if need[0] == CLEANUP:
+        return [CLEANS]
+    first = [known.scenario] if known is not None else []
+    return list(dict.fromkeys([*first, *uses.get(need, ())]))
+
+
+def _played(trials: Collection[Trial]) -> Iterator[tuple[Need, Outcome]]:
+    for trial, answer in each(list(trials), play, jobs=_JOBS, limit=_LIMIT_S):
+        yield trial.need, Outcome(trial.scenarios[0], "error", answer) if isinstance(answer, str) else answer
+
+
+def _nobody(need: Need, seen: Sequence[str]) -> str:
+    told = f"; but {seen[0]}" if seen else ""
+    holder, group, name, verb = need
+    return f"nobody misses {holder}: {verb} {name}{f'.{group}' if group else ''}{told}"

@@ -1,0 +1,362 @@
+"""`python -m verification access [--all] [--removals N|all] [--write]`: is what `rbac` prints enough, and is all of
+it needed?
+
+1. The suite on the embedded control plane: which scenario asks for what; the table must say the same.
+2. Scenarios that together ask for everything (`--all`: every scenario) on a real API server, under an identity that
+   holds the printed roles and nothing else: nothing may be refused, and every verb of every role must be used by its
+   holder, as the server's audit log tells.
+3. What a killed run leaves, of every kind, removed by `cleanup` under the same identity; everything else stays.
+4. Verbs taken away one by one, each from one holder (a sample of 60, of N, or all): the scenario that
+   `verification/rbac_ablation/evidence.yaml` names, or another that asks for it, must no longer pass, and say which
+   right is missing. `--write` looks for these scenarios anew and writes that file and docs/rbac.md.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dra_api.client import KubeClient
+from dra_api.objects import VALIDATING_WEBHOOKS
+from dra_conformance.core import assets, features
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events.log import read
+from dra_conformance.rbac import check
+from dra_conformance.rbac.check import Need
+from dra_conformance.rbac.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, rights
+from verification.rbac_ablation import ablation, audit, evidence, leftovers
+from verification.rbac_ablation.environment import GATES, OURS, Identity, Stage, holder_of, rehearse, stage
+from verification.rbac_ablation.evidence import Missed
+from verification.rbac_ablation.roles import Holders
+from verification.rbac_ablation.trial import CLEANS
+
+USAGE = "usage: python -m verification access [--all] [--removals N|all] [--write]"
+_SAMPLE, _SEED, _TRIES = 60, 1, 4
+_LEFT = "0123abcd"
+
+
+def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
+    """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
+    options = list(words)
+    every, write = "--all" in options, "--write" in options
+    options = [word for word in options if word not in ("--all", "--write")]
+    wanted = options[1] if options[:1] == ["--removals"] and len(options) == 2 else "" if options else str(_SAMPLE)
+    if write and wanted == str(_SAMPLE):
+        wanted = "all"
+    if not (wanted == "all" or (wanted.isdecimal() and not write)):
+        print(USAGE)
+        return 4
+    if not (bin_dir / "kube-apiserver").exists():
+        return absent(f"there is no kube-apiserver in {bin_dir.name}/, so the printed roles were not tried")
+    with tempfile.TemporaryDirectory(prefix="dra-access-") as folder:
+        gates = ",".join(f"{name}={str(value).lower()}" for name, value in GATES.items())
+        log = rehearse(Path(folder), "--feature-gates", gates)
+        told = [str(each) for each in check.differences(check.needs([log]))]
+        uses = scenarios_by_need(log)
+        try:
+            with stage(Path(folder), bin_dir) as made:
+                vendor = made.identity("vendor", *OURS)
+                here = made.planned(vendor)
+                uses = {need: [each for each in named if each in here] for need, named in uses.items()}
+                holders = Holders(made, vendor.roles, printed_for=vendor.user)
+                known = {} if write else {row.need: row for row in evidence.load()}
+                untouched = ablation.search(
+                    sorted(ablation.ON_NEW),
+                    holders=holders,
+                    uses=uses,
+                    known=known,
+                    admin=made.plane.kubeconfig,
+                    folder=made.folder,
+                    thoroughly=write,
+                )
+                told += untouched.told
+                passed: set[str] = set()
+                run = partial(_run, made, vendor, passed=passed)
+                named = [row.scenario for row in evidence.load() if row.scenario in here and not write]
+                told += (
+                    run([])
+                    if every
+                    else run_until_used(uses, run=run, unused=partial(_unused, made, [vendor]), named=named)
+                )
+                told += _clean(made, vendor)
+                told += _compare(made, [vendor])
+                count = None if wanted == "all" else int(wanted)
+                told += _remove(made, vendor, holders, uses, count, first=untouched.rows, passed=passed, write=write)
+        except TargetUnreachable as error:
+            return absent(f"the real control plane does not start: {error}")
+    for line in told:
+        print(f"  {line}")
+    return 1 if told else 0
+
+
+def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
+    """The scenarios in which each holder asks for each right, the quick ones first."""
+    known = {scenario.id: scenario for scenario in features.read_all([assets.features()])}
+    took: dict[str, float] = {}
+    asked: defaultdict[Need, list[str]] = defaultdict(list)
+    for event in read(log):
+        scenario = known.get(event.scenario)
+        if scenario is None:
+            continue
+        if event.kind == "calls":
+            for agent, verb, group, resource in event.data["made"]:
+                if agent in AGENTS:
+                    asked[AGENTS[agent], group, resource, verb].append(event.scenario)
+        elif event.kind == "scenario-finished" and event.data["status"] == "passed":
+            took[event.scenario] = float(event.data["duration"])
+    return {
+        need: sorted((each for each in dict.fromkeys(named) if each in took), key=lambda each: took[each])
+        for need, named in asked.items()
+    }
+
+
+def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list[str]:
+    """Few scenarios that together ask for everything: those `named`, then again and again the one that adds most."""
+    by_scenario: defaultdict[str, set[Need]] = defaultdict(set)
+    for need, asking in uses.items():
+        for scenario in asking:
+            by_scenario[scenario].add(need)
+    chosen = list(dict.fromkeys(named))
+    open_needs = {need for need, asking in uses.items() if asking}.difference(*(by_scenario[each] for each in chosen))
+    while open_needs:
+        best = max(sorted(by_scenario), key=lambda each: len(by_scenario[each] & open_needs))
+        chosen.append(best)
+        open_needs -= by_scenario[best]
+    return chosen
+
+
+def _run(made: Stage, who: Identity, focus: Sequence[str], *, passed: set[str] | None = None) -> list[str]:
+    """Run scenarios; what is to be told of those that do not pass. Those that do are added to `passed`."""
+    code, report = made.run(who, *OURS, focus=[_pattern(each) for each in focus])
+    rows = report.get("scenarios") or ()
+    good = {row["id"] for row in rows if row["status"] == "passed"}
+    if passed is not None:
+        passed |= good
+    bad = [row for row in rows if row["status"] in ("failed", "error", "untestable")]
+    print(f"access: as {who.user}: {len(good)} scenarios passed, {len(bad)} did not", flush=True)
+    if not rows:
+        return [f"{who.user}: no report (exit {code})"]
+    return [f"{who.user}: {line}" for line in lasting(bad, passes=partial(_passes, made, who, patience=20))]
+
+
+def lasting(bad: Iterable[Mapping[str, Any]], *, passes: Callable[[str], bool]) -> list[str]:
+    """What is to be told of scenarios that did not pass and do not when asked again alone.
+
+    A right that is missing is missing every time; and the audit log, which is read later, tells of the first time too.
+    """
+    told: list[str] = []
+    for row in bad:
+        line = f"{row['id']} {row['status']}: {row.get('reason') or ''}"
+        again = passes(row["id"])
+        print(f"  {'unstable: ' if again else ''}{line}", flush=True)
+        told += [] if again else [line]
+    return told
+
+
+def _pattern(scenario: str) -> str:
+    import re
+
+    return re.escape(scenario)
+
+
+def run_until_used(
+    uses: Mapping[Need, Sequence[str]],
+    *,
+    run: Callable[[Sequence[str]], list[str]],
+    unused: Callable[[], Sequence[Need]],
+    named: Iterable[str] = (),
+) -> list[str]:
+    """Run few scenarios that together ask for everything, `named` among them; and for what nobody used, some more.
+
+    Not every request is made every time: a kubelet tells an event where it was too early for something, or not. `run`
+    runs scenarios and returns what is to be told; `unused` are the rights that nobody has used so far.
+    """
+    chosen = cover(uses, named)
+    told = run(chosen)
+    for _ in range(_TRIES):
+        more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused()]
+        again = list(dict.fromkeys(each for each in more if each is not None))
+        if not again:
+            break
+        told += run(again)
+        chosen += again
+    return told
+
+
+def _unused(made: Stage, who: Sequence[Identity]) -> list[Need]:
+    """Rights that these users have and have not used so far, as the audit log tells."""
+    return _never_used(
+        _given(who), audit.merged(audit.asked(made.folder / "audit.jsonl", each.user)[0] for each in who)
+    )
+
+
+def _given(who: Sequence[Identity]) -> set[Need]:
+    return {need for each in who for need in _granted(each)}
+
+
+def _never_used(given: set[Need], used: Iterable[Need]) -> list[Need]:
+    return sorted(given - set(used) - _silent())
+
+
+def _clean(made: Stage, who: Identity) -> list[str]:
+    """Leave what a killed run would, and remove it as somebody who may do no more than the roles say."""
+    before = snapshot(made.admin)
+    leftovers.leave(made.plane.transport(), _LEFT)
+    left = len(snapshot(made.admin).keys() - before.keys())
+    code, said = made.cleanup(who, _LEFT)
+    after = snapshot(made.admin)
+    print(f"access: cleanup of {left} objects of a killed run: exit {code}", flush=True)
+    told = [f"cleanup left {'/'.join(key)}" for key in sorted(after.keys() - before.keys()) if _LEFT in key[2]]
+    told += [f"cleanup took {'/'.join(key)}, which no run made" for key in sorted(before.keys() - after.keys())]
+    return told if code == 0 else [*told, f"cleanup ended with {code}: {said}"]
+
+
+def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
+    """All objects of the kinds that a run could touch, by kind, namespace and name.
+
+    Events are left out, and what a cluster makes in each namespace by itself, at a time of its own: the default service
+    account and the certificate of the API server.
+    """
+    from dra_api.objects import CONFIG_MAPS, EVENTS, KNOWN, SERVICE_ACCOUNTS, key_of, name_of, uid_of
+
+    of_the_cluster = {(SERVICE_ACCOUNTS, "default"), (CONFIG_MAPS, "kube-root-ca.crt")}
+    found: dict[tuple[str, str, str], Any] = {}
+    for resource in KNOWN:
+        if resource == EVENTS or not client.serves(resource):
+            continue
+        for obj in client.list(resource).items:
+            if (resource, name_of(obj)) not in of_the_cluster:
+                found[(str(resource), *key_of(obj))] = uid_of(obj)
+    return found
+
+
+def _compare(made: Stage, who: Sequence[Identity]) -> list[str]:
+    """What the audit log says that these users asked for, against what they were given."""
+    logs = [audit.asked(made.folder / "audit.jsonl", each.user) for each in who]
+    used = audit.merged(part for part, _ in logs)
+    told = [f"refused: {line}" for _, refused in logs for line in sorted(set(refused))]
+    given = _given(who)
+    asked = set(used)
+    told += [f"never used: {_say(need)}" for need in _never_used(given, used)]
+    told += [f"used by the wrong holder: {_say(need)}" for need in sorted(asked - given)]
+    print(f"access: {len(given)} verbs given, {len(given & asked)} used, {sum(used.values())} requests", flush=True)
+    return told
+
+
+def _silent() -> set[Need]:
+    """Rights whose use an audit log cannot be expected to show."""
+    return {
+        (row.holder, row.group, row.resource, verb)
+        for row in rights()
+        if row.resource in IMPLIED or row.only.startswith(SOMETIMES)
+        for verb in row.verbs
+    }
+
+
+def _granted(who: Identity) -> set[Need]:
+    found: set[Need] = set()
+    for role in who.roles:
+        holder = holder_of(role, who.user)
+        for rule in role["rules"]:
+            found |= {
+                (holder, rule["apiGroups"][0], name, verb) for name in rule["resources"] for verb in rule["verbs"]
+            }
+    return found
+
+
+def _remove(
+    made: Stage,
+    who: Identity,
+    holders: Holders,
+    uses: Mapping[Need, Sequence[str]],
+    count: int | None,
+    *,
+    first: Collection[Missed],
+    passed: Collection[str],
+    write: bool,
+) -> list[str]:
+    """Take verbs away, one after the other from its holder; what is not missed by any scenario that asks for it."""
+    known = {row.need: row for row in evidence.load()}
+    told = [] if write else [f"verification/rbac_ablation/evidence.yaml: {line}" for line in unlike(known)]
+    needs = [need for need in holders.granted() if need not in ablation.ON_NEW and (write or need in known)]
+    if count is not None:
+        needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
+    asked = {**uses, **_implied(needs, uses), **_only_here(made)}
+    asked[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in asked.items()}
+    found = ablation.search(
+        needs,
+        holders=holders,
+        uses=likeliest,
+        known={} if write else known,
+        admin=made.plane.kubeconfig,
+        folder=made.folder,
+        thoroughly=write,
+    )
+    print(f"access: {len(needs)} verbs taken away one by one, {len(found.rows)} of them missed", flush=True)
+    if write:
+        more = sorted({row.scenario for row in found.rows} - {CLEANS} - set(passed))
+        evidence.save([*first, *found.rows])
+        chance = [_say(need) for need in evidence.by_chance()]
+        silent = [line for line in found.told if not any(f"nobody misses {need}" in line for need in chance)]
+        return silent + (_run(made, who, more) if more else [])
+    return told + found.told
+
+
+def unlike(known: Collection[Need]) -> list[str]:
+    """Where rows and printed roles differ; what is asked for by chance may be missing."""
+    printed = evidence.printed()
+    told = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - evidence.by_chance().keys())]
+    return told + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]
+
+
+def _only_here(made: Stage) -> dict[Need, list[str]]:
+    """Candidates for the right to look for the webhook of a cluster: with one that nobody is sent to, they are planned.
+
+    Any that judge what is admitted will do: they pass where the right is, and do not apply where it is missing.
+    """
+    hook = {
+        "name": "nobody.dra-conformance.test",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "namespaceSelector": {"matchLabels": {"dra-conformance/webhook": "nobody"}},
+        "rules": [
+            {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"]}
+            | {"resources": ["resourceclaims"]}
+        ],
+    }
+    made.admin.create(VALIDATING_WEBHOOKS, {"metadata": {"name": "nobody.dra-conformance.test"}, "webhooks": [hook]})
+    need = (HARNESS, VALIDATING_WEBHOOKS.group, VALIDATING_WEBHOOKS.plural, "list")
+    planned = features.read_all([assets.features()])
+    return {need: [each.id for each in planned if "webhook-admission" in each.tags.needs]}
+
+
+def _passes(made: Stage, who: Identity, scenario: str, *, patience: int) -> bool:
+    """Whether a scenario passes and leaves nothing. `patience`, in seconds, costs time only where it does not."""
+    _, report = made.run(who, *OURS, "--patience", str(patience), focus=[_pattern(scenario)])
+    ran = [row for row in report.get("scenarios") or () if row["id"] == scenario]
+    return bool(ran) and ran[0]["status"] == "passed" and not report.get("leftovers")
+
+
+def _implied(needs: Iterable[Need], uses: Mapping[Need, Sequence[str]]) -> dict[Need, list[str]]:
+    """The scenarios that meet rights which nobody requests: those that write what the server asks for them at."""
+    texts = {each.id: " ".join(step.text for step in each.steps) for each in features.read_all([assets.features()])}
+    found: dict[Need, list[str]] = {}
+    for holder, group, name, verb in needs:
+        if name in IMPLIED:
+            wanted = "status.devices" if name.endswith("/driver") else ""
+            writers = uses.get((holder, group, IMPLIED[name], verb.rpartition(":")[2]), ())
+            found[holder, group, name, verb] = [each for each in writers if wanted in texts[each]]
+    return found
+
+
+def _say(need: Need) -> str:
+    holder, group, name, verb = need
+    return f"{holder}: {verb} {name}{f'.{group}' if group else ''}"

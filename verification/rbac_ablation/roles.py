@@ -1,0 +1,106 @@
+"""Each holder of a role as a user of its own, in one run: what `rbac` prints can be taken from one of them alone.
+
+A run speaks to its API server with one kubeconfig, and RBAC knows users, not user agents. So the kubeconfig belongs to
+an actor that may impersonate and nothing else, and a request of the run goes in the name of the user that stands for
+its agent. The users and roles go with the control plane.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+from dra_api.clock import RealClock
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
+from dra_api.transport import Transport, WithHeaders
+from dra_conformance.rbac.check import Need
+from dra_conformance.rbac.table import AGENTS, CLEANUP, COMPONENTS, HARNESS
+from verification.rbac_ablation.environment import METRICS, Stage, holder_of, reduced
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_KNOWN_WITHIN, _TURN = 60.0, 0.02
+_IMPERSONATE = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"]}
+
+
+class ByHolder(WithHeaders):
+    """Sends each request in the name of the user that stands for its agent."""
+
+    def __init__(self, inner: Transport, users: Mapping[str, str]) -> None:
+        def named(headers: Mapping[str, str]) -> Mapping[str, str]:
+            holder = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
+            return {**headers, "Impersonate-User": users[holder]}
+
+        super().__init__(inner, named)
+
+
+class Holders:
+    """The users of one control plane: one for each holder with its whole role, one for each verb taken away."""
+
+    def __init__(self, made: Stage, roles: Sequence[Obj], *, printed_for: str) -> None:
+        self._made = made
+        self._taken = 0
+        self._rules: dict[str, list[Obj]] = {holder_of(role, printed_for): role["rules"] for role in roles}
+        self._whole = {holder: f"only-{holder}" for holder in (HARNESS, CLEANUP, *COMPONENTS)}
+        for holder, user in self._whole.items():
+            self._let(user, self._rules[holder])
+        self._let("actor", [METRICS, _IMPERSONATE])
+        self.kubeconfig: Path = made.plane.kubeconfig_for("actor")
+
+    def granted(self) -> list[Need]:
+        """Every verb of every role."""
+        return sorted(
+            (holder, rule["apiGroups"][0], name, verb)
+            for holder, rules in self._rules.items()
+            for rule in rules
+            for name in rule["resources"]
+            for verb in rule["verbs"]
+        )
+
+    def without(self, needs: Sequence[Need]) -> list[Mapping[str, str]]:
+        """For each of these rights the users of a run in which its holder lacks it. Returns once the server knows.
+
+        Raises TimeoutError where it does not come to know, or still allows what was taken.
+        """
+        users: list[tuple[Need, str]] = []
+        for need in needs:
+            holder, group, resource, verb = need
+            self._taken += 1
+            users.append((need, f"without-{self._taken}"))
+            self._let(users[-1][1], reduced({"rules": self._rules[holder]}, group, resource, verb))
+        for need, user in users:
+            self._wait_known(need, user)
+        return [{**self._whole, need[0]: user} for need, user in users]
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _let(self, user: str, rules: list[Obj]) -> None:
+        """A role and a binding for one user."""
+        self._made.admin.create(CLUSTER_ROLES, {"metadata": {"name": user}, "rules": rules})
+        role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": user}
+        subjects = [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user}]
+        binding = {"metadata": {"name": user}, "roleRef": role, "subjects": subjects}
+        self._made.admin.create(CLUSTER_ROLE_BINDINGS, binding)
+
+    def _wait_known(self, taken: Need, user: str) -> None:
+        """Authorizers read roles from caches: ask until one that is left is allowed; what was taken must not be."""
+        left = next(each for each in self.granted() if each[0] == taken[0] and each != taken)
+        clock, never = RealClock(), threading.Event()
+        deadline = clock.monotonic() + _KNOWN_WITHIN
+        while not self._allowed(user, left):
+            if clock.monotonic() > deadline:
+                raise TimeoutError(f"the API server does not know the role of {user} after {_KNOWN_WITHIN:g} s")
+            clock.wait(never, _TURN)
+        if self._allowed(user, taken):
+            raise TimeoutError(f"the API server still allows {user} what was taken: {taken}")
+
+    def _allowed(self, user: str, need: Need) -> bool:
+        _, group, name, verb = need
+        resource, _, sub = name.partition("/")
+        about = {"group": group, "resource": resource, "subresource": sub, "verb": verb}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        body = orjson.dumps({**review, "spec": {"user": user, "resourceAttributes": about}})
+        answer = self._made.admin.transport.request("POST", _REVIEWS, body=body)
+        return bool(orjson.loads(answer.body)["status"]["allowed"])
