@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import orjson
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dra_conformance.engine.run import Run
 
 T = TypeVar("T")
+S = TypeVar("S")
 Seen = tuple[bool, object]
 _ATTEMPTS = 20
 _BRIEF = 0.01
@@ -64,6 +65,7 @@ class World:
         self.components = run.components
         self.namespace = f"dra-{suffix}"
         self.memory: dict[str, Any] = {}
+        self._states: dict[type, Any] = {}
         self.cleanup = ExitStack()
         self.step_rules: tuple[str, ...] = scenario.rules
         self.step_text = ""
@@ -104,6 +106,18 @@ class World:
     def text(self, raw: str) -> str:
         """A step's own text with placeholders filled in."""
         return manifests.fill_text(raw, self.fill)
+
+    # -- state between steps ----------------------------------------------------------------------------------------
+
+    def state(self, kind: type[S]) -> S:
+        """Return this scenario's instance of `kind`, created without arguments at first use.
+
+        Step modules that remember something for later steps declare a small dataclass for it.
+        """
+        found = self._states.get(kind)
+        if found is None:
+            found = self._states[kind] = kind()
+        return cast(S, found)
 
     # -- nodes -----------------------------------------------------------------------------------------------------
 
