@@ -73,12 +73,12 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dra-conformance needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
 
-$(RUN_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*)
+$(RUN_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
 	@echo "== setting up $(VENV)"
 	@$(PIP) install -c constraints.txt -e .
 	@touch $@
 
-$(DEV_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*)
+$(DEV_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
 	@echo "== setting up $(VENV) with the tools of make test"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $(RUN_READY) $@

@@ -1,4 +1,4 @@
-"""Build hook: compile `fake_nvml/src/*.c` into `fake_nvml/lib/` for wheels and editable installs.
+"""Build hook: compile the C sources below `fake_nvml/src/` into `fake_nvml/lib/` for wheels and editable installs.
 
 Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C
 compiler (`$CC`, else `cc`) is used where there is one; else the build asks for `ziglang` and uses its C compiler.
@@ -96,14 +96,14 @@ def build_library(
         )
     out.mkdir(parents=True, exist_ok=True)
     targets = [
-        (LIBRARY, sorted(source.glob("*.c")), [f"-Wl,-soname,{LIBRARY}", "-ldl"]),
-        (CONTROL, [source / "state.c"], ["-DFNVML_CONTROL", f"-Wl,-soname,{CONTROL}"]),
+        (LIBRARY, sorted(source.rglob("*.c")), [f"-Wl,-soname,{LIBRARY}", "-ldl"]),
+        (CONTROL, [source / "state" / "state.c"], ["-DFNVML_CONTROL", f"-Wl,-soname,{CONTROL}"]),
     ]
     written = []
     for name, files, more in targets:
         target = out / name
         fresh = out / f".{name}.{os.getpid()}"
-        arguments = [*command, *_FLAGS, *extra, "-o", str(fresh), *map(str, files), *more]
+        arguments = [*command, *_FLAGS, *extra, f"-I{source}", "-o", str(fresh), *map(str, files), *more]
         with tempfile.TemporaryDirectory(prefix="fake-nvml-build-") as cache:  # ziglang's; else it stays in the home
             environment = {"ZIG_GLOBAL_CACHE_DIR": cache, **os.environ}
             result = subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)

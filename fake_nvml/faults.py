@@ -1,7 +1,7 @@
 """Fault rules: which NVML calls fail, are slow or hang, and when.
 
 A rule lies in the node's state, so that it acts in every process of the node and counts over all of them; the C library
-applies it (`fault` in src/faults.c). Rules live until they are cleared or the node ends.
+applies it (`fault` in src/calls/faults.c). Rules live until they are cleared or the node ends.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FaultRule:
 @functools.cache
 def exported() -> frozenset[str]:
     """The names of all functions that the library exports."""
-    rows = (Path(__file__).resolve().parent / "src" / "exports.txt").read_text(encoding="ascii").splitlines()
+    rows = (Path(__file__).resolve().parent / "src" / "abi" / "exports.txt").read_text(encoding="ascii").splitlines()
     return frozenset(row.split()[0] for row in rows if row and not row.startswith("#"))
 
 

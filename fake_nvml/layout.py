@@ -1,6 +1,6 @@
 """Binary layout of the state that all processes of a fake node share; the one description of it.
 
-The file is `Header`, two copies of `State`, and a ring of `Event`. `src/gen_layout.py` writes `src/layout.h` from
+The file is `Header`, two copies of `State`, and a ring of `Event`. `src/gen_layout.py` writes `src/state/layout.h` from
 these classes with a static assertion per size and offset, so the C library cannot drift from them. Little-endian,
 natural alignment, no pointers: offsets are compile-time constants and every index read from the file is
 bounds-checked.

@@ -16,7 +16,7 @@ EVENT_SINGLE_BIT_ECC: Final = 0x1
 EVENT_DOUBLE_BIT_ECC: Final = 0x2
 EVENT_XID: Final = 0x8
 
-#: Beside the type of an event of the system, as in src/event_sets.h: both kinds have the same small numbers.
+#: Beside the type of an event of the system, as in src/events/event_sets.h: both kinds have the same small numbers.
 SYSTEM_EVENT: Final = 1 << 62
 SYSTEM_EVENT_UNBIND: Final = 1
 SYSTEM_EVENT_BIND: Final = 2

@@ -1,26 +1,31 @@
-"""What a shared library says of itself in its ELF tables: its name, what it needs, and its symbols.
+"""Read the dynamic tables of a shared library from its file: name, dependencies and symbols.
 
-Read from the file alone, so that a library need not be loaded to be judged. Only what NVML's rules ask; 64-bit,
-little-endian, as on x86-64 and aarch64. Source: the ELF-64 object file format of the System V ABI.
+The library is not loaded, so a broken one can be examined too. Parsing is pyelftools'; this module selects the few facts
+that the NVML rules need.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-_DYNAMIC_SYMBOLS: Final = 11  # SHT_DYNSYM
-_DYNAMIC: Final = 6  # SHT_DYNAMIC
-_THREAD_STORAGE: Final = 7  # PT_TLS
-_NEEDED: Final = 1
-_NAME: Final = 14  # DT_SONAME
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """The dynamic tables of a shared library."""
+    """Dynamic tables of a shared library.
+
+    Attributes:
+        name: its SONAME; empty if it has none.
+        needed: the libraries that it depends on, in the order of the file.
+        exported: global and weak symbols that it defines.
+        undefined: symbols that another library must define.
+        thread_storage: whether it has thread-local storage.
+    """
 
     name: str
     needed: tuple[str, ...]
@@ -30,45 +35,36 @@ class Elf:
 
 
 def read(path: Path) -> Elf:
-    """Raises ValueError for what is no 64-bit little-endian ELF file."""
-    data = path.read_bytes()
-    if data[:6] != b"\x7fELF\x02\x01":
-        raise ValueError(f"{path} is no 64-bit little-endian ELF file")
-    head = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
-    programs, sections = head[4], head[5]
-    program_size, program_count, section_size, section_count = head[8], head[9], head[10], head[11]
-    kinds = [struct.unpack_from("<I", data, programs + place * program_size)[0] for place in range(program_count)]
-    name, needed = "", []
-    exported: set[str] = set()
+    """Return the dynamic tables of the library at `path`. Raises ValueError unless it is an ELF file."""
+    with path.open("rb") as stream:
+        try:
+            file = ELFFile(stream)
+            name, needed = "", []
+            exported: set[str] = set()
+            undefined: set[str] = set()
+            for section in file.iter_sections():
+                if isinstance(section, DynamicSection):
+                    name = next((tag.soname for tag in section.iter_tags("DT_SONAME")), name)
+                    needed += [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+                elif isinstance(section, SymbolTableSection) and section["sh_type"] == "SHT_DYNSYM":
+                    imports, exports = symbols(section)
+                    undefined |= imports
+                    exported |= exports
+            storage = any(segment["p_type"] == "PT_TLS" for segment in file.iter_segments())
+        except ELFError as error:
+            raise ValueError(f"{path} is not a readable ELF file: {error}") from error
+    return Elf(name, tuple(needed), frozenset(exported), frozenset(undefined), storage)
+
+
+def symbols(table: SymbolTableSection) -> tuple[set[str], set[str]]:
+    """Return the undefined and the defined global names of a symbol table, of a library or an object file."""
     undefined: set[str] = set()
-    for place in range(section_count):
-        kind, offset, size, link = _section(data, sections + place * section_size)
-        if kind not in (_DYNAMIC_SYMBOLS, _DYNAMIC):
+    exported: set[str] = set()
+    for symbol in table.iter_symbols():
+        if not symbol.name:
             continue
-        texts = _section(data, sections + link * section_size)[1]
-        if kind == _DYNAMIC:
-            for at in range(offset, offset + size, 16):
-                tag, value = struct.unpack_from("<qQ", data, at)
-                if tag == _NEEDED:
-                    needed.append(_text(data, texts + value))
-                elif tag == _NAME:
-                    name = _text(data, texts + value)
-            continue
-        for at in range(offset + 24, offset + size, 24):  # the first symbol is none
-            text, info, _, section = struct.unpack_from("<IBBH", data, at)
-            symbol = _text(data, texts + text)
-            if section == 0:
-                undefined.add(symbol)
-            elif info >> 4 in (1, 2):  # global or weak
-                exported.add(symbol)
-    return Elf(name, tuple(needed), frozenset(exported), frozenset(undefined), _THREAD_STORAGE in kinds)
-
-
-def _section(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Kind, offset, size and the section that it is linked to."""
-    row = struct.unpack_from("<IIQQQQIIQQ", data, at)
-    return row[1], row[4], row[5], row[6]
-
-
-def _text(data: bytes, at: int) -> str:
-    return data[at : data.index(b"\0", at)].decode("ascii", "replace")
+        if symbol["st_shndx"] == "SHN_UNDEF":
+            undefined.add(symbol.name)
+        elif symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK"):
+            exported.add(symbol.name)
+    return undefined, exported

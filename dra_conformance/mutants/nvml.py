@@ -24,13 +24,13 @@ def _built(patch: Patch, file: str, old: str, new: str) -> None:
 def _(patch: Patch) -> None:
     """One function is not exported."""
     line = "API nvmlReturn_t nvmlDeviceGetCoolerInfo(void) { return fn_stub(__func__, 0); }"
-    _built(patch, "stubs.c", line, "")
+    _built(patch, "system/stubs.c", line, "")
 
 
 @mutant("any-version-taken", rule="NVML-006")
 def _(patch: Patch) -> None:
     """The second memory structure is filled whatever its version says."""
-    _built(patch, "memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
+    _built(patch, "device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
 
 
 @mutant("newest-structure-for-all", rule="NVML-007")
@@ -38,7 +38,7 @@ def _(patch: Patch) -> None:
     """A caller of the fabric's second structure gets the third."""
     _built(
         patch,
-        "topology.c",
+        "device/topology.c",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(nvmlGpuFabricInfo_v2_t));",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(info));",
     )
@@ -49,7 +49,7 @@ def _(patch: Patch) -> None:
     """The first process list has the entries of the second."""
     _built(
         patch,
-        "processes.c",
+        "device/processes.c",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, true)",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, false)",
     )
@@ -60,7 +60,7 @@ def _(patch: Patch) -> None:
     """NULL for the name is taken without a word."""
     _built(
         patch,
-        "device.c",
+        "device/device.c",
         "    if (name == NULL) return E_INVALID_ARGUMENT;\n",
         "    if (name == NULL) return OK;\n",
     )
@@ -71,7 +71,7 @@ def _(patch: Patch) -> None:
     """A text that does not fit is written as far as it goes."""
     _built(
         patch,
-        "values.c",
+        "state/values.c",
         "    if (length >= size) return E_INSUFFICIENT_SIZE;",
         "    if (length >= size && size > 0) return memcpy(buffer, text, size), E_INSUFFICIENT_SIZE;",
     )
@@ -82,7 +82,7 @@ def _(patch: Patch) -> None:
     """Without nvmlInit the answer is that there is no driver."""
     _built(
         patch,
-        "session.c",
+        "state/session.c",
         "    if (!fn_initialized()) return E_UNINITIALIZED;\n    if (__atomic",
         "    if (!fn_initialized()) return E_DRIVER_NOT_LOADED;\n    if (__atomic",
     )
@@ -93,7 +93,7 @@ def _(patch: Patch) -> None:
     """One nvmlShutdown ends every session of the process."""
     _built(
         patch,
-        "session.c",
+        "state/session.c",
         "if (__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE) == 0) session_wake();",
         "b->references = 0;",
     )
@@ -102,19 +102,19 @@ def _(patch: Patch) -> None:
 @mutant("descriptor-left-open", rule="NVML-014")
 def _(patch: Patch) -> None:
     """Every session leaves its descriptor of the state open."""
-    _built(patch, "state.c", "MAP_SHARED, fd, 0);\n    close(fd);", "MAP_SHARED, fd, 0);")
+    _built(patch, "state/state.c", "MAP_SHARED, fd, 0);\n    close(fd);", "MAP_SHARED, fd, 0);")
 
 
 @mutant("session-survives-fork", rule="NVML-015")
 def _(patch: Patch) -> None:
     """A forked child goes on in its parent's session."""
-    _built(patch, "session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
+    _built(patch, "state/session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
 
 
 @mutant("missing-functions-look-real", rule="NVML-020")
 def _(patch: Patch) -> None:
     """The call log does not tell what is not implemented."""
-    _built(patch, "call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
+    _built(patch, "calls/call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
 
 
 @mutant("upper-case-uuids", rule="NVML-021")
@@ -128,7 +128,7 @@ def _(patch: Patch) -> None:
     """A PCI address in small letters is not understood."""
     _built(
         patch,
-        "system.c",
+        "system/system.c",
         "        if (!isxdigit((unsigned char)*at)) return false;",
         '        if (!isxdigit((unsigned char)*at) || strpbrk(text, "abcdef")) return false;',
     )
@@ -139,7 +139,7 @@ def _(patch: Patch) -> None:
     """An index beyond the last GPU is NOT_FOUND."""
     _built(
         patch,
-        "system.c",
+        "system/system.c",
         "return hand_out(place, device);\n    return E_INVALID_ARGUMENT;",
         "return hand_out(place, device);\n    return E_NOT_FOUND;",
     )
@@ -148,13 +148,13 @@ def _(patch: Patch) -> None:
 @mutant("short-addresses-only", rule="NVML-024")
 def _(patch: Patch) -> None:
     """busId has four digits of domain, too."""
-    _built(patch, "memory.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
+    _built(patch, "device/pci.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
 
 
 @mutant("reserved-memory-forgotten", rule="NVML-025")
 def _(patch: Patch) -> None:
     """The first memory structure's used part lacks what is reserved."""
-    _built(patch, "memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
+    _built(patch, "device/memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
 
 
 @mutant("cuda-version-in-hundreds", rule="NVML-027")
@@ -162,7 +162,7 @@ def _(patch: Patch) -> None:
     """CUDA 13.0 is 1300."""
     _built(
         patch,
-        "system.c",
+        "system/system.c",
         "return node_value(offsetof(fn_State, cuda_version), version, sizeof(*version));",
         "rc = node_value(offsetof(fn_State, cuda_version), version, sizeof(*version)); *version /= 10; return rc;",
     )
@@ -189,7 +189,7 @@ def _(patch: Patch) -> None:
     """A board without MIG takes MIG calls for wrong arguments."""
     _built(
         patch,
-        "mig.c",
+        "mig/mode.c",
         "    return rc == OK ? gpu->scalars[F_mig_mode_current].rc : rc;",
         "    return rc == OK && gpu->scalars[F_mig_mode_current].rc != OK ? E_INVALID_ARGUMENT : rc;",
     )
@@ -200,7 +200,7 @@ def _(patch: Patch) -> None:
     """Every GPU switches MIG at once."""
     _built(
         patch,
-        "mig.c",
+        "mig/mode.c",
         "            if (SCALAR(live, mig_mode_immediate)) SCALAR(live, mig_mode_current) = mode;",
         "            if (true) SCALAR(live, mig_mode_current) = mode;",
     )
@@ -210,7 +210,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The mode changes though instances exist."""
     _built(
-        patch, "mig.c", "        if (busy) {\n            *activation", "        if (false) {\n            *activation"
+        patch,
+        "mig/mode.c",
+        "        if (busy) {\n            *activation",
+        "        if (false) {\n            *activation",
     )
 
 
@@ -219,7 +222,7 @@ def _(patch: Patch) -> None:
     """A profile's id is the number by which it was asked."""
     _built(
         patch,
-        "mig_profiles.c",
+        "mig/profiles.c",
         "    *out = gpu.profiles[profile];\n    return OK;",
         "    *out = gpu.profiles[profile];\n    out->id = profile;\n    return OK;",
     )
@@ -230,7 +233,7 @@ def _(patch: Patch) -> None:
     """A profile that the board lacks is an invalid argument."""
     _built(
         patch,
-        "mig_profiles.c",
+        "mig/profiles.c",
         "    if (!gpu.profiles[profile].present) return E_NOT_SUPPORTED;",
         "    if (!gpu.profiles[profile].present) return E_INVALID_ARGUMENT;",
     )
@@ -241,7 +244,7 @@ def _(patch: Patch) -> None:
     """The first version counts decoders where copy engines belong."""
     _built(
         patch,
-        "mig_profiles.c",
+        "mig/profiles.c",
         "    FILL(info, &p);",
         "    FILL(info, &p);\n    info->copyEngineCount = p.decoders + 1;",
     )
@@ -252,7 +255,7 @@ def _(patch: Patch) -> None:
     """Placements are listed from the last."""
     _built(
         patch,
-        "mig_profiles.c",
+        "mig/profiles.c",
         "            placements[i].start = p->starts[i];",
         "            placements[i].start = p->starts[all - 1 - i];",
     )
@@ -263,7 +266,7 @@ def _(patch: Patch) -> None:
     """A place that is half taken is free."""
     _built(
         patch,
-        "mig_instances.c",
+        "mig/instances.c",
         "(taken_slices(gpu) & span_of(start, p->size)) != 0) return false;",
         "(taken_slices(gpu) & span_of(start, 1)) != 0) return false;",
     )
@@ -274,7 +277,7 @@ def _(patch: Patch) -> None:
     """A taken place is IN_USE."""
     _built(
         patch,
-        "mig_instances.c",
+        "mig/instances.c",
         "else if (!fits(live, p, start)) rc = E_INSUFFICIENT_RESOURCES;",
         "else if (!fits(live, p, start)) rc = E_IN_USE;",
     )
@@ -284,7 +287,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The remaining capacity is that of a GPU without instances."""
     line = "    *count = left;\n    return OK;\n}\n\n/* ---- GPU"
-    _built(patch, "mig_instances.c", line, line.replace("left", "p.instances"))
+    _built(patch, "mig/instances.c", line, line.replace("left", "p.instances"))
 
 
 @mutant("media-extensions-for-all", rule="NVML-041")
@@ -292,7 +295,7 @@ def _(patch: Patch) -> None:
     """A profile's number of instances is not looked at."""
     _built(
         patch,
-        "mig_instances.c",
+        "mig/instances.c",
         "    return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu)",
         "    return instances_of(gpu, p->id) < 8 && compute_slices_used(gpu)",
     )
@@ -303,7 +306,7 @@ def _(patch: Patch) -> None:
     """A MIG device has the UUID of its GPU."""
     _built(
         patch,
-        "device.c",
+        "device/device.c",
         "    if (h.kind == KIND_DEVICE) return read_text(h.gpu, S_uuid, uuid, size);",
         "    return read_text(h.gpu, S_uuid, uuid, size);",
     )
@@ -314,7 +317,7 @@ def _(patch: Patch) -> None:
     """The device of a compute instance is the whole GPU."""
     _built(
         patch,
-        "mig_compute.c",
+        "mig/compute.c",
         "    out->device = handle_make(KIND_MIG, h.gpu, h.gi, h.ci, ci->serial); /* the MIG device itself */",
         "    out->device = handle_make(KIND_DEVICE, h.gpu, 0, 0, 0);",
     )
@@ -325,7 +328,7 @@ def _(patch: Patch) -> None:
     """A GPU instance can be destroyed together with its compute instances."""
     _built(
         patch,
-        "mig_instances.c",
+        "mig/instances.c",
         "        if (live->instances[h.gi].compute[i].used) rc = E_IN_USE;",
         "        (void)0;",
     )
@@ -335,32 +338,35 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A handle to a destroyed instance reaches what lies there now."""
     _built(
-        patch, "mig.c", "        if ((instance->serial & mask) != h->serial) return E_NOT_FOUND;", "        (void)mask;"
+        patch,
+        "state/mig_lookup.c",
+        "        if ((instance->serial & mask) != h->serial) return E_NOT_FOUND;",
+        "        (void)mask;",
     )
 
 
 @mutant("room-with-mig-off", rule="NVML-047")
 def _(patch: Patch) -> None:
     """A GPU has room for seven MIG devices whatever its mode."""
-    _built(patch, "mig.c", "*count = rc == OK && SCALAR(&gpu, mig_mode_current) ? 7 : 0;", "*count = 7;")
+    _built(patch, "mig/mode.c", "*count = rc == OK && SCALAR(&gpu, mig_mode_current) ? 7 : 0;", "*count = 7;")
 
 
 @mutant("slice-with-all-memory", rule="NVML-048")
 def _(patch: Patch) -> None:
     """A MIG device has all memory of its GPU."""
-    _built(patch, "memory.c", "        m->total = profile->memory_mib << 20;\n", "")
+    _built(patch, "device/memory.c", "        m->total = profile->memory_mib << 20;\n", "")
 
 
 @mutant("remapped-rows-beside-instances", rule="NVML-051")
 def _(patch: Patch) -> None:
     """Remapped rows are told though instances exist."""
-    _built(patch, "health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
+    _built(patch, "device/health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
 
 
 @mutant("any-event-registered", rule="NVML-055")
 def _(patch: Patch) -> None:
     """Every event type can be registered."""
-    _built(patch, "events.c", "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;", "")
+    _built(patch, "events/events.c", "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;", "")
 
 
 @mutant("events-of-all-gpus", rule="NVML-056")
@@ -368,7 +374,7 @@ def _(patch: Patch) -> None:
     """A set reports events of GPUs that it was not registered for."""
     _built(
         patch,
-        "event_sets.c",
+        "events/event_sets.c",
         "        if ((__atomic_load_n(&s->mask[event.gpu], __ATOMIC_ACQUIRE) & event.type) == 0) continue;",
         "",
     )
@@ -377,26 +383,26 @@ def _(patch: Patch) -> None:
 @mutant("wait-does-not-wait", rule="NVML-057")
 def _(patch: Patch) -> None:
     """A wait returns at once."""
-    _built(patch, "event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
+    _built(patch, "events/event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
 
 
 @mutant("every-other-event-lost", rule="NVML-058")
 def _(patch: Patch) -> None:
     """A set skips the event after each that it reports."""
     line = "        *out = event;\n        return true;"
-    _built(patch, "event_sets.c", line, line.replace("return", "s->cursor++;\n        return"))
+    _built(patch, "events/event_sets.c", line, line.replace("return", "s->cursor++;\n        return"))
 
 
 @mutant("whole-gpu-is-instance-0", rule="NVML-060")
 def _(patch: Patch) -> None:
     """An event of a whole GPU names GPU instance 0."""
-    _built(patch, "events.c", "    data->gpuInstanceId = event.gi;", "    data->gpuInstanceId = event.gi & 15;")
+    _built(patch, "events/events.c", "    data->gpuInstanceId = event.gi;", "    data->gpuInstanceId = event.gi & 15;")
 
 
 @mutant("lost-gpu-is-handed-out", rule="NVML-061")
 def _(patch: Patch) -> None:
     """The handle of a lost GPU can be had."""
-    _built(patch, "system.c", "    if (lost) return E_GPU_IS_LOST;", "    (void)lost;")
+    _built(patch, "system/system.c", "    if (lost) return E_GPU_IS_LOST;", "    (void)lost;")
 
 
 @mutant("xid-without-effect", rule="NVML-062")
@@ -423,7 +429,7 @@ def _(patch: Patch) -> None:
     """The first version of the fabric's structure tells another clique."""
     _built(
         patch,
-        "topology.c",
+        "device/topology.c",
         "    out->cliqueId = (unsigned int)f.clique;",
         "    out->cliqueId = (unsigned int)f.clique + 1;",
     )
@@ -434,7 +440,7 @@ def _(patch: Patch) -> None:
     """A node with switches of its own has a cluster UUID."""
     _built(
         patch,
-        "topology.c",
+        "device/topology.c",
         "    memcpy(f->cluster, gpu.cluster_uuid, 16);",
         "    memset(f->cluster, 1, 16);",
     )
@@ -443,7 +449,7 @@ def _(patch: Patch) -> None:
 @mutant("a-clique-for-each-gpu", rule="NVML-068")
 def _(patch: Patch) -> None:
     """Every GPU is in a clique of its own."""
-    _built(patch, "topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
+    _built(patch, "device/topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
 
 
 @mutant("fault-on-every-call", rule="NVML-077")
@@ -451,7 +457,7 @@ def _(patch: Patch) -> None:
     """A rule for every n-th call acts on all."""
     _built(
         patch,
-        "faults.c",
+        "calls/faults.c",
         "    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;",
         "",
     )
@@ -461,13 +467,13 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """nvmlInit_v2 succeeds without any GPU."""
     line = "    if (head.gpu_count == 0 && (flags & 1) == 0) return E_DRIVER_NOT_LOADED;"
-    _built(patch, "session.c", line, "")
+    _built(patch, "state/session.c", line, "")
 
 
 @mutant("capability-files-stay-behind", rule="NVML-050")
 def _(patch: Patch) -> None:
     """Capability files are not made when instances are."""
-    _built(patch, "mig.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
+    _built(patch, "mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
 
 
 @mutant("layout-taken-as-written", rule="NVML-052")
@@ -480,7 +486,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Who waits on a set that is freed waits until the time is up."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
-    _built(patch, "event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
+    _built(patch, "events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
 
 
 @mutant("unknown-keys-taken", rule="NVML-079")
@@ -492,4 +498,6 @@ def _(patch: Patch) -> None:
 @mutant("handles-for-eight", rule="NVML-080")
 def _(patch: Patch) -> None:
     """A handle has room for eight GPUs."""
-    _built(patch, "handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4")
+    _built(
+        patch, "abi/handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4"
+    )

@@ -20,7 +20,7 @@ def _(patch: Patch) -> None:
     """A function calls another one that is nowhere."""
     _built(
         patch,
-        "session.c",
+        "state/session.c",
         "API int fnvml_use_state(const char *path) {",
         "extern int nvmlNotThere(void) __attribute__((weak));\nAPI int fnvml_use_state(const char *path) {\n"
         "    if (nvmlNotThere != NULL) return nvmlNotThere();",
@@ -30,7 +30,7 @@ def _(patch: Patch) -> None:
 @mutant("inner-name-exported", rule="NVML-003")
 def _(patch: Patch) -> None:
     """A function of the library's own is seen from outside."""
-    _built(patch, "handles.c", "\nhandle_t handle_make(", "\nAPI handle_t handle_make(")
+    _built(patch, "abi/handles.c", "\nhandle_t handle_make(", "\nAPI handle_t handle_make(")
 
 
 @mutant("file-without-version", rule="NVML-004")
@@ -55,7 +55,7 @@ def _(patch: Patch) -> None:
     """The memory's utilisation stands where the GPU's belongs."""
     _built(
         patch,
-        "readings.c",
+        "device/readings.c",
         "device, F_utilization_gpu, F_utilization_memory, out",
         "device, F_utilization_memory, F_utilization_gpu, out",
     )
@@ -66,7 +66,7 @@ def _(patch: Patch) -> None:
     """Initialisation catches a signal for the whole process."""
     _built(
         patch,
-        "session.c",
+        "state/session.c",
         "static nvmlReturn_t attach(unsigned int flags) {",
         "#include <signal.h>\nstatic nvmlReturn_t attach(unsigned int flags) {\n    signal(SIGUSR1, _exit);",
     )
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
     """One buffer for the texts of all threads."""
     _built(
         patch,
-        "values.c",
+        "state/values.c",
         "    if (rc == OK) rc = text.rc;\n",
         "    static fn_Text shared;\n    extern int usleep(unsigned int);\n    shared = text;\n    usleep(20);\n"
         "    text = shared;\n    if (rc == OK) rc = text.rc;\n",
@@ -87,19 +87,24 @@ def _(patch: Patch) -> None:
 @mutant("newer-layouts-taken", rule="NVML-019")
 def _(patch: Patch) -> None:
     """A state of another layout is read as if it were one of ours."""
-    _built(patch, "state.c", "header->layout_version != LAYOUT_VERSION || ", "")
+    _built(patch, "state/state.c", "header->layout_version != LAYOUT_VERSION || ", "")
 
 
 @mutant("links-followed", rule="NVML-085")
 def _(patch: Patch) -> None:
     """A symbolic link in the place of the state is followed."""
-    _built(patch, "state.c", "flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK", "flags | O_CLOEXEC | O_NONBLOCK")
+    _built(patch, "state/state.c", "flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK", "flags | O_CLOEXEC | O_NONBLOCK")
 
 
 @mutant("counts-are-believed", rule="NVML-075")
 def _(patch: Patch) -> None:
     """The number of GPUs that the state says is taken as it is."""
-    _built(patch, "system.c", "sizeof(count)) != OK || count > MAX_GPUS) return 0;", "sizeof(count)) != OK) return 0;")
+    _built(
+        patch,
+        "system/system.c",
+        "sizeof(count)) != OK || count > MAX_GPUS) return 0;",
+        "sizeof(count)) != OK) return 0;",
+    )
 
 
 @mutant("no-permission-is-no-driver", rule="NVML-053")
@@ -107,7 +112,7 @@ def _(patch: Patch) -> None:
     """Who may not change the state is told that there is no driver."""
     _built(
         patch,
-        "state.c",
+        "state/state.c",
         "errno == EACCES || errno == EPERM || errno == EROFS ? E_NO_PERMISSION : E_DRIVER_NOT_LOADED",
         "E_DRIVER_NOT_LOADED",
     )
@@ -116,7 +121,7 @@ def _(patch: Patch) -> None:
 @mutant("reading-needs-writing", rule="NVML-076")
 def _(patch: Patch) -> None:
     """The state is opened for writing by everybody."""
-    _built(patch, "state.c", "open_state(path, O_RDONLY, &info, &fd);", "open_state(path, O_RDWR, &info, &fd);")
+    _built(patch, "state/state.c", "open_state(path, O_RDONLY, &info, &fd);", "open_state(path, O_RDWR, &info, &fd);")
 
 
 @mutant("readers-can-lock", rule="NVML-074", patience=2)
@@ -124,7 +129,7 @@ def _(patch: Patch) -> None:
     """Writers take a lock that a reader can hold, too."""
     _built(
         patch,
-        "state.c",
+        "state/state.c",
         "    do rc = fcntl(fd, F_OFD_SETLKW, &lock);",
         "    extern int flock(int, int);\n    do rc = flock(fd, type == F_RDLCK ? 1 : 2);",
     )
@@ -135,7 +140,7 @@ def _(patch: Patch) -> None:
     """The MIG modes are written where readers look, one after the other."""
     _built(
         patch,
-        "mig.c",
+        "mig/mode.c",
         "            SCALAR(live, mig_mode_pending) = mode;\n            if (SCALAR(live, mig_mode_immediate))",
         "            extern int usleep(unsigned int);\n"
         "            fn_Gpu *seen = &((fn_State *)((char *)txn.header + STATE_OFFSET(txn.header->gen)))->gpus[h.gpu];\n"
@@ -150,7 +155,7 @@ def _(patch: Patch) -> None:
     """A pair of numbers is read one after the other."""
     _built(
         patch,
-        "device.c",
+        "calls/getters.c",
         "    if (gpu.scalars[f2].rc != OK) return gpu.scalars[f2].rc;\n    *a",
         "    if (gpu.scalars[f2].rc != OK) return gpu.scalars[f2].rc;\n    uint64_t later;\n"
         "    extern int usleep(unsigned int);\n    usleep(300);\n"
@@ -177,7 +182,7 @@ def _(patch: Patch) -> None:
     """A call that a rule holds back keeps the state locked meanwhile."""
     _built(
         patch,
-        "faults.c",
+        "calls/faults.c",
         "            txn_commit(&txn);\n        }\n        if (!applies) continue;",
         "            txn_publish(&txn);\n            if (applies && rule->hang != 0) hang(i);\n"
         "            txn_abort(&txn);\n"
@@ -200,7 +205,7 @@ def _(patch: Patch) -> None:
     """The compute capability's minor number comes first."""
     _built(
         patch,
-        "device.c",
+        "device/device.c",
         "PAIR(nvmlDeviceGetCudaComputeCapability, compute_capability_major, compute_capability_minor)",
         "PAIR(nvmlDeviceGetCudaComputeCapability, compute_capability_minor, compute_capability_major)",
     )
@@ -209,7 +214,7 @@ def _(patch: Patch) -> None:
 @mutant("ids-begin-elsewhere", rule="NVML-046")
 def _(patch: Patch) -> None:
     """Instances of one slice have ids from 6 on."""
-    _built(patch, "mig_instances.c", "size >= 2 ? 3 : 7;", "size >= 2 ? 3 : 6;")
+    _built(patch, "mig/instances.c", "size >= 2 ? 3 : 7;", "size >= 2 ? 3 : 6;")
 
 
 @mutant("instances-remembered", rule="NVML-049")
@@ -217,7 +222,7 @@ def _(patch: Patch) -> None:
     """A process goes on with what it saw of MIG first."""
     _built(
         patch,
-        "mig.c",
+        "mig/mode.c",
         "    rc = read_gpu(h->gpu, gpu);\n    return rc == OK ? gpu->scalars",
         "    static fn_Gpu kept;\n    static bool have;\n"
         "    if (!have) rc = read_gpu(h->gpu, &kept);\n    have = true;\n"
@@ -230,7 +235,7 @@ def _(patch: Patch) -> None:
     """The first version of a profile tells twice its memory."""
     _built(
         patch,
-        "mig_profiles.c",
+        "mig/profiles.c",
         "    FILL(info, &p);",
         "    FILL(info, &p);\n    info->memorySizeMB *= 2;",
     )
@@ -241,7 +246,7 @@ def _(patch: Patch) -> None:
     """Who is too slow begins again behind all that there is."""
     _built(
         patch,
-        "event_sets.c",
+        "events/event_sets.c",
         "next = top - RING_SIZE / 2 + 1; /* too slow: oldest dropped */",
         "next = top;",
     )
@@ -250,7 +255,7 @@ def _(patch: Patch) -> None:
 @mutant("links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-links-is-out-of-reach")
 def _(patch: Patch) -> None:
     """Only the links of the GPU that asks are looked at."""
-    _built(patch, "topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
+    _built(patch, "device/topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
 
 
 @mutant("fabric-of-all-nodes", rule="NVML-070")
@@ -281,7 +286,7 @@ def _(patch: Patch) -> None:
     """Initialisation asks for glibc's version, which musl has no function for."""
     _built(
         patch,
-        "session.c",
+        "state/session.c",
         "static nvmlReturn_t attach(unsigned int flags) {",
         "extern const char *gnu_get_libc_version(void);\nstatic nvmlReturn_t attach(unsigned int flags) {\n"
         "    if (gnu_get_libc_version() == NULL) return E_UNKNOWN;",
@@ -291,7 +296,7 @@ def _(patch: Patch) -> None:
 @mutant("waits-look-again-and-again", rule="NVML-059")
 def _(patch: Patch) -> None:
     """A waiter looks every 10 ms."""
-    _built(patch, "event_sets.c", "#define SLICE_NS 100000000", "#define SLICE_NS 10000000")
+    _built(patch, "events/event_sets.c", "#define SLICE_NS 100000000", "#define SLICE_NS 10000000")
 
 
 @mutant("state-looked-up-in-every-call", rule="NVML-081")
@@ -299,7 +304,7 @@ def _(patch: Patch) -> None:
     """Each read of the state looks first whether its file is still there."""
     _built(
         patch,
-        "state.c",
+        "state/state.c",
         "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {",
         "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {\n"
         "    struct stat there;\n    if (stat(map->path, &there) != 0) return E_DRIVER_NOT_LOADED;",
@@ -310,13 +315,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """nvmlDeviceGetIndex is left to those who need it."""
     place = "    uint64_t removed = 0; /* a GPU's index counts"
-    _built(patch, "device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
+    _built(patch, "device/device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
 
 
 @mutant("other-cores-than-recorded", rule="NVML-082")
 def _(patch: Patch) -> None:
     """The number of cores is another number of the GPU."""
-    _built(patch, "device.c", "UINT(nvmlDeviceGetNumGpuCores, gpu_cores)", "UINT(nvmlDeviceGetNumGpuCores, board_id)")
+    _built(
+        patch,
+        "device/device.c",
+        "UINT(nvmlDeviceGetNumGpuCores, gpu_cores)",
+        "UINT(nvmlDeviceGetNumGpuCores, board_id)",
+    )
 
 
 @mutant("watts-without-fractions", rule="NVML-028")

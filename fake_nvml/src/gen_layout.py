@@ -1,7 +1,9 @@
-"""Write `layout.h` (from fake_nvml.layout), `nvml_types.h` (from pynvml's ctypes) and `stubs.c` (from exports.txt).
+"""Write `state/layout.h`, `abi/nvml_types.h` and `system/stubs.c`.
+
+The first comes from `fake_nvml.layout`, the second from pynvml's ctypes structures, the third from `abi/exports.txt`.
 
 Run as `python -m fake_nvml.src.gen_layout` or by path after any change to those; the outputs are checked in so that a
-build needs a C compiler only. `tests/fake_nvml/test_generated.py` fails when they are stale.
+build needs a C compiler only. `tests/fake_nvml/test_nvml_abi.py` fails when they are stale.
 """
 
 from __future__ import annotations
@@ -220,7 +222,7 @@ def types_header() -> str:
 def read_exports() -> dict[str, str]:
     """Symbol -> "580" (in the real library of that branch) or "newer" (known to nvidia-ml-py only)."""
     rows: dict[str, str] = {}
-    for line in (HERE / "exports.txt").read_text(encoding="ascii").splitlines():
+    for line in (HERE / "abi" / "exports.txt").read_text(encoding="ascii").splitlines():
         if line and not line.startswith("#"):
             name, branch = line.split()
             rows[name] = branch
@@ -230,7 +232,7 @@ def read_exports() -> dict[str, str]:
 def implemented() -> set[str]:
     """Names that the hand-written sources define."""
     names: set[str] = set()
-    for path in sorted(HERE.glob("*.c")):
+    for path in sorted(HERE.rglob("*.c")):
         if path.name != "stubs.c":
             text = path.read_text(encoding="utf-8")
             names |= set(re.findall(r"^API\s+(?:nvmlReturn_t|const char \*)\s*(nvml\w+)\(", text, re.M))
@@ -245,7 +247,7 @@ def stubs_source() -> str:
         "/* Written by gen_layout.py from exports.txt: functions that are not implemented. Do not edit.",
         " * A name of the 580 branch answers NOT_SUPPORTED, as a GPU without that feature does. A name that only newer",
         " * libraries export answers FUNCTION_NOT_FOUND, which is what a binding reports for a missing symbol. */",
-        '#include "core.h"',
+        '#include "calls/enter.h"',
         "",
     ]
     for name, branch in sorted(read_exports().items()):
@@ -254,7 +256,12 @@ def stubs_source() -> str:
     return "\n".join(out) + "\n"
 
 
-OUTPUTS = {"layout.h": layout_header, "nvml_types.h": types_header, "stubs.c": stubs_source}
+OUTPUTS = {
+    "state/layout.h": layout_header,
+    "abi/nvml_types.h": types_header,
+    "system/stubs.c": stubs_source,
+}
+"""The generated files, relative to this folder, and the functions that return their text."""
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ import hatch_build
 from fake_nvml.state import FILE_SIZE
 
 ROOT = Path(hatch_build.__file__).parent
+SOURCE = ROOT / "fake_nvml/src"
 STAND_IN = """
 import os, sys
 words = sys.argv[1:]
@@ -102,8 +103,9 @@ def test_ziglang_builds_both_libraries(tmp_path: Path) -> None:
     """
     source = tmp_path / "src"
     source.mkdir()
-    for path in [ROOT / "fake_nvml/src/state.c", *(ROOT / "fake_nvml/src").glob("*.h")]:
-        shutil.copy(path, source)
+    for path in [SOURCE / "state/state.c", *SOURCE.rglob("*.h")]:
+        (source / path.relative_to(SOURCE)).parent.mkdir(exist_ok=True)
+        shutil.copy(path, source / path.relative_to(SOURCE))
     real, site = importlib.util.find_spec("ziglang"), tmp_path / "site"
     if real is not None and real.origin is not None:
         site = Path(real.origin).parent.parent

@@ -14,9 +14,9 @@ SOURCE = Path(gen_layout.__file__).parent
 def prototypes() -> list[tuple[str, list[tuple[str, str]]]]:
     """Every implemented function with the kind and name of each parameter."""
     rows: list[tuple[str, list[tuple[str, str]]]] = []
-    for path in sorted(SOURCE.glob("*.c")):
+    for path in sorted(SOURCE.rglob("*.c")):
         text = subprocess.run(
-            ["cc", "-E", "-P", str(path)], capture_output=True, text=True, check=True, cwd=SOURCE
+            ["cc", "-E", "-P", f"-I{SOURCE}", str(path)], capture_output=True, text=True, check=True, cwd=SOURCE
         ).stdout
         for name, arguments in re.findall(r"\bnvmlReturn_t\s+(nvml\w+)\(([^)]*)\)\s*\{", text):
             if name not in ("nvmlInit", "nvmlInit_v2", "nvmlInitWithFlags", "nvmlShutdown"):

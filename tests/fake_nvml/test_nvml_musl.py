@@ -52,7 +52,7 @@ def test_a_musl_process_loads_it(
     library = fake_nvml.library_path()
     if compiler == "musl-gcc":
         monkeypatch.setenv("CC", "musl-gcc")
-        library = build.variant(tmp_path / "musl", "state.c", "#ifdef FNVML_CONTROL", "#ifdef FNVML_CONTROL")
+        library = build.variant(tmp_path / "musl", "state/state.c", "#ifdef FNVML_CONTROL", "#ifdef FNVML_CONTROL")
         library = library / "libnvidia-ml.so.1"
     source, program = tmp_path / "probe.c", tmp_path / "probe"
     source.write_text(PROBE)

@@ -143,7 +143,7 @@ def test_the_sweep_finds_a_library_that_changes_the_state_in_place(make_node: Ma
     """What makes the two tests above able to fail: without the second copy, kills leave half a change behind."""
     library = build.variant(
         tmp_path / "variant",
-        "state.c",
+        "state/state.c",
         "txn->state = (fn_State *)(base + STATE_OFFSET(gen + 1));",
         "txn->state = (fn_State *)(base + STATE_OFFSET(gen));",
     )

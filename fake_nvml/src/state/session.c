@@ -1,0 +1,176 @@
+/* The session of this process: the reference count of nvmlInit and the mapping of its node.
+ *
+ * The session block sits on a page that fork() hands to a child as zeros (MADV_WIPEONFORK): like the real driver, a child
+ * is uninitialised until it calls nvmlInit itself. The mapping is kept after nvmlShutdown, so a thread that is still
+ * inside a call reads valid memory; it is reused by the next nvmlInit and unmapped when the library is closed. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "state/futex.h"
+#include "state/session.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+typedef struct {
+    uint32_t lock;
+    uint32_t references;
+    uint32_t sessions; /* counts nvmlInit after nvmlShutdown: old event sets are not those of this session */
+    uint32_t reserved;
+    uint64_t epoch;
+} fn_session_block;
+
+static fn_session_block *g_block; /* never freed before the library is closed */
+static fn_map g_map;
+static char g_path[4096]; /* set by fnvml_use_state: a copy of the library bound to one node */
+
+static fn_session_block *block(void) {
+    fn_session_block *now = __atomic_load_n(&g_block, __ATOMIC_ACQUIRE);
+    if (now != NULL) return now;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return NULL;
+    (void)madvise(page, 4096, MADV_WIPEONFORK);
+    if (!__atomic_compare_exchange_n(&g_block, &now, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        munmap(page, 4096);
+        return now;
+    }
+    return page;
+}
+
+__attribute__((destructor)) static void unload(void) {
+    map_close(&g_map);
+    if (g_block != NULL) munmap(g_block, 4096);
+    g_block = NULL;
+}
+
+static void lock(fn_session_block *b) {
+    uint32_t free_word = 0;
+    while (!__atomic_compare_exchange_n(&b->lock, &free_word, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        syscall(SYS_futex, &b->lock, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+        free_word = 0;
+    }
+}
+static void unlock(fn_session_block *b) {
+    __atomic_store_n(&b->lock, 0, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &b->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+const fn_map *fn_current(void) { return &g_map; }
+bool fn_initialized(void) {
+    fn_session_block *b = __atomic_load_n(&g_block, __ATOMIC_ACQUIRE);
+    return b != NULL && __atomic_load_n(&b->references, __ATOMIC_ACQUIRE) != 0;
+}
+unsigned int fn_session(void) { return g_block == NULL ? 0 : g_block->sessions; }
+void session_wake(void) {
+    if (g_map.header != NULL) syscall(SYS_futex, &g_map.header->gen, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Binds this copy of the library to one node, whatever the environment says. Before nvmlInit. */
+API int fnvml_use_state(const char *path) {
+    if (path == NULL || strlen(path) >= sizeof(g_path)) return E_INVALID_ARGUMENT;
+    strcpy(g_path, path);
+    return OK;
+}
+
+static nvmlReturn_t find_state(char *path) {
+    if (g_path[0] != 0) {
+        strcpy(path, g_path);
+        return OK;
+    }
+    const char *named = secure_getenv("FAKE_NVML_STATE");
+    if (named != NULL && named[0] != 0) {
+        if (strlen(named) >= 4096) return E_DRIVER_NOT_LOADED;
+        strcpy(path, named);
+        return OK;
+    }
+    /* In a driver root the library lies in <node>/driver/usr/lib64, the state in <node>/state. */
+    Dl_info self;
+    if (dladdr((void *)(uintptr_t)&fn_current, &self) != 0 && self.dli_fname != NULL) {
+        char real[PATH_MAX];
+        if (realpath(self.dli_fname, real) != NULL) {
+            for (int up = 0; up < 4; up++) {
+                char *slash = strrchr(real, '/');
+                if (slash == NULL) break;
+                *slash = 0;
+            }
+            if (snprintf(path, 4096, "%s/state", real) < 4096 && access(path, R_OK) == 0) return OK;
+        }
+    }
+    strcpy(path, "/run/fake-nvml/state");
+    return OK;
+}
+
+static nvmlReturn_t attach(unsigned int flags) {
+    char path[4096];
+    nvmlReturn_t rc = find_state(path);
+    if (rc != OK) return rc;
+    fn_map fresh = {0};
+    rc = map_open(&fresh, path);
+    if (rc != OK) return rc;
+    if (g_map.header != NULL && g_map.dev == fresh.dev && g_map.ino == fresh.ino) map_close(&fresh);
+    else {
+        map_close(&g_map);
+        g_map = fresh;
+    }
+    struct {
+        uint32_t gpu_count, cuda_version, alive, fault_count, log_calls;
+        int32_t init_rc;
+    } head;
+    rc = map_snapshot(&g_map, 0, &head, sizeof(head));
+    if (rc != OK) return rc;
+    if (head.alive != 1) return E_DRIVER_NOT_LOADED;
+    if (head.gpu_count > MAX_GPUS) return E_LIB_RM_VERSION_MISMATCH;
+    if (head.init_rc != OK) return head.init_rc;
+    if (head.gpu_count == 0 && (flags & 1) == 0) return E_DRIVER_NOT_LOADED;
+    return OK;
+}
+
+nvmlReturn_t session_init_begin(unsigned int flags) {
+    fn_session_block *b = block();
+    if (b == NULL) return E_MEMORY;
+    lock(b);
+    if (b->references != 0) return OK;
+    nvmlReturn_t rc = attach(flags);
+    if (rc == OK) {
+        b->epoch = __atomic_load_n(&g_map.header->epoch, __ATOMIC_ACQUIRE);
+        b->sessions++;
+    }
+    return rc;
+}
+
+nvmlReturn_t session_init_end(nvmlReturn_t rc) {
+    fn_session_block *b = g_block;
+    if (b == NULL) return rc; /* no memory: begin did not lock */
+    if (rc == OK) __atomic_add_fetch(&b->references, 1, __ATOMIC_RELEASE);
+    unlock(b);
+    return rc;
+}
+
+nvmlReturn_t session_shutdown(void) {
+    fn_session_block *b = block();
+    if (b == NULL) return E_MEMORY;
+    lock(b);
+    nvmlReturn_t rc = E_UNINITIALIZED;
+    if (b->references != 0) {
+        rc = OK;
+        if (__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE) == 0) session_wake();
+    }
+    unlock(b);
+    return rc;
+}
+
+nvmlReturn_t session_alive(fn_watch *now) {
+    if (!fn_initialized()) return E_UNINITIALIZED;
+    if (__atomic_load_n(&g_map.header->epoch, __ATOMIC_ACQUIRE) != g_block->epoch) return E_DRIVER_NOT_LOADED;
+    nvmlReturn_t rc = map_snapshot(&g_map, offsetof(fn_State, alive), now, sizeof(*now));
+    if (rc != OK) return rc;
+    return now->alive == 1 ? OK : E_DRIVER_NOT_LOADED;
+}
+
+nvmlReturn_t fn_write(fn_txn *txn) { return txn_begin(txn, &g_map); }
