@@ -44,8 +44,8 @@ def read(path: Path) -> Elf:
             undefined: set[str] = set()
             for section in file.iter_sections():
                 if isinstance(section, DynamicSection):
-                    name = next((tag.soname for tag in section.iter_tags("DT_SONAME")), name)
-                    needed += [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+                    name = next(iter(_texts(section, "DT_SONAME", "soname")), name)
+                    needed += _texts(section, "DT_NEEDED", "needed")
                 elif isinstance(section, SymbolTableSection) and section["sh_type"] == "SHT_DYNSYM":
                     imports, exports = symbols(section)
                     undefined |= imports
@@ -54,6 +54,11 @@ def read(path: Path) -> Elf:
         except ELFError as error:
             raise ValueError(f"{path} is not a readable ELF file: {error}") from error
     return Elf(name, tuple(needed), frozenset(exported), frozenset(undefined), storage)
+
+
+def _texts(section: DynamicSection, tag: str, attribute: str) -> list[str]:
+    """Return the texts of one kind of tag; pyelftools sets an attribute that is named after the kind."""
+    return [str(getattr(entry, attribute)) for entry in section.iter_tags(tag)]
 
 
 def symbols(table: SymbolTableSection) -> tuple[set[str], set[str]]:
