@@ -13,12 +13,14 @@ from dra_conformance.core.tags import PROFILES
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "gaps"]), default="rules")
+@click.argument(
+    "what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "requirements", "gaps"]), default="rules"
+)
 @click.option("--profile", default=None, help="Only what belongs to this profile.")
 @click.option("--component", default=None, help="Only rules that bind this component.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 def command(what: str, profile: str | None, component: str | None, form: str) -> int:
-    """Show rules (the default), scenarios, profiles, steps, or gaps: known rules that nothing judges yet.
+    """Show rules (the default), scenarios, profiles, steps, requirements (@needs: tags) or gaps (rules without a scenario).
 
     \b
     Examples:
@@ -51,6 +53,8 @@ def _text(what: str, row: dict[str, object]) -> str:
             return f"{row['id']}\n    {row['name']}  [{named}]"
         case "profiles":
             return f"{row['id']:<16} {row['rules']:>3} rules {row['scenarios']:>3} scenarios  {row['purpose']}"
+        case "requirements":
+            return f"{row['id']:<22} {row['purpose']}"
         case "gaps":
             return f"{row['id']:<9} {row['text']}\n          not covered: {row['reason']}"
         case _:
@@ -114,10 +118,23 @@ def _steps(profile: str | None, component: str | None) -> list[dict[str, object]
     return [{"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module} for d in catalogue()]
 
 
+def _requirements(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    from dra_conformance.engine import requirements
+
+    return [{"id": each.name, "purpose": each.summary, "otherwise": each.status} for each in requirements.registered()]
+
+
 def _gaps(profile: str | None, component: str | None) -> list[dict[str, object]]:
     from dra_conformance.core.rules import gaps
 
     return [{"id": gap.id, "text": gap.text, "reason": gap.reason} for gap in gaps.load()]
 
 
-_LISTINGS = {"rules": _rules, "scenarios": _scenarios, "profiles": _profiles, "steps": _steps, "gaps": _gaps}
+_LISTINGS = {
+    "rules": _rules,
+    "scenarios": _scenarios,
+    "profiles": _profiles,
+    "steps": _steps,
+    "requirements": _requirements,
+    "gaps": _gaps,
+}

@@ -1,4 +1,4 @@
-"""The closed vocabulary of tags. A tag that is none of these is an error: a typo must never drop a scenario."""
+"""The closed vocabulary of tags. An unknown tag is an error, so that a typo never drops a scenario."""
 
 from __future__ import annotations
 
@@ -11,61 +11,61 @@ from dra_conformance.core.rules.catalogue import COMPONENTS, RULE_ID
 from dra_conformance.core.rules.window import Version
 
 PROFILES: dict[str, str] = {
-    "driver-core": "what every DRA driver must do: register, publish, prepare, unprepare, survive",
-    "driver-gpu": "the GPU driver gpu.nvidia.com on (fake or real) NVML",
+    "driver-core": "requirements on every DRA driver: register, publish, prepare, unprepare, restart",
+    "driver-gpu": "the GPU driver gpu.nvidia.com on fake or real NVML",
     "driver-mig": "MIG devices of the GPU driver",
-    "kep-5970": "the seven behaviours that KEP-5970 asks of every DRA driver, by its names, from claim to container",
-    "imex": "IMEX channels behind ComputeDomains",
-    "claim-lifecycle": "template to claim, reservedFor, deletion",
-    "scheduler-core": "pick a node and devices for claims",
+    "kep-5970": "the seven behaviours that KEP-5970 requires of every DRA driver, from claim to container",
+    "imex": "IMEX channels of ComputeDomains",
+    "claim-lifecycle": "ResourceClaims: creation from templates, reservedFor, deletion",
+    "scheduler-core": "selection of nodes and devices for claims",
     "bind-requests": "KAI's BindRequest protocol between scheduler and binder",
     "device-taints": "tainted devices, tolerations, eviction",
-    "device-health": "health of devices in the status of pods",
+    "device-health": "device health in the status of pods",
     "api": "storage and validation of resource.k8s.io by the control plane",
-    "kubelet": "the kubelet's side of the plugin contract",
-    "nvml": "NVIDIA's management library as its callers need it: the fake one, or a machine's own (--nvml real)",
+    "kubelet": "the kubelet's side of the DRA plugin API",
+    "nvml": "the NVIDIA management library: the fake one, or this machine's (--nvml real)",
     "webhook": "the admission webhook that validates opaque device configurations",
-    "faults": "requests that fail, answers that get lost, watches that break, API servers that die",
-    "fault-sweep": "every write of every component, failed in every way; runs only when it is named",
+    "faults": "failed requests, lost responses, broken watches, killed API servers",
+    "fault-sweep": "every write of every component, failed in every way",
 }
-# What takes minutes is judged only on request: a run without --profile leaves these out.
+# These profiles take minutes. A run without --profile leaves them out.
 ON_REQUEST = frozenset({"fault-sweep"})
 
-# What a scenario may need beside its components; `plan` knows how each is decided.
-NEEDS: dict[str, str] = {
-    "fake-nvml": "GPUs of the fake NVML that the scenario can change",
-    "several-gpus": "at least four GPUs, where they are this machine's (--nvml real)",
-    "seen-nvml": "the NVML that the driver sees: that of the reference driver, or this machine's (--nvml real)",
-    "declared-configuration": "a driver that is declared to read opaque parameters",
-    "declared-health": "a driver that is declared to stream the health of its devices",
-    "virtual-clock": "time that the scenario can advance, in every component that it uses",
-    "process-driver": "a driver that runs as a process of the harness and can be killed",
-    "gpu-driver": "the driver gpu.nvidia.com",
-    "driver-flags": "a driver whose flags the scenario can choose (the word {flags} in its command)",
-    "compute-domain": "the ComputeDomain API and its driver",
-    "compute-domain-plugin": "a node's ComputeDomain driver, which the harness has as the reference only",
-    "compute-domain-flags": "a ComputeDomain controller whose flags the scenario can choose: the reference",
-    "kai": "the BindRequest API and components that speak it",
-    "direct-binding": "a scheduler that binds pods itself",
-    "scheduler-gates": "a scheduler whose feature gates the run can choose",
-    "scheduler-arguments": "a scheduler whose DynamicResourcesArgs the run can choose",
-    "own-control-plane": "a control plane that belongs to the run",
-    "own-etcd": "a control plane of the run with an etcd that can be killed",
-    "faults": "components whose requests pass through the harness",
-    "own-kubelet": "the harness's kubelet",
-    "run-kubelet": "a kubelet that the run starts: the harness's, or Kubernetes' own with containers",
-    "v1-shapes": "what resource.k8s.io/v1 can say and v1beta1 cannot",
-    "served-version": "the older version of resource.k8s.io that its manifest is written in",
-    "own-webhook": "a webhook that the harness starts and can ask itself",
-    "webhook-admission": "an API server that asks the webhook",
-    "webhook-gates": "a webhook whose feature gates the harness can set",
-    "pinned-revision": "one documented revision of the BindRequest protocol",
-}
+# The `@needs:` tags. `dra_conformance.engine.requirements` has the check and the documentation of each.
+NEEDS: tuple[str, ...] = (
+    "fake-nvml",
+    "several-gpus",
+    "seen-nvml",
+    "declared-configuration",
+    "declared-health",
+    "virtual-clock",
+    "process-driver",
+    "gpu-driver",
+    "driver-flags",
+    "compute-domain",
+    "compute-domain-plugin",
+    "compute-domain-flags",
+    "kai",
+    "direct-binding",
+    "scheduler-gates",
+    "scheduler-arguments",
+    "own-control-plane",
+    "own-etcd",
+    "faults",
+    "own-kubelet",
+    "run-kubelet",
+    "v1-shapes",
+    "served-version",
+    "own-webhook",
+    "webhook-admission",
+    "webhook-gates",
+    "pinned-revision",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The tags of one scenario, read."""
+    """The parsed tags of one scenario."""
 
     rules: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Tags:
 
 
 def read(tags: Iterable[str], *, where: str) -> Tags:
-    """Sort tags into their meanings. Raises SpecificationError naming `where` on an unknown one."""
+    """Parse tags. Raises SpecificationError for an unknown one; `where` is the file and line for its message."""
     rules: list[str] = []
     sorted_in: dict[str, list[str]] = {
         "profile": [],

@@ -51,8 +51,9 @@ from dra_conformance.core.features import Scenario
 from dra_conformance.core.options import RunOptions, plain
 from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.engine import control_planes, crds, run_metadata
-from dra_conformance.engine.plan import Plan, Target
+from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.preflight import machine_gpus
+from dra_conformance.engine.target import Target
 from dra_conformance.faults.model import FaultPoints
 from dra_conformance.rbac.table import may_watch
 

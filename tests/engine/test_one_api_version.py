@@ -28,12 +28,12 @@ def test_end_to_end_in_one_version(door: Door, version: str) -> None:
     assert spoken == {version}
 
 
-def test_a_rule_that_v1beta1_has_no_words_for_does_not_apply(door: Door) -> None:
+def test_a_rule_about_fields_that_v1beta1_lacks_does_not_apply(door: Door) -> None:
     only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
     code, out, _ = door.run("run", "--runtime-config", only, "--rule", "DRA-051", "--dry-run")
     assert code == ExitCode.NOTHING_SELECTED
     assert "not-applicable  claims/api_slices#" in out
-    assert "v1beta1 has no words for" in out
+    assert "v1beta1 does not have" in out
 
 
 @pytest.mark.parametrize(

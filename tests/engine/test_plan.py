@@ -1,4 +1,4 @@
-"""Which scenarios run against a target; every other one gets a status and a reason."""
+"""Tests of the plan: scenarios that run, and the status and reason of each other one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.core.rules.catalogue import Rule
 from dra_conformance.core.status import Status
-from dra_conformance.core.tags import Tags
+from dra_conformance.core.tags import NEEDS, Tags
 from dra_conformance.engine import plan
-from dra_conformance.engine.plan import Decision, Target
+from dra_conformance.engine.plan import Decision
+from dra_conformance.engine.target import Target
 
 REAL = {"kubelet": "kubelet", "control_plane": "binaries"}
 
@@ -56,7 +57,7 @@ def decide(one: Scenario, *, target: dict[str, Any] | None = None, **options: An
     return made.decisions[0]
 
 
-def test_a_scenario_that_fits_runs() -> None:
+def test_a_scenario_whose_conditions_are_met_runs() -> None:
     assert decide(
         scenario(components=("driver", "scheduler", "control-plane"), needs=("kai", "gpu-driver"))
     ) == Decision(scenario(components=("driver", "scheduler", "control-plane"), needs=("kai", "gpu-driver")))
@@ -99,11 +100,17 @@ def test_a_scenario_that_fits_runs() -> None:
             {"binder": "none"},
             {},
             Status.NOT_APPLICABLE,
-            "the component binder is empty",
+            "the run has no binder (--binder none)",
         ),
         (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.NOT_APPLICABLE, "the driver is exec"),
         (scenario(needs=("gpu-driver",)), {"driver_name": "a.b"}, {}, Status.NOT_APPLICABLE, "the driver is a.b"),
-        (scenario(needs=("process-driver",)), {"driver": "socket:/x"}, {}, Status.NOT_APPLICABLE, "not ours to kill"),
+        (
+            scenario(needs=("process-driver",)),
+            {"driver": "socket:/x"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the run did not start this one",
+        ),
         (
             scenario(components=("driver",), needs=("virtual-clock",)),
             {"driver": "exec:x"},
@@ -119,7 +126,7 @@ def test_a_scenario_that_fits_runs() -> None:
             "belongs to the run",
         ),
         (scenario(needs=("own-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "harness's kubelet"),
-        (scenario(needs=("run-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "not ours"),
+        (scenario(needs=("run-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "belongs to the cluster"),
         (
             scenario(needs=("own-kubelet",), components=("kubelet",)),
             {**REAL},
@@ -143,24 +150,24 @@ def test_a_scenario_that_fits_runs() -> None:
         ),
         (
             scenario(needs=("compute-domain-plugin",)),
-            {"compute-domain-controller": "exec:x"},
+            {"compute_domain_controller": "exec:x"},
             {},
             Status.NOT_APPLICABLE,
-            "would be the reference's",
+            "would test the reference's",
         ),
         (
             scenario(needs=("compute-domain-plugin",)),
-            {"compute-domain-controller": "cluster"},
+            {"compute_domain_controller": "cluster"},
             {},
             Status.NOT_APPLICABLE,
-            "would be the reference's",
+            "would test the reference's",
         ),
         (
             scenario(needs=("compute-domain",)),
-            {"compute-domain-controller": "none"},
+            {"compute_domain_controller": "none"},
             {},
             Status.NOT_APPLICABLE,
-            "compute-domain-controller is empty",
+            "there is no ComputeDomain controller",
         ),
         (
             scenario(needs=("compute-domain",)),
@@ -192,7 +199,7 @@ def test_a_scenario_that_fits_runs() -> None:
         ),
     ],
 )
-def test_a_scenario_that_does_not_run_says_why(
+def test_a_scenario_that_does_not_run_has_a_status_and_a_reason(
     one: Scenario, options: dict[str, Any], target: dict[str, Any], status: Status, reason: str
 ) -> None:
     found = decide(one, target=target, **options)
@@ -200,13 +207,13 @@ def test_a_scenario_that_does_not_run_says_why(
     assert reason in found.reason
 
 
-def test_the_same_scenarios_run_where_their_condition_is_met() -> None:
+def test_a_scenario_runs_when_its_condition_is_met() -> None:
     assert decide(scenario(rules=("DRA-002",)), target={"kubernetes_version": Version(1, 37)}).status is None
     assert decide(scenario(rules=("DRA-004",)), target={"feature_gates": {"DRAThing": True}}).status is None
     assert decide(scenario(disruptive=True), target={"own_control_plane": False}, allow_disruptive=True).status is None
     assert decide(scenario(), rule=("dra-001",), focus=("^PROBE/p#s s$",)).status is None
     assert decide(scenario(needs=("run-kubelet",), components=("kubelet",)), **REAL).status is None
-    # Kubernetes' own kubelet sits only where a scenario names the component, and keeps its own time.
+    # The real kubelet runs only in scenarios that name the component, and uses real time.
     assert decide(scenario(needs=("own-kubelet",)), **REAL).status is None
     waits = scenario(needs=("virtual-clock",), components=("kubelet",), step="30 seconds pass")
     assert decide(waits, **REAL).status is None
@@ -214,22 +221,20 @@ def test_the_same_scenarios_run_where_their_condition_is_met() -> None:
     assert decide(clock, driver="exec:x").status is None
 
 
-def test_other_profiles_are_no_part_of_the_plan() -> None:
+def test_scenarios_of_other_profiles_are_not_in_the_plan() -> None:
     options = RunOptions(profile=("api",))
     target = Target(kubernetes_version=Version(1, 36), components=options.components())
     two = [scenario("a"), scenario("b", profiles=("api", "kubelet"))]
     assert [d.scenario.name for d in plan.make(two, CATALOGUE, options, target).decisions] == ["b"]
 
 
-def test_a_rule_that_does_not_exist_is_a_mistake() -> None:
+def test_an_unknown_rule_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="there is no rule 'DRA-999'"):
         decide(scenario(), rule=("DRA-999",))
 
 
-def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
-    """A need that nothing can fail to meet would be a word without a meaning."""
-    from dra_conformance.core.tags import NEEDS
-
+def test_every_requirement_can_be_unmet() -> None:
+    """A requirement that every target meets would have no effect."""
     hard = RunOptions(
         scheduler="reference:publish=direct",
         driver="socket:/x",
@@ -267,8 +272,10 @@ def test_every_need_of_the_vocabulary_can_be_unmet() -> None:
     ("declared", "status"),
     [(None, Status.NOT_SUPPORTED), (Declaration(), Status.NOT_SUPPORTED), (HEALTH, Status.UNTESTABLE)],
 )
-def test_what_is_declared_and_cannot_be_looked_at_is_no_pass(declared: Declaration | None, status: Status) -> None:
-    """The stream of health goes to the kubelet, and the cluster's is not ours."""
+def test_a_declared_capability_that_cannot_be_observed_is_untestable(
+    declared: Declaration | None, status: Status
+) -> None:
+    """The driver streams health to the kubelet, and the run cannot observe the cluster's."""
     options = RunOptions(
         control_plane="kubeconfig",
         kubelet="cluster",
@@ -287,7 +294,7 @@ def test_what_is_declared_and_cannot_be_looked_at_is_no_pass(declared: Declarati
     )
 
 
-def test_what_takes_minutes_runs_only_when_it_is_named() -> None:
+def test_the_fault_sweep_runs_only_on_request() -> None:
     sweep = scenario(profiles=("fault-sweep",))
     chosen = RunOptions()
     target = Target(kubernetes_version=Version(1, 36), components=chosen.components())
@@ -307,9 +314,9 @@ def test_what_takes_minutes_runs_only_when_it_is_named() -> None:
         ({"disruptive": True}, {}, None),
     ],
 )
-def test_one_switch_sends_the_nvml_chapter_to_real_gpus(
+def test_the_nvml_chapter_runs_on_real_gpus_with_one_option(
     more: dict[str, Any], options: dict[str, Any], status: Status | None
 ) -> None:
-    """What changes fake GPUs does not apply there, and what changes a real GPU's MIG layout must be allowed."""
+    """Changing fake GPUs is not applicable there; changing a real GPU's MIG layout must be allowed."""
     found = decide(scenario(components=("nvml",), **more), target={"nvml": options.get("nvml", "fake")}, **options)
     assert found.status == status

@@ -16,7 +16,7 @@ from dra_conformance.core import features
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.engine import plan
-from dra_conformance.engine.plan import Target
+from dra_conformance.engine.target import Target
 
 PROTOCOL = "webhook/protocol#the-answer-belongs-to-the-question"
 ADMISSION = "webhook/admission#good-configuration-in-manifest-is-stored[claim-v1]"
@@ -35,14 +35,14 @@ def scenarios() -> list[features.Scenario]:
         ("reference", {}, {PROTOCOL: "", ADMISSION: "", OLD: "", GATES: ""}),
         ("exec:a {feature_gates}", {}, {PROTOCOL: "", ADMISSION: "", OLD: "", GATES: ""}),
         ("exec:a", {}, {PROTOCOL: "", ADMISSION: "", GATES: "its command has no {feature_gates}"}),
-        ("none", {}, {PROTOCOL: "the component webhook is empty", ADMISSION: "the component webhook is empty"}),
-        ("reference", {"resource_versions": ("v1",)}, {ADMISSION: "", OLD: "speaks resource.k8s.io/v1beta1"}),
+        ("none", {}, {PROTOCOL: "the run has no webhook", ADMISSION: "the run has no webhook"}),
+        ("reference", {"resource_versions": ("v1",)}, {ADMISSION: "", OLD: "uses resource.k8s.io/v1beta1"}),
         (
             "reference",
             {"own_control_plane": False},
-            {PROTOCOL: "", ADMISSION: "does not reach a webhook on this machine"},
+            {PROTOCOL: "", ADMISSION: "cannot reach a webhook on this machine"},
         ),
-        ("cluster", {"own_control_plane": False}, {PROTOCOL: "is not ours", ADMISSION: "", GATES: "is not ours"}),
+        ("cluster", {"own_control_plane": False}, {PROTOCOL: "cluster's own", ADMISSION: "", GATES: "cluster's own"}),
         (
             "cluster",
             {"own_control_plane": False, "no_claim_webhook": "no webhook of the cluster is there"},
@@ -51,11 +51,11 @@ def scenarios() -> list[features.Scenario]:
         (
             "reference",
             {"driver_name": "gpu.example.com"},
-            {PROTOCOL: "", ADMISSION: "speaks of the driver gpu.nvidia.com"},
+            {PROTOCOL: "", ADMISSION: "applies to the driver gpu.nvidia.com"},
         ),
     ],
 )
-def test_what_applies_to_whom(
+def test_scenarios_of_the_webhook_by_target(
     scenarios: list[features.Scenario], webhook: str, target: dict[str, Any], reasons: dict[str, str]
 ) -> None:
     options = RunOptions(webhook=webhook)

@@ -1,0 +1,25 @@
+"""Requirements of scenarios (`@needs:` tags): one check each, grouped by the component that they are about."""
+
+from dra_conformance.engine.requirements import (
+    compute_domain,
+    control_plane,
+    driver,
+    kubelet,
+    nvml,
+    scheduling,
+    webhook,
+)
+from dra_conformance.engine.requirements.registry import Requirement, find, registered
+
+__all__ = [
+    "Requirement",
+    "compute_domain",
+    "control_plane",
+    "driver",
+    "find",
+    "kubelet",
+    "nvml",
+    "registered",
+    "scheduling",
+    "webhook",
+]

@@ -1,0 +1,25 @@
+"""Requirements on the kubelet."""
+
+from __future__ import annotations
+
+from dra_conformance.core.features import Scenario
+from dra_conformance.engine.requirements.registry import requirement
+from dra_conformance.engine.target import Target
+
+
+@requirement()
+def own_kubelet(scenario: Scenario, target: Target) -> str | None:
+    """The harness's own kubelet."""
+    kubelet = target.components["kubelet"].kind
+    # The real kubelet runs only in scenarios that name the component; the harness's serves the driver in all others.
+    if kubelet == "cluster" or (kubelet == "kubelet" and "kubelet" in scenario.tags.components):
+        return "needs the harness's kubelet"
+    return None
+
+
+@requirement()
+def run_kubelet(scenario: Scenario, target: Target) -> str | None:
+    """A kubelet that the run starts: the harness's own, or the real kubelet with containers."""
+    if target.components["kubelet"].kind == "cluster":
+        return "needs a kubelet that the run starts; this one belongs to the cluster"
+    return None
