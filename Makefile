@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint unit nvml-sanitized suite mutants bench third-party verify-third-party duel clean help
+.PHONY: run test lint unit nvml-sanitized suite mutants bench third-party verify-third-party differential clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -55,13 +55,13 @@ bench: $(DEV_READY)       ## measure; prints, asserts nothing
 third-party: $(DEV_READY)       ## build the third-party programs that we test against (needs Go)
 	@$(BIN)/python -m verification build
 
-verify-third-party: $(DEV_READY)       ## run the suite against the built peers; says so where there are none
-	@$(BIN)/python -m verification check
+verify-third-party: $(DEV_READY)       ## run the suite against the built third-party programs, and all other checks of verification/
+	@$(BIN)/python -m verification verify
 
 CASES ?= 2000
 SEED ?=
 BUG_COMPATIBLE ?=
-duel: $(DEV_READY)       ## reference against upstream's allocator and CEL: make duel CASES=20000 SEED=1 (needs `make third-party`)
+differential: $(DEV_READY)       ## compare the reference with upstream's allocator and CEL: make differential CASES=20000 SEED=1
 	@$(BIN)/python -m verification.differential --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE))
 
 clean:       ## remove everything that was made here

@@ -17,7 +17,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from grpc_tools import protoc  # type: ignore[import-untyped,unused-ignore]
+from grpc_tools import protoc  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTOS = ROOT / "dra_api" / "rpc" / "proto"

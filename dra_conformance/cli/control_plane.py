@@ -41,15 +41,16 @@ def list_programs(bin_dir: str) -> int:
 @command.command("install")
 @click.argument("version", default="1.36")
 @click.option("--build", "from_source", is_flag=True, help="Build from Go modules (a full release such as 1.36.2).")
+@click.option("--containers", is_flag=True, help="Also build containerd, runc and the node program (needs Go).")
 @click.option("--index-url", default=None, metavar="URL", help="Index of envtest archives, for mirrors.")
 @click.option("--release-url", default=None, metavar="URL", help="Root of the Kubernetes releases, for mirrors.")
-def install(version: str, from_source: bool, index_url: str | None, release_url: str | None) -> int:
+def install(version: str, from_source: bool, containers: bool, index_url: str | None, release_url: str | None) -> int:
     """Put the programs of a release into the cache: 1.36 is its newest patch release, 1.36.2 that very one.
 
     \b
     Examples:
       dra-conformance control-plane install 1.35
-      dra-conformance control-plane install 1.36.2 --build
+      dra-conformance control-plane install 1.36.2 --build --containers    # what --kubelet kubelet needs
     """
     if from_source:
         from dra_conformance.control_plane.binaries.build import build
@@ -61,6 +62,10 @@ def install(version: str, from_source: bool, index_url: str | None, release_url:
 
         sources = Sources(index=index_url or INDEX, releases=(release_url or RELEASES).rstrip("/"))
         folder = download(Wanted(version), sources=sources, tell=click.echo)
+    if containers:
+        from dra_conformance.control_plane.binaries.build import build_containers
+
+        folder = build_containers(folder.name, tell=click.echo)
     click.echo(f"installed in {folder}")
     return ExitCode.OK
 

@@ -1,7 +1,7 @@
 """The table of rights: who, in a run on a cluster, may do what with which resource, and for which profiles.
 
 The table is `rights.yaml` beside this module. It is checked, not believed: `python -m dra_conformance.rbac` compares
-it with the calls in a run's event log, and `python -m verification access` with the audit log of a real API server.
+it with the calls in a run's event log, and `python -m verification rbac` with the audit log of a real API server.
 Rows with `only` hold where an ordinary rehearsal does not come: on a cluster, with a gate, with a setting of a component.
 """
 

@@ -163,7 +163,7 @@ def test_each_request_goes_in_the_name_of_its_holder(cluster: ApiServerEmulator)
 
 
 def test_every_printed_right_is_missed_by_somebody() -> None:
-    """`python -m verification access --write` mends it, on the real API server."""
+    """`python -m verification rbac --write` mends it, on the real API server."""
     assert command.unlike({row.need for row in evidence.load()}) == []
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from dra_api.objects import Obj
 from reference_impl.scheduler.bug_compatible import DEVIATIONS, RELEASES, Release, release
-from verification.__main__ import required
 from verification.differential import compare, known, reference
 from verification.differential.__main__ import Duel
 from verification.differential.upstream import PROGRAM, Upstream, program_of
+from verification.prerequisites import required
 
 RECORDED = {
     path.stem: orjson.loads(path.read_bytes()) for path in (Path(__file__).parent / "deviations").glob("*.json")

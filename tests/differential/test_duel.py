@@ -18,7 +18,6 @@ from apiserver_emulator.strategy import RequestContext
 from dra_api.objects import Obj
 from dra_api.request import User
 from reference_impl.scheduler.bug_compatible import Release, release
-from verification.__main__ import required
 from verification.differential import (
     claim_generator,
     cluster,
@@ -37,6 +36,7 @@ from verification.differential.compare import Disagreement
 from verification.differential.reference import Fact
 from verification.differential.rng import Dice
 from verification.differential.upstream import PROGRAM, Upstream, program_of
+from verification.prerequisites import required
 
 needs_upstream = pytest.mark.skipif(
     not PROGRAM.exists() and not required(), reason="dra-allocator is not built (make third-party)"

@@ -153,7 +153,7 @@ def test_dra_167_includes_takes_scalars_and_lists() -> None:
 @pytest.mark.parametrize(
     ("expression", "answer"),
     [
-        # Answers of k8s.io/dynamic-resource-allocation/cel 0.36.6, asked through verification/programs/allocator.
+        # Answers of k8s.io/dynamic-resource-allocation/cel 0.36.6, asked through verification/third_party/go/allocator.
         (f"({HERE}.flags + [1, 2]).isSorted()", "no such overload: isSorted(list)"),
         (f"({HERE}.nics + [1, 2]).isSorted()", "no such overload: isSorted(list)"),
         (f'({HERE}.ports + ["a"]).isSorted()', "no such overload: isSorted(list)"),

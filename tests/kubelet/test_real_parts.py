@@ -63,7 +63,7 @@ def test_what_is_there_in_the_wrong_release_is_named(tmp_path: Path, monkeypatch
     assert "not found: kubelet v1.36.2, containerd 2.x (" in caught.value.message
     assert "kubelet is v1.35.0" in caught.value.message
     assert "containerd is v1.7.27" in caught.value.message
-    assert "make third-party" in caught.value.hint
+    assert "control-plane install" in caught.value.hint
 
 
 def machine(root: Path, *, mounts: str = MOUNTS_1, capabilities: str = "1ffffffffff") -> Path:

@@ -1,6 +1,6 @@
 """The clusters and claims that allocation is measured on, as plain API objects: the same input for both sides.
 
-A case is what `verification/programs/allocator` reads: `features`, `nodes`, `slices`, `classes`, `claims`, `taken`.
+A case is what `verification/third_party/go/allocator` reads: `features`, `nodes`, `slices`, `classes`, `claims`, `taken`.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         if not done.wait(_LIMIT):
             last = "; ".join(f"{p.name}: {p.last_lines()}" for p in processes)
             raise RuntimeError(f"only {len(bound)} of {pods} pods were bound within {_LIMIT:.0f} s: {last}")
-        own = {process.name: process.pid for process in processes}
+        own = {process.name: process.pid for process in processes if process.pid is not None}
         after = cpu_of({**plane.pids(), **own})
         told = writes_of(plane) - writes
         seconds, cpu, all_writes = 0.0, 0.0, 0.0

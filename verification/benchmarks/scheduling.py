@@ -9,6 +9,7 @@ from collections import Counter
 
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
+from dra_api.component import Component
 from dra_api.informer import Change, Informer
 from dra_api.objects import PODS, RESOURCE_CLAIMS
 from reference_impl.binder import Binder
@@ -24,7 +25,7 @@ def run(*, pods: int, nodes: int, devices: int, publish: str) -> tuple[float, Co
     with embedded() as plane:
         client = KubeClient(plane.transport())
         populate(client, nodes=nodes, devices=devices)
-        parts = [
+        parts: list[Component] = [
             ClaimController(KubeClient(plane.transport(), user_agent="claim-controller"), clock=clock),
             Scheduler(
                 KubeClient(plane.transport(), user_agent="scheduler"),

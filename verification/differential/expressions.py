@@ -28,7 +28,7 @@ _SIZE = f'device.capacity["{GPU}"]'
 
 
 def question(dice: Dice) -> Obj:
-    """One expression and the device that it is asked about, in the form of verification/programs/allocator."""
+    """One expression and the device that it is asked about, in the form of verification/third_party/go/allocator."""
     aspects = frozenset({"lists"}) if dice.one_in(3) else frozenset()
     device: Obj = {"name": "d", "attributes": attributes(dice, aspects)}
     while dice.one_in(3):  # what drivers change about devices whose selectors stay

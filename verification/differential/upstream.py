@@ -1,4 +1,4 @@
-"""Upstream's answers: the program of `verification/programs/allocator`, kept running, asked one JSON line at a time.
+"""Upstream's answers: the program of `verification/third_party/go/allocator`, kept running, asked one JSON line at a time.
 
 Whoever makes an `Upstream` closes it; that ends the program.
 """
@@ -37,7 +37,7 @@ class Upstream:
         self._process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, question: Obj) -> Obj:
-        """The answer to one case or expression (see verification/programs/allocator). Raises UpstreamGone."""
+        """The answer to one case or expression (see verification/third_party/go/allocator). Raises UpstreamGone."""
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise UpstreamGone("dra-allocator was started without pipes")

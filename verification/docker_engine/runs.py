@@ -75,7 +75,7 @@ class Runs:
 
     def run_binaries(self, *words: str) -> Ended:
         """The same with Kubernetes' programs as processes, each in the component that is the cluster's own on k3s."""
-        components = ("--scheduler", "kube-scheduler")
+        components: tuple[str, ...] = ("--scheduler", "kube-scheduler")
         for component in ("--claim-controller", "--taint-eviction"):
             components += (component, "kube-controller-manager")
         return self.end(

@@ -1,4 +1,4 @@
-"""`python -m verification access [--all] [--removals N|all] [--write]`: is what `rbac` prints enough, and is all of
+"""`python -m verification rbac [--all] [--removals N|all] [--write]`: is what `rbac` prints enough, and is all of
 it needed?
 
 1. The suite on the embedded control plane: which scenario asks for what; the table must say the same.
@@ -35,7 +35,7 @@ from verification.rbac_ablation.evidence import Missed
 from verification.rbac_ablation.roles import Holders
 from verification.rbac_ablation.trial import CLEANS
 
-USAGE = "usage: python -m verification access [--all] [--removals N|all] [--write]"
+USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write]"
 _SAMPLE, _SEED, _TRIES = 60, 1, 4
 _LEFT = "0123abcd"
 

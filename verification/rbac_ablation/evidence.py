@@ -1,6 +1,6 @@
 """What is known of each printed verb: which scenario does not pass without it, and what the user is told then.
 
-`missed.yaml` is made by `python -m verification access --write` on a real API server and read by `python -m
+`evidence.yaml` is made by `python -m verification rbac --write` on a real API server and read by `python -m
 verification access`, which tries its rows again, and by `docs/rbac.md`.
 """
 
@@ -15,11 +15,11 @@ import yaml
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import HOLDERS, SOMETIMES, rights
 
-FILE = Path(__file__).with_name("missed.yaml")
+FILE = Path(__file__).with_name("evidence.yaml")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "rbac.md"
 
 _HEAD = """\
-# Who misses which right: made by `python -m verification access --write` on a real API server; not to be edited.
+# Who misses which right: made by `python -m verification rbac --write` on a real API server; not to be edited.
 """
 _SILENT = (
     "No scenario that may run on a cluster makes these parts ask each time; a run needs the right when it comes about.",
@@ -84,10 +84,10 @@ def page(rows: Sequence[Missed]) -> str:
     lines = [
         "# Every right, and what fails without it",
         "",
-        "Made by `python -m verification access --write`; do not edit. On a real kube-apiserver every verb that",
+        "Made by `python -m verification rbac --write`; do not edit. On a real kube-apiserver every verb that",
         "`dra-conformance rbac` prints is taken from its holder, one at a time, while all others keep theirs. The",
         "scenario in its row passes with all rights, and does not pass without this one; its reason then goes on with",
-        "`missing rights: the … may not …` and names this right and no other. `python -m verification access` tries",
+        "`missing rights: the … may not …` and names this right and no other. `python -m verification rbac` tries",
         "the rows again; `make test` fails where the roles and this page differ. How the roles are made, and what else is",
         "proven of them, is told in [your-cluster.md](your-cluster.md).",
         "",

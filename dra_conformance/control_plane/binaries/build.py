@@ -1,8 +1,7 @@
-"""Fills the project's cache with the programs of one release, built from their Go modules.
+"""Build the programs of one release from their Go modules into the project's cache.
 
-The module is `verification/programs/control_plane` of a checkout: one program with all roles. For another release
-than the pinned one its go.mod is written anew in a folder of its own: the staging modules are read from the release's
-own go.mod.
+The module `dra_conformance/go_programs/control_plane` links all of them into one program. For another release than the
+pinned one, a go.mod is written in a temporary folder: the staging modules are read from the release's own go.mod.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import orjson
 
 from dra_conformance.control_plane.binaries.install import put
 from dra_conformance.control_plane.binaries.programs import NEEDED, cache_folder
-from dra_conformance.core import assets
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.go_programs import CONTAINERS, SOURCES
 
 PROGRAM = "control-plane"
 LINKS = (*NEEDED, "kubelet")
@@ -45,9 +44,7 @@ def build(
         raise UsageError(
             "building needs Go, which is not on PATH", hint="Without --build, the programs are downloaded."
         )
-    module = assets.features().parent / "verification" / "programs" / "control_plane"
-    if not (module / "main.go").is_file():
-        raise UsageError("building needs a checkout of the project, which has verification/programs/control_plane")
+    module = SOURCES / "control_plane"
     version, minor, patch = f"v1.{found[1]}.{found[2]}", found[1], found[2]
     target = cache_folder(environ) / version
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +65,34 @@ def build(
     return target
 
 
+def build_containers(version: str, *, environ: Mapping[str, str] | None = None, tell: Callable[[str], None]) -> Path:
+    """Build containerd, runc and the node program of `--kubelet kubelet` beside a cached control plane.
+
+    Args:
+        version: a release that is in the cache, such as v1.36.2.
+        environ: environment that locates the cache, instead of this process's own.
+        tell: receives one line per program.
+
+    Returns: the folder of the release.
+    Raises: UsageError if Go is missing or the release is not in the cache; TargetUnreachable if Go fails.
+    """
+    go = shutil.which("go")
+    if go is None:
+        raise UsageError("building needs Go, which is not on PATH")
+    target = cache_folder(environ) / version
+    if not target.is_dir():
+        raise UsageError(
+            f"{version} is not in the cache", hint=f"dra-conformance control-plane install {version.removeprefix('v')}"
+        )
+    for program in CONTAINERS:
+        tell(f"building {program.program}")
+        done = program.build(go, SOURCES / "containers", target)
+        if done.returncode != 0:
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-6:]
+            raise TargetUnreachable(f"building {program.program} failed:\n" + "\n".join(last))
+    return target
+
+
 def link_flags(version: str) -> str:
     """Linker flags that write the version into the program; a plain build leaves a placeholder there."""
     major, minor, _ = version.removeprefix("v").split(".")
@@ -84,7 +109,7 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
     if not staging or not etcd or not go:
         raise TargetUnreachable(f"the go.mod of k8s.io/kubernetes {version} is not of the known shape")
     lines = [
-        "module dra-conformance/verification/programs/control_plane",
+        "module dra-conformance/control-plane",
         f"go {go[1]}",
         f"godebug default=go{'.'.join(go[1].split('.')[:2])}",
         f"require go.etcd.io/etcd/server/v3 {etcd[1]}",
@@ -96,7 +121,7 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
 
 
 def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
-    (source / "go.mod").write_text("module dra-conformance/verification/programs/control_plane\n")
+    (source / "go.mod").write_text("module dra-conformance/control-plane\n")
     told = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
     (source / "go.mod").write_text(module_text(Path(told["GoMod"]).read_text(), version, staging_version))
 

@@ -1,6 +1,6 @@
 """What a process in a real container saw: the line that the scenario's program printed, as a `ContainerView`.
 
-The program prints one JSON line into the container's log (verification/programs/containers/node/show.go); the kubelet
+The program prints one JSON line into the container's log (dra_conformance/go_programs/containers/node/show.go); the kubelet
 keeps the log below its folder of pod logs, in CRI's format. Which CDI devices the container was given is not told to
 it. They are told from the outside: a device of the node's CDI specs counts as given when everything that it would
 edit is seen.

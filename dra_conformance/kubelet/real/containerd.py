@@ -65,7 +65,7 @@ class Containerd:
             self._process = None
 
     def _runc(self) -> Path:
-        """Return runc, or its wrapper if runc was built without seccomp (verification/programs/containers/node)."""
+        """Return runc, or its wrapper if runc was built without seccomp (dra_conformance/go_programs/containers/node)."""
         runc = self._programs[RUNC]
         if self._programs.seccomp:
             return runc

@@ -1,0 +1,82 @@
+"""Descriptions of the third-party programs, read from `expected/*.yaml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import yaml
+
+HERE = Path(__file__).resolve().parent
+BIN = HERE.parent / "bin"
+"""The folder that `python -m verification build` fills."""
+
+
+class Breaks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule that a program is known to break, and why."""
+
+    rule: str
+    reason: str
+    status: str = "failed"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One executable of a program; empty fields are those of the program."""
+
+    program: str
+    package: str = ""
+    ldflags: str = ""
+    tags: str = ""
+    env: dict[str, str] = {}
+
+
+class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One third-party program.
+
+    `module` is a folder below `go/` (or of `dra_conformance.go_programs`, for the programs that the harness starts
+    itself). A description without `package` and `parts` uses a program that another one builds. `program` is the
+    executable that must exist before the suite runs. `takes` is the measured duration in seconds on two cores, for the
+    order of the jobs. `running` starts the program beside `serve`, a served control plane, instead of through
+    `--driver exec:`; `socket` is the file that appears when it is ready.
+    """
+
+    name: str
+    version: str
+    program: str
+    module: str = ""
+    package: str = ""
+    ldflags: str = "-s -w"
+    tags: str = ""
+    modfile: str = ""
+    env: dict[str, str] = {}
+    parts: tuple[Part, ...] = ()
+    links: tuple[str, ...] = ()
+    verified_by: Literal["suite", "differential", "tests", "docker"] = "suite"
+    needs: Literal["", "containers"] = ""
+    workers: int = 1
+    takes: float = 0.0
+    options: tuple[str, ...] = ()
+    serve: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    socket: str = ""
+    breaks: tuple[Breaks, ...] = ()
+
+    @property
+    def broken_rules(self) -> dict[str, Breaks]:
+        """The rules that the program is known to break, by id."""
+        return {row.rule: row for row in self.breaks}
+
+
+def load(folder: Path = HERE / "expected") -> list[ThirdParty]:
+    """Read all descriptions, sorted by file name.
+
+    Raises: ValueError naming the file, for one that cannot be read.
+    """
+    found = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            found.append(msgspec.convert(yaml.safe_load(path.read_text()), ThirdParty))
+        except (msgspec.ValidationError, yaml.YAMLError) as error:
+            raise ValueError(f"{path.name}: {error}") from None
+    return found

@@ -1,0 +1,152 @@
+"""Run the suite against a third-party program and compare the verdicts with the expected ones.
+
+Every run has its own control plane and folders and removes them; only the verdicts remain.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from dra_api.clock import RealClock
+from verification.jobs import Job, Outcome
+from verification.third_party.catalogue import Breaks, ThirdParty
+
+EVERYTHING = "*"
+"""Stands for all rules when a program got no verdict at all."""
+_WITH_VERDICT = (0, 1)
+_TIMELINE_LINES = 25
+_BROKEN = ("failed", "error", "untestable", "flaky")
+_START_SECONDS = 30.0
+
+
+def job_of(program: ThirdParty, *, bin_dir: Path) -> Job:
+    """Return a job that runs the suite against a program."""
+
+    def work() -> Outcome:
+        rules = verdicts(program, bin_dir=bin_dir)
+        if isinstance(rules, str):
+            return Outcome(0, (rules,), {EVERYTHING: rules})
+        return Outcome(0, (_summary(program, rules),), unexpected(rules, program.broken_rules))
+
+    def retry(before: Mapping[str, str]) -> Outcome:
+        everything = EVERYTHING in before
+        rules = verdicts(program, bin_dir=bin_dir, only=() if everything else sorted(before))
+        if isinstance(rules, str):
+            return Outcome(1, (rules, *(f"  {text}" for text in before.values())))
+        still = unexpected(rules, program.broken_rules, among=None if everything else before)
+        lines = [
+            f"  {still[rule]}" if rule in still else f"  unstable: {text}; as expected when verified alone"
+            for rule, text in sorted({**still, **before}.items())
+        ]
+        lines += [f"  {_summary(program, rules)}"] if everything else []
+        return Outcome(1 if still else 0, (f"{program.name}, verified again alone:", *lines))
+
+    return Job(program.name, program.takes, work, retry)
+
+
+def _summary(program: ThirdParty, rules: Mapping[str, Any]) -> str:
+    passed = sum(row["status"] == "passed" for row in rules.values())
+    broken = sum(row["status"] in _BROKEN for row in rules.values())
+    return f"{program.name} {program.version}: {passed} rules passed, {broken} broken"
+
+
+def unexpected(
+    rules: Mapping[str, Any], expected: Mapping[str, Breaks], *, among: Iterable[str] | None = None
+) -> dict[str, str]:
+    """Return the rules whose verdict differs from the expected one, each with a description.
+
+    Args:
+        rules: rows of the report by rule id.
+        expected: the rules that the program is known to break.
+        among: compare only these rules; by default all of both.
+    """
+    found: dict[str, str] = {}
+    for rule in set(expected) | set(rules) if among is None else set(among):
+        row = rules.get(rule) or {"status": "not judged", "reason": ""}
+        known = expected.get(rule)
+        if known is None and row["status"] in (*_BROKEN, "not judged"):
+            found[rule] = f"new: {rule} {row['status']}: {row['reason']}"
+        elif known is not None and row["status"] not in _BROKEN:
+            found[rule] = f"gone: {rule} is no longer broken ({known.reason})"
+        elif known is not None and row["status"] != known.status:
+            found[rule] = f"changed: {rule} is {row['status']}, expected {known.status}"
+    return found
+
+
+def verdicts(program: ThirdParty, *, bin_dir: Path, only: Sequence[str] = ()) -> dict[str, Any] | str:
+    """Run the suite against a program; return the rules of the report by id, or the reason why there are none.
+
+    Args:
+        program: the program; its options select what is run.
+        bin_dir: the folder of built programs, `{bin}` in options.
+        only: run only the scenarios of these rules, with one worker.
+    """
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dra-third-party-"))
+        out = Path(folder) / "report"
+        if program.running:
+            stack.enter_context(_running(program, Path(folder), bin_dir))
+        words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", folder) for word in program.options]
+        words += [word for rule in only for word in ("--rule", rule)]
+        words += [] if only else ["--workers", str(program.workers)]
+        command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        if not (out / "report.json").is_file():
+            return f"{program.name}: no report\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+        if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
+            return f"{program.name}: exit code {result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+        report = orjson.loads((out / "report.json").read_bytes())
+    return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
+
+
+def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
+    """Return why a rule is broken, with the scenario's timeline: the run's folder is deleted."""
+    if rule["status"] not in _BROKEN:
+        return str(rule["reason"])
+    lines = [
+        line
+        for row in report["scenarios"]
+        if row["id"] in rule["scenarios"] and row["status"] in _BROKEN
+        for line in (f"{row['id']}: {row['reason']}", *(row.get("timeline") or ())[-_TIMELINE_LINES:])
+    ]
+    return "\n    ".join(lines) or str(rule["reason"])
+
+
+@contextmanager
+def _running(program: ThirdParty, folder: Path, bin_dir: Path) -> Iterator[None]:
+    """Serve a control plane in `folder` and run the program on it, outside the suite."""
+    serve = [sys.executable, "-m", "dra_conformance", "control-plane", "serve", "--dir", str(folder)]
+    with subprocess.Popen([*serve, *program.serve], stdout=subprocess.PIPE, text=True) as plane:
+        try:
+            if not any(line.startswith("Ctrl-C") for line in plane.stdout or ()):
+                raise RuntimeError(f"{program.name}: the control plane is not served")
+            words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", str(folder)) for word in program.running]
+            with (folder / "driver.log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as driver:
+                try:
+                    _wait_for(folder / program.socket, driver)
+                    yield
+                    if driver.poll() is not None:
+                        raise RuntimeError(f"{program.name} exited during the run, which never stops it")
+                finally:
+                    driver.terminate()
+        finally:
+            plane.terminate()
+
+
+def _wait_for(socket: Path, driver: subprocess.Popen[bytes]) -> None:
+    clock, never = RealClock(), threading.Event()
+    deadline = clock.monotonic() + _START_SECONDS
+    while clock.monotonic() < deadline and driver.poll() is None:
+        if socket.exists():
+            return
+        clock.wait(never, 0.1)  # another program creates the socket: there is no event to wait for
+    raise RuntimeError(f"the driver created no {socket.name} (exit code {driver.poll()})")
