@@ -14,11 +14,13 @@ import yaml
 
 from apiserver_emulator import resource
 from apiserver_emulator.auth import ADMIN
-from apiserver_emulator.https_endpoint import HttpDoor
+from apiserver_emulator.failures import Failure
+from apiserver_emulator.https_endpoint import HttpsEndpoint
 from apiserver_emulator.inprocess import InProcessTransport
 from apiserver_emulator.server import ApiServer
 from dra_api import certificates
 from dra_api.clock import Clock, RealClock
+from dra_api.feature_gates import effective_gates
 from dra_api.private_file import write_private
 from dra_api.request import User
 
@@ -56,7 +58,7 @@ class ApiServerEmulator:
         self._https = https
         self.server = ApiServer(
             kubernetes_version=kubernetes_version,
-            feature_gates=resource.feature_gates(kubernetes_version, feature_gates),
+            feature_gates=effective_gates(kubernetes_version, feature_gates),
             clock=clock or RealClock(),
             seed=seed,
             watch_lag=watch_lag,
@@ -67,7 +69,7 @@ class ApiServerEmulator:
             runtime_config=SERVE_ALL if runtime_config is None else runtime_config,
             node_restriction=node_restriction,
         )
-        self._door: HttpDoor | None = None
+        self._endpoint: HttpsEndpoint | None = None
         self._certificates: certificates.Certificates | None = None
         self._port = 0
         self._transports: list[InProcessTransport] = []
@@ -81,7 +83,7 @@ class ApiServerEmulator:
     @property
     def url(self) -> str:
         """The HTTPS address, or an empty string when the door is shut."""
-        return self._door.url if self._door is not None else ""
+        return self._endpoint.url if self._endpoint is not None else ""
 
     def start(self) -> None:
         """Open the doors. Raises CertificateError."""
@@ -91,7 +93,7 @@ class ApiServerEmulator:
         if self._https:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._certificates = certificates.make(self._directory)
-            self._door = door = self._opened()
+            self._endpoint = door = self._opened()
             self.server.address = door.url.removeprefix("https://")
             self.write_kubeconfig(self.kubeconfig, ADMIN)
         self._running = True
@@ -103,9 +105,9 @@ class ApiServerEmulator:
             transport.close()
         self._transports.clear()
         self.server.stop()
-        if self._door is not None:
-            self._door.stop()
-            self._door = None
+        if self._endpoint is not None:
+            self._endpoint.stop()
+            self._endpoint = None
 
     def kill(self) -> None:
         """End the API server as a crash would: connections break, new ones are refused. What it stored stays.
@@ -115,17 +117,25 @@ class ApiServerEmulator:
         self.server.down = True
         for watcher in self.server.store.watchers():
             watcher.close()
-        if self._door is not None:
-            self._port = int(self._door.url.rpartition(":")[2])
-            self._door.stop()
-            self._door = None
+        if self._endpoint is not None:
+            self._port = int(self._endpoint.url.rpartition(":")[2])
+            self._endpoint.stop()
+            self._endpoint = None
 
     def restart(self) -> None:
         """Start the API server again after `kill`: the same address, the same objects, the same tokens."""
         if self._running and self.server.down:
             if self._https:
-                self._door = self._opened(port=self._port)
+                self._endpoint = self._opened(port=self._port)
             self.server.down = False
+
+    def watches_drained(self) -> bool:
+        """Return whether the client of every open watch came back for more and found nothing."""
+        return self.server.watches_drained()
+
+    def take_failures(self) -> list[Failure]:
+        """Return the failures of requests and background threads since the last call, oldest first."""
+        return self.server.failures.take()
 
     def __enter__(self) -> ApiServerEmulator:
         self.start()
@@ -151,11 +161,11 @@ class ApiServerEmulator:
             found = (*found, "system:authenticated")
         return self._as(User(user, groups=found, extra=extra or {}))
 
-    def _opened(self, *, port: int = 0) -> HttpDoor:
+    def _opened(self, *, port: int = 0) -> HttpsEndpoint:
         made = self._certificates
         if made is None:
             raise certificates.CertificateError("the control plane has not been started")
-        door = HttpDoor(self.server, certificate=made.certificate, key=made.key, port=port)
+        door = HttpsEndpoint(self.server, certificate=made.certificate, key=made.key, port=port)
         door.start()
         return door
 

@@ -1,7 +1,8 @@
-"""The controllers without which an API server is not a control plane: garbage collection and namespace deletion.
+"""The controllers that the emulator runs itself: garbage collection, namespace and CRD deletion, service accounts.
 
-One thread, asleep until a commit concerns it. It writes as `system:serviceaccount:kube-system:…` through the same
-pipeline as everyone. Started and stopped by the server.
+One thread works off a queue that commits fill. It writes as the service accounts of kube-controller-manager, through
+the same pipeline as requests. A task that raises anything unexpected is recorded as a failure of the emulator, and
+the thread goes on with the next one. Started and stopped by the server.
 
 Source: pkg/controller/garbagecollector (background, foreground, orphan), pkg/controller/namespace/deletion.
 """
@@ -18,6 +19,7 @@ from apiserver_emulator.auth import ADMIN
 from apiserver_emulator.core import Core
 from apiserver_emulator.creation import create_object
 from apiserver_emulator.deletion import FOREGROUND, ORPHAN, delete_object
+from apiserver_emulator.failures import Failures
 from apiserver_emulator.resources import ResourceType
 from apiserver_emulator.store import Event, Key, Record, TypeKey
 from apiserver_emulator.updates import update_object
@@ -47,28 +49,35 @@ ACCOUNT_USER = User(
 )
 
 
-class Housekeeper:
-    """Garbage collector and namespace controller in one thread."""
+# Answers that a controller expects: another writer was faster (its commit queued what is left to do), or the namespace
+# that needs a service account is being deleted.
+_EXPECTED = frozenset({"NotFound", "Conflict", "AlreadyExists"})
+_TERMINATING = "NamespaceTerminating"
 
-    def __init__(self, core: Core) -> None:
+
+class Controllers:
+    """All controllers of one server, in one thread."""
+
+    def __init__(self, core: Core, failures: Failures) -> None:
         self._core = core
+        self._failures = failures
         self._condition = threading.Condition()
         self._work: deque[tuple[str, TypeKey, Key, str]] = deque()
         self._busy = False
         self._stopping = False
         self._thread: threading.Thread | None = None
-        core.store.on_commit(self._look)
+        core.store.on_commit(self._enqueue)
 
     @staticmethod
     def new_uid() -> str:
-        """A uid for objects that are there from the start."""
+        """Return a UID for an object that exists from the start."""
         return str(uuid.uuid4())
 
     def start(self) -> None:
-        """Begin to work off what commits ask for."""
+        """Start the thread. Idempotent."""
         if self._thread is None:
             self._stopping = False
-            self._thread = threading.Thread(target=self._run, name="apiserver-housekeeping", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="apiserver-controllers", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -81,18 +90,18 @@ class Housekeeper:
             self._thread = None
 
     def at_rest(self) -> bool:
-        """Whether there is no work left."""
+        """Return whether the queue is empty and no task runs."""
         with self._condition:
             return not self._work and not self._busy
 
     def wait_idle(self, timeout_s: float) -> bool:
-        """Wait until there is no work left (for tests). Needs a started housekeeper."""
+        """Wait until the queue is empty and no task runs (for tests); return whether it was in time."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._work and not self._busy, timeout_s)
 
-    # --- what commits ask for ----------------------------------------------------------------------------------
+    # --- queue -----------------------------------------------------------------------------------------------
 
-    def _look(self, kind: TypeKey, event: Event) -> None:
+    def _enqueue(self, kind: TypeKey, event: Event) -> None:
         meta = event.record.obj["metadata"]
         task = ""
         if event.type == "DELETED":
@@ -124,7 +133,7 @@ class Housekeeper:
             self._retry_owners(meta.get("ownerReferences") or (), event.key[0])
 
     def _retry_owners(self, owners: Iterable[Obj], namespace: str) -> None:
-        """An owner in foreground deletion may have waited for the object that just went."""
+        """Queue the owners of a deleted object: one in foreground deletion may have waited for it."""
         for owner in owners:
             group = str(owner.get("apiVersion", "")).rpartition("/")[0]
             resource = self._core.resources.by_kind(group, owner.get("kind", ""))
@@ -155,27 +164,31 @@ class Housekeeper:
                 task, kind, key, uid = self._work.popleft()
                 self._busy = True
             try:
-                if task == "deleted":
-                    self._owner_gone(kind, key, uid)
-                elif task == "account":
-                    self._default_account(key[1])
-                elif task == "namespace":
-                    self._empty_namespace(key[1])
-                elif task == "crd":
-                    self._empty_crd(key)
-                elif task == "finalizer":
-                    self._finalize(kind, key)
-                else:
-                    self._check_owners(kind, key)
-            except StatusError as error:
-                # Someone else changed or removed the object meanwhile: the commit that did so queued what is left.
-                if error.reason not in ("NotFound", "Conflict", "AlreadyExists"):
-                    self._refused(kind, key, error)
+                self._perform(task, kind, key, uid)
+            except Exception as error:  # a dead thread would leave garbage for the rest of the run
+                self._report(task, kind, key, error)
 
-    def _refused(self, kind: TypeKey, key: Key, error: StatusError) -> None:
-        self.last_refusal = f"{'/'.join(kind)} {'/'.join(key)}: {error.message}"
+    def _perform(self, task: str, kind: TypeKey, key: Key, uid: str) -> None:
+        if task == "deleted":
+            self._owner_gone(kind, key, uid)
+        elif task == "account":
+            self._default_account(key[1])
+        elif task == "namespace":
+            self._empty_namespace(key[1])
+        elif task == "crd":
+            self._empty_crd(key)
+        elif task == "finalizer":
+            self._finalize(kind, key)
+        else:
+            self._check_owners(kind, key)
 
-    last_refusal = ""
+    def _report(self, task: str, kind: TypeKey, key: Key, error: Exception) -> None:
+        """Record an unexpected error. No task is retried, so a refusal leaves its work undone for good."""
+        if isinstance(error, StatusError) and (error.reason in _EXPECTED or _namespace_terminates(error)):
+            return
+        self._failures.record(
+            f"controller task {task!r} for {'/'.join(filter(None, kind))} {'/'.join(filter(None, key))}", error
+        )
 
     # --- garbage -----------------------------------------------------------------------------------------------
 
@@ -364,8 +377,7 @@ class Housekeeper:
                             {"propagationPolicy": "Background"},
                         )
                     except StatusError as error:
-                        if error.reason != "NotFound":
-                            self._refused(resource.storage_key, (name, meta["name"]), error)
+                        self._report("namespace", resource.storage_key, (name, meta["name"]), error)
                 if self._core.store.get(resource.storage_key, (name, meta["name"])) is not None:
                     remaining += 1
         if remaining == 0:
@@ -391,3 +403,8 @@ class Housekeeper:
             if not record.obj["metadata"].get("finalizers"):
                 final = store.delete(NAMESPACES, ("", name), record)
                 self._core.observe("delete", resource, final, ctx)
+
+
+def _namespace_terminates(error: StatusError) -> bool:
+    causes = (error.details or {}).get("causes") or ()
+    return any(cause.get("reason") == _TERMINATING for cause in causes)

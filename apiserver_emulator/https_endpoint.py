@@ -1,7 +1,7 @@
-"""The HTTPS door: a pure ASGI application on uvicorn, in a thread of its own.
+"""The HTTPS endpoint: a pure ASGI application on uvicorn, in a thread of its own.
 
 Requests that cannot block are served on the event loop; those that may (webhooks) get a worker thread. A watch
-is a coroutine that sleeps until the store wakes it. `HttpDoor.stop` ends the loop, all connections and the thread.
+is a coroutine that sleeps until the store wakes it. `HttpsEndpoint.stop` ends the loop, all connections and the thread.
 """
 
 from __future__ import annotations
@@ -44,9 +44,16 @@ class Application:
         self._workers.shutdown(wait=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One HTTP request."""
+        """Serve one HTTP request. Errors are recorded: uvicorn would only log them."""
         if scope["type"] != "http":
             return
+        try:
+            await self._answer(scope, receive, send)
+        except Exception as error:
+            self._server.failures.record(f"HTTPS request {scope['method']} {scope['path']}", error)
+            raise
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await _read_body(receive)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         request = Request(
@@ -137,7 +144,7 @@ async def _respond(send: Send, answer: Response) -> None:
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
-class HttpDoor:
+class HttpsEndpoint:
     """The listening socket, the loop and its thread."""
 
     def __init__(
@@ -154,6 +161,7 @@ class HttpDoor:
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BaseException | None = None
+        self._stopping = False
         self.url = ""
 
     def start(self) -> None:
@@ -188,7 +196,7 @@ class HttpDoor:
         pause = threading.Event()
         while not self._uvicorn.started:
             if self._failure is not None or not self._thread.is_alive():
-                raise RuntimeError(f"the API server's HTTPS door did not open: {self._failure}")
+                raise RuntimeError(f"the API server's HTTPS endpoint did not open: {self._failure}")
             pause.wait(0.002)
 
     def _run(self) -> None:
@@ -196,8 +204,11 @@ class HttpDoor:
             return
         try:
             asyncio.run(self._serve(self._uvicorn, self._socket))
-        except BaseException as error:
+        except BaseException as error:  # SystemExit too: uvicorn raises it when its start fails
             self._failure = error
+        if not self._stopping:
+            # This thread has no caller: without a record, clients would only see refused connections.
+            self._server.failures.record("HTTPS endpoint", self._failure or "the event loop ended by itself")
 
     async def _serve(self, server: uvicorn.Server, sock: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
@@ -213,6 +224,7 @@ class HttpDoor:
 
     def stop(self) -> None:
         """Close all connections and end the thread. Idempotent."""
+        self._stopping = True
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
         if self._loop is not None and not self._loop.is_closed():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import re
 import threading
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -20,9 +19,10 @@ import orjson
 
 from apiserver_emulator import builtins, deprecation, discovery, openapi, reviews, schemas
 from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated
-from apiserver_emulator.controllers import Housekeeper
+from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.core import Core, WriteObserver
 from apiserver_emulator.crds import CrdController, crd_resource
+from apiserver_emulator.failures import Failures
 from apiserver_emulator.first_objects import first_objects
 from apiserver_emulator.node_lifecycle import NodeLifecycle
 from apiserver_emulator.pod_subresources import PodDoors
@@ -76,8 +76,8 @@ class ApiServer:
         self.address = ""
         self.down = False
         """Whether the process that this server stands for is dead: every door then refuses connections."""
-        self.panics: list[str] = []
-        """Tracebacks of requests that failed by a fault of this server; empty in a healthy run."""
+        self.failures = Failures()
+        """Bugs of this server that showed in a request or in a thread; empty in a healthy run."""
         self.core = Core(
             store=self.store,
             resources=self.resources,
@@ -96,13 +96,13 @@ class ApiServer:
         self._pods = PodDoors(self.core, self.reader)
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)
-        self.housekeeper = Housekeeper(self.core)
+        self.controllers = Controllers(self.core, self.failures)
         self._nodes = NodeLifecycle(self.core)
         self.resources.add(crd_resource())
         builtins.register(self.resources)
         self.crds = CrdController(self.core)
         for key, obj in first_objects(self.clock.now()):
-            obj["metadata"]["uid"] = self.housekeeper.new_uid()
+            obj["metadata"]["uid"] = self.controllers.new_uid()
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._counts_lock = threading.Lock()
@@ -112,18 +112,22 @@ class ApiServer:
         return self.clock.now()
 
     def at_rest(self) -> bool:
-        """Whether the controllers have nothing to do and every watch was read to its end."""
-        return self.housekeeper.at_rest() and all(watcher.drained for watcher in self.store.watchers())
+        """Return whether the controllers have no work and every watch is drained."""
+        return self.controllers.at_rest() and self.watches_drained()
+
+    def watches_drained(self) -> bool:
+        """Return whether the client of every open watch came back for more and found nothing."""
+        return all(watcher.drained for watcher in self.store.watchers())
 
     # --- life --------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Run the controllers (garbage collection, namespaces)."""
-        self.housekeeper.start()
+        self.controllers.start()
 
     def stop(self) -> None:
         """End the controllers and all watches. Idempotent."""
-        self.housekeeper.stop()
+        self.controllers.stop()
         for watcher in self.store.watchers():
             watcher.close()
         self.webhooks.close()
@@ -199,8 +203,8 @@ class ApiServer:
         except StatusError as error:
             return self._refusal(error)
         except Exception as error:
-            # A bug here must reach the client as the API server's own panics do, and the run's report as what it is.
-            self.panics.append("".join(traceback.format_exception(error)))
+            # The client gets what a panic of a real API server looks like; the run reports it as a harness error.
+            self.failures.record(f"request {request.method} {request.path}", error)
             return self._refusal(
                 StatusError(
                     500,

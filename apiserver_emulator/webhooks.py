@@ -102,7 +102,8 @@ class ValidatingWebhooks:
         ]
         errors = [error for call in calls if (error := call.exception()) is not None]
         if errors:
-            raise errors[0]
+            # A bug in one call must not hide behind the refusal of another webhook.
+            raise next((error for error in errors if not isinstance(error, StatusError)), errors[0])
 
     # --- matching ----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ Behaviour follows kube-apiserver 1.36.2 where a rule was observed there, and its
 differ where the modules say so.
 """
 
-from apiserver_emulator.resource.gates import FeatureGateError, feature_gates, known_gates
 from apiserver_emulator.resource.registration import GROUP, register, served_versions
 
-__all__ = ["GROUP", "FeatureGateError", "feature_gates", "known_gates", "register", "served_versions"]
+__all__ = ["GROUP", "register", "served_versions"]

@@ -104,4 +104,8 @@ def serve(
         for line in served.told():
             click.echo(line)
         wait_for_signal()
-    return ExitCode.OK
+    failures = served.take_failures()
+    for failure in failures:
+        click.echo(failure.traceback or failure.message, err=True)
+        click.echo(f"error: the control plane failed: {failure.message}", err=True)
+    return ExitCode.HARNESS_ERROR if failures else ExitCode.OK

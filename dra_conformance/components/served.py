@@ -20,6 +20,7 @@ from dra_api.client import AlreadyExists, KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NODES
 from dra_conformance.components.work_folder import WorkFolder
+from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.options import RunOptions
@@ -76,11 +77,15 @@ class Served:
         if self._made is not None:
             self._made.end()
 
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return the failures of the served control plane itself since the last call."""
+        return self._plane.take_failures()
+
     def told(self) -> Iterator[str]:
         """What the user needs to know, line by line."""
         registrar, plugins, cdi = (self._folder / name for name in (_REGISTRAR, "plugins", "cdi"))
         driver = self._driver_name or "NAME"
-        yield f"serving {self._plane.version()}, an emulation, at {self._plane.embedded.url}"
+        yield f"serving {self._plane.version()}, an emulation, at {self._plane.url}"
         yield f"  kubeconfig  {self.kubeconfig}"
         yield f"  node        {self._node_name}"
         yield f"  registrar   {registrar}"

@@ -1,8 +1,9 @@
-"""What every control plane offers the run, whoever it belongs to."""
+"""The interface of a control plane: the embedded emulation, Kubernetes' own programs, k3s, or an existing cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -16,58 +17,74 @@ class NotOurs(Exception):
     """A program of the control plane that the run can neither kill nor start."""
 
 
-class ControlPlane(Protocol):
-    """An API server that the run can talk to.
+@dataclass(frozen=True, slots=True)
+class ControlPlaneFailure:
+    """A failure of the control plane itself, which makes the verdicts of a run worthless."""
 
-    `own` says that it belongs to the run, which may then install, delete and break what it likes; `evidence` is
-    `rehearsal` on an imitation and `evidence` on the real thing.
+    message: str
+    traceback: str = ""
+
+
+class ControlPlane(Protocol):
+    """A control plane that a run can use.
+
+    The harness works with every control plane through this interface only, so that a scenario meets the emulation in
+    the same way as a real API server.
     """
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """The name that reports show."""
         ...
 
     @property
     def own(self) -> bool:
-        """Whether it belongs to the run."""
+        """Whether it belongs to the run, which may then install, delete and break everything in it."""
         ...
 
     @property
     def evidence(self) -> str:
-        """`rehearsal` or `evidence`."""
+        """`rehearsal` for an emulation, `evidence` for real programs."""
         ...
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig for programs in components (mode 0600)."""
+        """The kubeconfig for programs under test (mode 0600)."""
         ...
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """Feature gates, as far as they can be known."""
+        """The feature gates of the API server; empty if they cannot be read."""
         ...
 
     def start(self) -> None:
-        """Bring it up, or find it. Raises TargetUnreachable with cause and way out."""
+        """Start the control plane, or connect to it. Raises TargetUnreachable with the cause and a hint."""
         ...
 
     def stop(self) -> None:
-        """End what `start` began. Idempotent."""
+        """Stop everything that `start` started. Idempotent."""
         ...
 
     def kill(self, program: str) -> None:
-        """End `kube-apiserver` or `etcd` at once, as a crash would. Raises NotOurs."""
+        """Kill `kube-apiserver` or `etcd`, as a crash would. Raises NotOurs if the run cannot do that."""
         ...
 
     def restart(self, program: str) -> None:
-        """Start a program again after `kill`, on its old address and data; returns once the API server serves."""
+        """Start a program again after `kill`, on its old address and data; return when the API server is ready."""
         ...
 
     def transport(self) -> Transport:
-        """A transport for the harness and for reference parts."""
+        """Return a new transport as the administrator."""
         ...
 
     def version(self) -> str:
-        """The Kubernetes version that it speaks, such as v1.36.2."""
+        """Return the Kubernetes version of the API server, such as v1.36.2."""
+        ...
+
+    def watches_drained(self) -> bool:
+        """Return whether the client of every open watch has processed all events; True if that cannot be observed."""
+        ...
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return failures of the control plane itself since the last call; empty if they cannot be observed."""
         ...

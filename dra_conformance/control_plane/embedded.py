@@ -1,4 +1,4 @@
-"""The embedded control plane as the run sees it: ours to start, stop and break, and a rehearsal only."""
+"""The control plane `embedded`: the API server emulator behind the interface that every control plane has."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from apiserver_emulator.control_plane import SERVE_ALL, ApiServerEmulator
-from apiserver_emulator.resource.gates import FeatureGateError
 from dra_api.certificates import CertificateError
 from dra_api.clock import Clock
+from dra_api.feature_gates import FeatureGateError
 from dra_api.transport import Transport
-from dra_conformance.control_plane.base import API_SERVER, NotOurs
+from dra_conformance.control_plane.base import API_SERVER, ControlPlaneFailure, NotOurs
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 
 class EmbeddedControlPlane:
-    """The emulation, with its files in `directory`."""
+    """The emulator, started and stopped by the run. Its files are in `directory`; what it shows is a rehearsal only.
+
+    Raises UsageError if the feature gates do not fit the release.
+    """
 
     name = "embedded emulation"
     own = True
@@ -34,7 +37,7 @@ class EmbeddedControlPlane:
     ) -> None:
         self._version = kubernetes_version
         try:
-            self.embedded = ApiServerEmulator(
+            self._emulator = ApiServerEmulator(
                 kubernetes_version=kubernetes_version,
                 directory=directory,
                 clock=clock,
@@ -48,38 +51,47 @@ class EmbeddedControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin kubeconfig of the HTTPS door."""
-        return self.embedded.kubeconfig
+        """The kubeconfig of the administrator, for the HTTPS endpoint."""
+        return self._emulator.kubeconfig
+
+    @property
+    def url(self) -> str:
+        """The HTTPS address; empty while the server does not run."""
+        return self._emulator.url
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """The gates that the emulation runs with."""
-        return self.embedded.server.feature_gates
+        """The feature gates of the emulated API server."""
+        return self._emulator.server.feature_gates
 
     def start(self) -> None:
-        """Open the doors. Raises TargetUnreachable when there is no way to make a certificate."""
+        """Start the server and open its endpoints. Raises TargetUnreachable if certificates cannot be made."""
         try:
-            self.embedded.start()
+            self._emulator.start()
         except (CertificateError, OSError) as error:
             raise TargetUnreachable(f"the embedded control plane does not start: {error}") from error
 
     def stop(self) -> None:
-        """Close the doors."""
-        self.embedded.stop()
+        """Stop the server. Idempotent."""
+        self._emulator.stop()
 
     def kill(self, program: str) -> None:
-        """End the API server as a crash would. Raises NotOurs for a program that the emulation has not."""
+        """Stop the API server as a crash would. Raises NotOurs for any other program."""
         self._only_api_server(program)
-        self.embedded.kill()
+        self._emulator.kill()
 
     def restart(self, program: str) -> None:
-        """Start it again on its old address and data."""
+        """Start the API server again, on its old address and data."""
         self._only_api_server(program)
-        self.embedded.restart()
+        self._emulator.restart()
 
-    def all_heard(self) -> bool:
-        """Whether every watch was read to its end: its client has dealt with all that was written, where in process."""
-        return all(watcher.drained for watcher in self.embedded.server.store.watchers())
+    def watches_drained(self) -> bool:
+        """Return whether the client of every open watch has processed all events."""
+        return self._emulator.watches_drained()
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return the failures of requests and background threads of the emulator since the last call."""
+        return [ControlPlaneFailure(str(failure), failure.traceback) for failure in self._emulator.take_failures()]
 
     @staticmethod
     def _only_api_server(program: str) -> None:
@@ -87,9 +99,9 @@ class EmbeddedControlPlane:
             raise NotOurs(f"the embedded control plane has no {program} that could be killed")
 
     def transport(self) -> Transport:
-        """The in-process door, as the admin."""
-        return self.embedded.transport()
+        """Return an in-process transport as the administrator."""
+        return self._emulator.transport()
 
     def version(self) -> str:
-        """The version that it emulates."""
+        """Return the Kubernetes version that is emulated, such as v1.36."""
         return f"v{self._version}"

@@ -11,7 +11,7 @@ import orjson
 
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
-from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
 from dra_conformance.core.errors import TargetUnreachable
 
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
@@ -92,3 +92,11 @@ class KubeconfigControlPlane:
     def version(self) -> str:
         """The server's gitVersion."""
         return self._version
+
+    def watches_drained(self) -> bool:
+        """Return True: the watches of a real API server cannot be observed from outside."""
+        return True
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return nothing: Kubernetes' own programs write their failures to their logs."""
+        return []

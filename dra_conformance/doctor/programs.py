@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
-from apiserver_emulator.resource.gates import FeatureGateError, feature_gates
+from dra_api.feature_gates import FeatureGateError, effective_gates
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
     NEEDED,
@@ -34,7 +34,7 @@ def _embedded(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
     if not needed:
         return
     try:
-        gates = feature_gates(options.kubernetes_version, options.gates())
+        gates = effective_gates(options.kubernetes_version, options.gates())
     except FeatureGateError as error:
         yield wrong(_AREA, "embedded", str(error), "--feature-gates and --kubernetes-version must fit together.")
         return

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from apiserver_emulator.resource.gates import default_gates
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock, timestamp
+from dra_api.feature_gates import default_gates
 from dra_api.objects import (
     BIND_REQUESTS,
     COMPUTE_DOMAIN_CLIQUES,
@@ -39,7 +39,7 @@ from dra_conformance.components.connections import Connections
 from dra_conformance.components.manager import ComponentManager
 from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.components.work_folder import WorkFolder
-from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.control_plane.base import ControlPlane, ControlPlaneFailure
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.events.calls import Calls, CallsTransport
@@ -161,10 +161,11 @@ class Run:
 
     def all_heard(self) -> bool:
         """Whether every watch has told what was written; only the embedded control plane knows, others pass."""
-        from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+        return self.control_plane is None or self.control_plane.watches_drained()
 
-        plane = self.control_plane
-        return not isinstance(plane, EmbeddedControlPlane) or plane.all_heard()
+    def take_control_plane_failures(self) -> list[ControlPlaneFailure]:
+        """Return failures of the control plane itself since the last call."""
+        return self.control_plane.take_failures() if self.control_plane is not None else []
 
     @property
     def _all_in_process(self) -> bool:

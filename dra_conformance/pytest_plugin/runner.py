@@ -361,6 +361,7 @@ def pytest_runtest_makereport(
         _judge(state, item, call, call.excinfo, report)
     if call.when == "teardown":
         _tell_missing_rights(state, report)
+        _report_control_plane_failures(state, report)
     state.tell_outcome(item, report)
     return report
 
@@ -412,6 +413,19 @@ def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
     elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:
         state.outcome = (Status.UNTESTABLE, f"a part of the run could not do its work; {told}")
         report.outcome, report.longrepr = "failed", state.outcome[1]
+
+
+def _report_control_plane_failures(state: Session, report: pytest.TestReport) -> None:
+    """Turn any outcome into an error if the control plane itself failed: then nothing is known about the target."""
+    failures = state.run.take_control_plane_failures()
+    if not failures:
+        return
+    for failure in failures:
+        state.run.log.emit("traceback", text=(failure.traceback or failure.message)[-6000:])
+    status, reason = state.outcome
+    message = f"the control plane failed: {failures[0].message}"
+    state.outcome = (Status.ERROR, message if status is Status.PASSED else f"{message}; {status.value}: {reason}")
+    report.outcome, report.longrepr = "failed", state.outcome[1]
 
 
 def _classify(error: BaseException, when: str, world: World | None) -> tuple[Status, str]:

@@ -82,6 +82,9 @@ def finish(state: Session) -> Report | None:
     run = state.run
     leftovers = run.leftovers()
     run.stop()
+    for failure in run.take_control_plane_failures():  # after the last scenario
+        run.log.emit("traceback", text=(failure.traceback or failure.message)[-6000:])
+        state.fail(SuiteError(f"the control plane failed: {failure.message}"))
     run.log.emit("calls", made=run.calls.take())
     if state.is_worker:
         run.log.emit("worker-finished", leftovers=leftovers)

@@ -26,12 +26,14 @@ def plane(tmp_path: Path, clock: AdvanceableClock) -> Iterator[ApiServerEmulator
     """In process only: ready in milliseconds."""
     with ApiServerEmulator(directory=tmp_path / "plane", clock=clock, seed=1, https=False) as found:
         yield found
+    assert found.take_failures() == []
 
 
 @pytest.fixture
 def https_plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
     with ApiServerEmulator(directory=tmp_path / "https", seed=1) as found:
         yield found
+    assert found.take_failures() == []
 
 
 @pytest.fixture(params=["in-process", "https"])

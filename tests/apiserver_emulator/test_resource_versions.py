@@ -34,8 +34,9 @@ from resource_cases import (
 )
 from resource_harness import NOW, Obj, from_storage, resource_of, table, to_storage, write
 
-from apiserver_emulator.resource import FeatureGateError, feature_gates, served_versions
+from apiserver_emulator.resource import served_versions
 from apiserver_emulator.resource.registration import claim_state
+from dra_api.feature_gates import FeatureGateError, effective_gates
 from dra_api.status import StatusError
 
 NOW_TEXT = "2026-05-06T07:08:09Z"
@@ -124,10 +125,10 @@ def test_claim_state_column(status: Obj, deleted: bool, state: str) -> None:
 
 
 def test_gate_defaults() -> None:
-    assert feature_gates("1.34")["DRADeviceTaints"] is False
-    assert feature_gates("1.36")["DRADeviceTaints"] is True
-    assert "DRAListTypeAttributes" not in feature_gates("1.35")
-    assert feature_gates("1.36", {"DRAListTypeAttributes": True, "SomethingElse": True})["SomethingElse"] is True
+    assert effective_gates("1.34")["DRADeviceTaints"] is False
+    assert effective_gates("1.36")["DRADeviceTaints"] is True
+    assert "DRAListTypeAttributes" not in effective_gates("1.35")
+    assert effective_gates("1.36", {"DRAListTypeAttributes": True, "SomethingElse": True})["SomethingElse"] is True
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_gate_defaults() -> None:
 )
 def test_gate_errors(version: str, overrides: dict[str, bool], message: str) -> None:
     with pytest.raises(FeatureGateError, match=message):
-        feature_gates(version, overrides)
+        effective_gates(version, overrides)
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------

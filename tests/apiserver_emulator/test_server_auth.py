@@ -94,7 +94,7 @@ def test_subresources_need_their_own_rule(plane: ApiServerEmulator, client: Kube
 
 
 def test_service_account_tokens_are_bound_to_their_pod(plane: ApiServerEmulator, client: KubeClient) -> None:
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
     pod = client.create(
         PODS,
         {"metadata": {"name": "p", "namespace": "default"},

@@ -271,7 +271,7 @@ def test_a_deleted_definition_takes_its_objects_and_watches_along(
     widgets.create(WIDGETS, widget())
     stream = plane.transport().stream("/apis/example.com/v1/widgets", query=[("watch", "true")])
     widgets.delete(CRDS, "widgets.example.com")
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
     assert widgets.find(CRDS, "widgets.example.com") is None
     with pytest.raises(NotFound):
         widgets.list(WIDGETS)

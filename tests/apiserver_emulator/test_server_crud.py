@@ -289,20 +289,20 @@ def test_namespaces_end_with_all_they_hold(client: KubeClient, plane: ApiServerE
     client.create(SECRETS, {"metadata": {"name": "s", "namespace": "team"}, "stringData": {"k": "v"}})
     marked = client.delete(NAMESPACES, "team")
     assert marked["status"]["phase"] == "Terminating"
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
     assert client.find(SECRETS, "s", "team") is None
     with pytest.raises(Forbidden) as refused:
         client.create(CONFIG_MAPS, {"metadata": {"name": "late", "namespace": "team"}})
     assert refused.value.causes[0]["reason"] == "NamespaceTerminating"
     client.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "team")
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
     assert client.find(NAMESPACES, "team") is None
 
 
 def test_a_fresh_cluster_has_its_namespaces_and_accounts(client: KubeClient, plane: ApiServerEmulator) -> None:
     names = [o["metadata"]["name"] for o in client.list(NAMESPACES).items]
     assert names == ["default", "kube-node-lease", "kube-public", "kube-system"]
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
     assert plane.server.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")["metadata"]["uid"]
 
 

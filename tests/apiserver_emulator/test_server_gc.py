@@ -29,7 +29,7 @@ def names(client: KubeClient) -> list[str]:
 
 
 def idle(plane: ApiServerEmulator) -> None:
-    assert plane.server.housekeeper.wait_idle(5)
+    assert plane.server.controllers.wait_idle(5)
 
 
 def test_background_deletion_takes_the_dependents_later(

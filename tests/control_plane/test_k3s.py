@@ -45,8 +45,8 @@ def docker(short: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDocker]
     """A Docker that runs k3s, behind whose door the embedded control plane answers."""
     plane = EmbeddedControlPlane(kubernetes_version="1.36", directory=short / "api", clock=RealClock(), seed=0)
     plane.start()
-    port = int(plane.embedded.url.rpartition(":")[2])
-    inside = plane.kubeconfig.read_text().replace(plane.embedded.url, "https://127.0.0.1:6443")
+    port = int(plane.url.rpartition(":")[2])
+    inside = plane.kubeconfig.read_text().replace(plane.url, "https://127.0.0.1:6443")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{short}/docker.sock")
     monkeypatch.setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
     monkeypatch.setenv("TESTCONTAINERS_CONNECTION_MODE", "docker_host")

@@ -146,14 +146,14 @@ def test_all_have_heard_when_the_last_client_has_dealt_with_what_it_was_told(tmp
 
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
-        eventually(lambda: any(plane.embedded.server.store.watchers()))
-        eventually(plane.all_heard)
+        eventually(lambda: any(plane._emulator.server.store.watchers()))
+        eventually(plane.watches_drained)
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
-        assert not plane.all_heard()
+        assert not plane.watches_drained()
         assert got.wait(30)
-        assert not plane.all_heard(), "told, and not yet dealt with"
+        assert not plane.watches_drained(), "told, and not yet dealt with"
         go_on.set()
-        eventually(plane.all_heard)
+        eventually(plane.watches_drained)
     finally:
         go_on.set()
         plane.stop()

@@ -26,6 +26,7 @@ from dra_api.clock import RealClock
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
+from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.binaries import flags
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
@@ -120,6 +121,14 @@ class BinariesControlPlane:
     def version(self) -> str:
         """The release of its programs, such as v1.36.2. Raises ProgramsMissing."""
         return self.programs.version
+
+    def watches_drained(self) -> bool:
+        """Return True: the watches of a real API server cannot be observed from outside."""
+        return True
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return nothing: Kubernetes' own programs write their failures to their logs."""
+        return []
 
     # -- life ------------------------------------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from apiserver_emulator.resource.gates import default_gates
+from dra_api.feature_gates import default_gates
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
-from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
 from dra_conformance.control_plane.k3s import flags
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 
@@ -108,6 +108,14 @@ class K3sControlPlane:
                 hint=f"For example {DEFAULT_IMAGE}.",
             )
         return f"v{found[1]}"
+
+    def watches_drained(self) -> bool:
+        """Return True: the watches of a real API server cannot be observed from outside."""
+        return True
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return nothing: Kubernetes' own programs write their failures to their logs."""
+        return []
 
     # -- life ------------------------------------------------------------------------------------------------------
 

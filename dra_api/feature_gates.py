@@ -70,7 +70,7 @@ def known_gates(kubernetes_version: str) -> dict[str, Gate]:
     return {name: gate for name, row in _TABLE.items() if (gate := row[column]) is not None}
 
 
-def feature_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
+def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """The gates of a server: the release's defaults with overrides, which may hold gates of other features too.
 
     Raises FeatureGateError for a DRA gate that the release lacks, that it locks to the other value, or that depends on

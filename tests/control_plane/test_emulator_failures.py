@@ -1,0 +1,74 @@
+"""A failure inside the emulator is an error of the harness, whatever the checks of the scenario came to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from dra_conformance.core.errors import ExitCode
+
+FOCUS = "claims/api_nodes#a-node-deletes-a-slice-of-its-own"
+CONTROLLER_FAILS = """
+from apiserver_emulator.controllers import Controllers
+
+
+def fail(self, namespace):
+    raise RuntimeError("a task was lost")
+
+
+Controllers._default_account = fail
+"""
+FAILS_AT_THE_END = """
+from apiserver_emulator.control_plane import ApiServerEmulator
+
+original = ApiServerEmulator.stop
+
+
+def stop(self):
+    if self._running:
+        self.server.failures.record("a thread", "ended after the last scenario")
+    original(self)
+
+
+ApiServerEmulator.stop = stop
+"""
+
+
+def run(folder: Path, fault: str, *options: str) -> tuple[int, dict[str, Any]]:
+    """Run one scenario with a faulty emulator; Python imports `sitecustomize` in every process, workers included."""
+    (folder / "sitecustomize.py").write_text(fault)
+    path = os.pathsep.join([str(folder), *sys.path[1:]])
+    command = [sys.executable, "-m", "dra_conformance", "run", "--focus", FOCUS, "--out", str(folder / "report")]
+    subprocess.run(
+        [*command, "--progress", "none", *options],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    report = orjson.loads((folder / "report" / "report.json").read_bytes())
+    return report["exitCode"], report
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one-process", "workers"])
+def test_a_failing_controller_makes_scenarios_end_in_an_error(tmp_path: Path, options: list[str]) -> None:
+    code, report = run(tmp_path, CONTROLLER_FAILS, *options)
+    assert (code, report["verdict"]) == (ExitCode.HARNESS_ERROR, "invalid")
+    (reason,) = (row["reason"] for row in report["scenarios"] if row["status"] == "error")
+    assert reason.startswith("the control plane failed: controller task 'account' for namespaces ")
+    assert reason.endswith("RuntimeError: a task was lost")
+    assert 'raise RuntimeError(\\"a task was lost\\")' in (tmp_path / "report" / "events.jsonl").read_text()
+
+
+def test_a_failure_after_the_last_scenario_is_a_problem_of_the_run(tmp_path: Path) -> None:
+    code, report = run(tmp_path, FAILS_AT_THE_END)
+    assert (code, report["verdict"]) == (ExitCode.HARNESS_ERROR, "invalid")
+    assert [problem["message"] for problem in report["problems"]] == [
+        "the control plane failed: a thread: ended after the last scenario"
+    ]
