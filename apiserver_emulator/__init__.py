@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apiserver_emulator.control_plane import ApiServerEmulator
+    from apiserver_emulator.emulator import ApiServerEmulator
 
 __all__ = ["ApiServerEmulator"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "ApiServerEmulator":
-        from apiserver_emulator.control_plane import ApiServerEmulator
+        from apiserver_emulator.emulator import ApiServerEmulator
 
         return ApiServerEmulator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,12 +17,12 @@ from typing import Any
 
 from apiserver_emulator.auth import ADMIN
 from apiserver_emulator.core import Core
-from apiserver_emulator.creation import create_object
-from apiserver_emulator.deletion import FOREGROUND, ORPHAN, delete_object
 from apiserver_emulator.failures import Failures
-from apiserver_emulator.resources import ResourceType
+from apiserver_emulator.registry.create import create_object
+from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN, delete_object
+from apiserver_emulator.registry.update import update_object
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import Event, Key, Record, TypeKey
-from apiserver_emulator.updates import update_object
 from dra_api.request import Request, RequestInfo, User
 from dra_api.status import StatusError
 

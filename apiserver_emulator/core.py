@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from apiserver_emulator.resources import ResourceTable, ResourceType
+from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.schema_tree import Node, SchemaIndex, crd_tree
 from apiserver_emulator.store import Record, Store
 from apiserver_emulator.strategy import RequestContext
-from apiserver_emulator.watching import Lateness
+from apiserver_emulator.watch_stream import Lateness
 from dra_api.clock import Clock
 from dra_api.request import Request, RequestInfo, User
 

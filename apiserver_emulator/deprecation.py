@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiserver_emulator.resources import ResourceTable
+from apiserver_emulator.resource_types import ResourceTable
 from dra_api.request import RequestInfo
 from dra_api.transport import Response
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from apiserver_emulator.resources import ResourceTable, ResourceType
+from apiserver_emulator.resource_types import ResourceTable, ResourceType
 
 Obj = dict[str, Any]
 

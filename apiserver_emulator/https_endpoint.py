@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote
 import uvicorn
 
 from apiserver_emulator.server import MAX_BODY, Answer, ApiServer
-from apiserver_emulator.watching import ErrorStream, WatchStream
+from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request
 from dra_api.transport import Response
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from apiserver_emulator.resources import ResourceType
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.schema_tree import Node
 from dra_api.gotext import go_quote
 from dra_api.status import StatusError, bad_request, invalid, invalid_object

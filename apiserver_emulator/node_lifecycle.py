@@ -15,8 +15,8 @@ from typing import Any
 
 from apiserver_emulator.auth import ADMIN
 from apiserver_emulator.core import Core
+from apiserver_emulator.registry.update import update_object
 from apiserver_emulator.store import Event, Key, Record, TypeKey
-from apiserver_emulator.updates import update_object
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo, User
 from dra_api.status import StatusError

@@ -13,7 +13,7 @@ import orjson
 
 from apiserver_emulator import discovery
 from apiserver_emulator.core import Core
-from apiserver_emulator.resources import ResourceType
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.schemas import Schemas
 from apiserver_emulator.schemas.openapi import OpenApiResource, openapi_v3
 from dra_api.request import Request

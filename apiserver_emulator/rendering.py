@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from apiserver_emulator.resources import Column, ResourceType
+from apiserver_emulator.resource_types import Column, ResourceType
 from apiserver_emulator.store import Record
 from dra_api.clock import parse_timestamp
 from dra_api.status import not_acceptable

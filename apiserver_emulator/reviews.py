@@ -12,7 +12,7 @@ import orjson
 
 from apiserver_emulator.auth import ANONYMOUS, Authenticator, RbacAuthorizer, service_account_user
 from apiserver_emulator.core import Core
-from apiserver_emulator.decode import decode_body
+from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.discovery import REVIEWS
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo, User

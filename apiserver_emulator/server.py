@@ -17,23 +17,24 @@ from urllib.parse import unquote
 
 import orjson
 
-from apiserver_emulator import builtins, deprecation, discovery, openapi, reviews, schemas
+from apiserver_emulator import deprecation, discovery, openapi, reviews, schemas
 from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated
+from apiserver_emulator.builtin import table as builtin_table
 from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.core import Core, WriteObserver
-from apiserver_emulator.crds import CrdController, crd_resource
+from apiserver_emulator.crd.controller import CrdController, crd_resource
 from apiserver_emulator.failures import Failures
-from apiserver_emulator.first_objects import first_objects
+from apiserver_emulator.handlers.read import Reader
+from apiserver_emulator.handlers.write import Writer
+from apiserver_emulator.initial_objects import first_objects
 from apiserver_emulator.node_lifecycle import NodeLifecycle
-from apiserver_emulator.pod_subresources import PodDoors
-from apiserver_emulator.protobuf_answers import check_accepted, served
-from apiserver_emulator.reader import Reader
+from apiserver_emulator.pods.subresources import PodDoors
+from apiserver_emulator.protobuf_responses import check_accepted, served
 from apiserver_emulator.rendering import negotiate, to_yaml
-from apiserver_emulator.resources import ResourceTable, ResourceType
+from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
-from apiserver_emulator.watching import ErrorStream, Lateness, WatchStream
+from apiserver_emulator.watch_stream import ErrorStream, Lateness, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
-from apiserver_emulator.writer import Writer
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
 from dra_api.status import StatusError, method_not_supported, not_found
@@ -99,7 +100,7 @@ class ApiServer:
         self.controllers = Controllers(self.core, self.failures)
         self._nodes = NodeLifecycle(self.core)
         self.resources.add(crd_resource())
-        builtins.register(self.resources)
+        builtin_table.register(self.resources)
         self.crds = CrdController(self.core)
         for key, obj in first_objects(self.clock.now()):
             obj["metadata"]["uid"] = self.controllers.new_uid()

@@ -21,7 +21,7 @@ import orjson
 import urllib3
 
 from apiserver_emulator.core import Core
-from apiserver_emulator.resources import ResourceType
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.selectors import structured_selector
 from apiserver_emulator.store import Record
 from apiserver_emulator.strategy import RequestContext

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import jsonschema_rs
 
-from apiserver_emulator.decode import conform
+from apiserver_emulator.decoding import conform
 from apiserver_emulator.schema_tree import Node, SchemaIndex
 from dra_api.gotext import go_quote
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from apiserver_emulator.control_plane import SERVE_ALL, ApiServerEmulator
+from apiserver_emulator.emulator import SERVE_ALL, ApiServerEmulator
 from dra_api.certificates import CertificateError
 from dra_api.clock import Clock
 from dra_api.feature_gates import FeatureGateError

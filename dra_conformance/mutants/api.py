@@ -17,11 +17,11 @@ Obj = dict[str, Any]
 
 _BASE = "apiserver_emulator"
 _STRATEGIES = {
-    "claim": f"{_BASE}.resource.resource_claim:ResourceClaimStrategy",
-    "template": f"{_BASE}.resource.resource_claim_template:ResourceClaimTemplateStrategy",
-    "class": f"{_BASE}.resource.device_class:DeviceClassStrategy",
-    "slice": f"{_BASE}.resource.resource_slice:ResourceSliceStrategy",
-    "pod": f"{_BASE}.pods:PodStrategy",
+    "claim": f"{_BASE}.dra.resource_claim:ResourceClaimStrategy",
+    "template": f"{_BASE}.dra.resource_claim_template:ResourceClaimTemplateStrategy",
+    "class": f"{_BASE}.dra.device_class:DeviceClassStrategy",
+    "slice": f"{_BASE}.dra.resource_slice:ResourceSliceStrategy",
+    "pod": f"{_BASE}.pods.strategy:PodStrategy",
 }
 
 
@@ -51,7 +51,7 @@ def _forgetting(name: str, rule: str, kinds: str, reason: str, field: str, purpo
 
 
 def _limit(name: str, rule: str, constant: str, value: int, purpose: str) -> Mutant:
-    return Mutant(name, rule, lambda patch: patch.replace(f"{_BASE}.resource.{constant}", value), purpose)
+    return Mutant(name, rule, lambda patch: patch.replace(f"{_BASE}.dra.{constant}", value), purpose)
 
 
 _REQUEST = r"spec\.devices\.requests\[\d+\]"
@@ -384,7 +384,7 @@ def _(patch: Patch) -> None:
 @mutant("no-default-count-in-alternatives", rule="DRA-002")
 def _no_default(patch: Patch) -> None:
     """An alternative without mode and count is stored as it came."""
-    target = f"{_BASE}.resource.requests:default_spec"
+    target = f"{_BASE}.dra.requests:default_spec"
 
     def make(original: Callable[[Obj], None]) -> Callable[[Obj], None]:
         def default(spec: Obj) -> None:
@@ -465,7 +465,7 @@ def _refuse_expressions(patch: Patch, word: str) -> None:
 
         return validate
 
-    patch.wrap(f"{_BASE}.resource.selectors:validate_selector", make)
+    patch.wrap(f"{_BASE}.dra.selectors:validate_selector", make)
 
 
 @mutant("status-at-birth", rule="DRA-034")
@@ -496,7 +496,7 @@ def _keeping(patch: Patch, method: str, kept: Callable[..., Any]) -> None:
 @mutant("everything-through-the-status-door", rule="DRA-036")
 def _(patch: Patch) -> None:
     """An update of the status writes labels and finalizers too."""
-    patch.replace(f"{_BASE}.resource.resource_claim:keep_all_but_status", lambda new, old: None)
+    patch.replace(f"{_BASE}.dra.resource_claim:keep_all_but_status", lambda new, old: None)
 
 
 @mutant("class-generation-counts-writes", rule="DRA-041")
@@ -506,7 +506,7 @@ def _(patch: Patch) -> None:
     def follow(new: Obj, old: Obj) -> None:
         new["metadata"]["generation"] = int(old["metadata"].get("generation", 0)) + 1
 
-    patch.replace(f"{_BASE}.resource.device_class:follow", follow)
+    patch.replace(f"{_BASE}.dra.device_class:follow", follow)
 
 
 @mutant("class-generation-stays", rule="DRA-041")
@@ -516,13 +516,13 @@ def _(patch: Patch) -> None:
     def follow(new: Obj, old: Obj) -> None:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0)
 
-    patch.replace(f"{_BASE}.resource.device_class:follow", follow)
+    patch.replace(f"{_BASE}.dra.device_class:follow", follow)
 
 
 @mutant("taint-without-time", rule="DRA-071")
 def _(patch: Patch) -> None:
     """A taint without timeAdded is stored as it came."""
-    patch.replace(f"{_BASE}.resource.resource_slice:_default_taints", lambda spec, rules: None)
+    patch.replace(f"{_BASE}.dra.resource_slice:_default_taints", lambda spec, rules: None)
 
 
 @mutant("taint-time-overwritten", rule="DRA-071")
@@ -536,76 +536,76 @@ def _(patch: Patch) -> None:
 
         return default
 
-    patch.wrap(f"{_BASE}.resource.resource_slice:default_taint", make)
+    patch.wrap(f"{_BASE}.dra.resource_slice:default_taint", make)
 
 
 @mutant("field-selector-by-driver-ignored", rule="DRA-079")
 def _(patch: Patch) -> None:
     """Listing by spec.driver finds nothing."""
     patch.wrap(
-        f"{_BASE}.resource.registration:slice_fields", lambda original: lambda obj: {**original(obj), "spec.driver": ""}
+        f"{_BASE}.dra.registration:slice_fields", lambda original: lambda obj: {**original(obj), "spec.driver": ""}
     )
 
 
 @mutant("reports-stay", rule="DRA-094")
 def _(patch: Patch) -> None:
     """Reports on devices outlive their allocation."""
-    patch.replace(f"{_BASE}.resource.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
+    patch.replace(f"{_BASE}.dra.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
 
 
 @mutant("admin-for-nobody", rule="DRA-232")
 def _(patch: Patch) -> None:
     """The label opens nothing."""
-    patch.replace(f"{_BASE}.resource.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
+    patch.replace(f"{_BASE}.dra.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
 
 
 @mutant("anybody-allocates", rule="DRA-096")
 def _(patch: Patch) -> None:
     """Whoever may write the status may give devices away."""
-    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
+    patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
 
 
 @mutant("binding-never-allowed", rule="DRA-096")
 def _(patch: Patch) -> None:
     """The permission to bind is looked for under another name."""
-    patch.replace(f"{_BASE}.resource.authorization:BINDING", "allocation")
+    patch.replace(f"{_BASE}.dra.authorization:BINDING", "allocation")
 
 
 @mutant("anybody-reports", rule="DRA-097")
 def _(patch: Patch) -> None:
     """Every driver speaks for every other."""
-    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+    patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
 @mutant("reports-from-every-node", rule="DRA-097")
 def _(patch: Patch) -> None:
     """It does not matter on which node a driver is."""
-    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: True)
+    patch.replace(f"{_BASE}.dra.authorization:_sits_on", lambda user, node: True)
 
 
 @mutant("no-reports-from-nodes", rule="DRA-097")
 def _(patch: Patch) -> None:
     """A driver on the claim's node is not recognised."""
-    patch.replace(f"{_BASE}.resource.authorization:_sits_on", lambda user, node: False)
+    patch.replace(f"{_BASE}.dra.authorization:_sits_on", lambda user, node: False)
 
 
 @mutant("controllers-report-for-all", rule="DRA-098")
 def _(patch: Patch) -> None:
     """A driver's controller speaks for every driver."""
-    patch.replace(f"{_BASE}.resource.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
+    patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
 @mutant("controllers-never-report", rule="DRA-098")
 def _(patch: Patch) -> None:
     """The verb for any node is not known."""
-    patch.replace(f"{_BASE}.resource.authorization:ARBITRARY", "any-node:")
+    patch.replace(f"{_BASE}.dra.authorization:ARBITRARY", "any-node:")
 
 
 @mutant("order-of-reports-counts", rule="DRA-099")
 def _(patch: Patch) -> None:
     """Every driver with a report must have permission, whatever changed."""
     patch.replace(
-        f"{_BASE}.resource.authorization:modified_drivers",
+        f"{_BASE}.dra.authorization:modified_drivers",
         lambda new, old: {report["driver"] for report in new.get("devices") or ()},
     )
 
@@ -622,13 +622,13 @@ def _(patch: Patch) -> None:
 @mutant("values-49", rule="DRA-059", **_LISTS)
 def _(patch: Patch) -> None:
     """49 values of attributes are accepted."""
-    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 49)
+    patch.replace(f"{_BASE}.dra.devices:VALUES_MAX", 49)
 
 
 @mutant("values-47", rule="DRA-059", **_LISTS)
 def _(patch: Patch) -> None:
     """48 values of attributes are refused."""
-    patch.replace(f"{_BASE}.resource.devices:VALUES_MAX", 47)
+    patch.replace(f"{_BASE}.dra.devices:VALUES_MAX", 47)
 
 
 @mutant("empty-lists", rule="DRA-063", **_LISTS)

@@ -6,7 +6,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 
 _EMBEDDED = "apiserver_emulator"
 _NODES = f"{_EMBEDDED}.node_authorizer"
-_SLICES = f"{_EMBEDDED}.resource.resource_slice"
+_SLICES = f"{_EMBEDDED}.dra.resource_slice"
 _BY_NODES = "claims/api_nodes#a-node-does-a-slice-what"
 
 

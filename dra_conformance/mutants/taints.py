@@ -320,7 +320,7 @@ def _(patch: Patch) -> None:
 
         return prepare_update
 
-    module = "apiserver_emulator.resource.device_taint_rule"
+    module = "apiserver_emulator.dra.device_taint_rule"
     patch.wrap(f"{module}:DeviceTaintRuleStrategy.prepare_update", make)
 
 
@@ -367,5 +367,5 @@ def _(patch: Patch) -> None:
 @mutant("rule-with-any-effect", rule="DRA-230", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The API stores rules with unknown effects."""
-    module = "apiserver_emulator.resource.taints"
+    module = "apiserver_emulator.dra.taints"
     patch.replace(f"{module}:EFFECTS", ("None", "NoSchedule", "NoExecute", "PreferNoSchedule"))

@@ -49,7 +49,7 @@ class Outcome:
 # What nearly every child needs, imported once in the parent. None of them starts a thread or opens a file by that.
 LOADED_BEFORE_FORKING = (
     "dra_conformance.control_plane.embedded",
-    "apiserver_emulator.resource",
+    "apiserver_emulator.dra",
     "dra_conformance.report.files",
     "dra_conformance.components.node",
     "reference_impl.binder",

@@ -12,7 +12,7 @@ import pytest
 from apiserver_emulator import ApiServerEmulator
 from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.failures import LIMIT, Failures
-from apiserver_emulator.watching import WatchStream
+from apiserver_emulator.watch_stream import WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, VALIDATING_WEBHOOKS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_emulator import ApiServerEmulator, patch
+from apiserver_emulator import ApiServerEmulator, patch_formats
 from apiserver_emulator.schemas import GVK, load
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, PODS
@@ -17,7 +17,7 @@ POD = load("1.36").root(GVK("", "v1", "Pod"))
 
 
 def strategic(current: Obj, change: Obj) -> Obj:
-    return patch.apply(patch.STRATEGIC, current, change, POD)
+    return patch_formats.apply(patch_formats.STRATEGIC, current, change, POD)
 
 
 def test_json_patch_adds_tests_and_fails_whole(client: KubeClient) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from apiserver_emulator.watching import Lateness
+from apiserver_emulator.watch_stream import Lateness
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import CONFIG_MAPS, PODS

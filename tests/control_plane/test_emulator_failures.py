@@ -25,7 +25,7 @@ def fail(self, namespace):
 Controllers._default_account = fail
 """
 FAILS_AT_THE_END = """
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 
 original = ApiServerEmulator.stop
 

@@ -13,7 +13,7 @@ import orjson
 import pytest
 import yaml
 
-from apiserver_emulator.resource.resource_slice import ResourceSliceStrategy
+from apiserver_emulator.dra.resource_slice import ResourceSliceStrategy
 from apiserver_emulator.strategy import RequestContext
 from dra_api.objects import Obj
 from dra_api.request import User

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.http1 import FAILURES, Answer, Connections, Lines
 from dra_api.objects import NAMESPACES

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import NAMESPACES, Obj

@@ -372,7 +372,7 @@ def test_a_cluster_that_is_not_there(door: Door) -> None:
 
 
 def test_a_cluster_behind_a_kubeconfig(door: Door, tmp_path: Path) -> None:
-    from apiserver_emulator.control_plane import ApiServerEmulator
+    from apiserver_emulator.emulator import ApiServerEmulator
 
     with ApiServerEmulator(directory=tmp_path / "api") as cluster:
         ended = door.suite(

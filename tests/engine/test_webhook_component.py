@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import VALIDATING_WEBHOOKS

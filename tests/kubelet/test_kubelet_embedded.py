@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kubelet_world import DRIVER, NODE, Diary, HealthyDriver
 
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import EVENTS, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, uid_of

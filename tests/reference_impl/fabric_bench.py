@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 import fake_nvml
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.component import Component

@@ -16,7 +16,7 @@ import orjson
 import pytest
 from fabric_bench import ROOT, Bench
 
-from apiserver_emulator.control_plane import ApiServerEmulator
+from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import ClaimRef, RpcError
 

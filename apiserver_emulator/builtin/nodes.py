@@ -1,0 +1,90 @@
+"""Nodes: their status, taints, roles and columns. Source: pkg/registry/core/node/strategy.go, pkg/printers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apiserver_emulator.node_lifecycle import taint_new
+from apiserver_emulator.pods.field_checks import taint_errors
+from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from dra_api.objects import Obj
+from dra_api.status import FieldError, forbidden_field
+
+_NODE_INFO = (
+    "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
+    "machineID", "operatingSystem", "osImage", "systemUUID",
+)  # fmt: skip
+
+
+class NodeStrategy(BaseStrategy):
+    """Nodes: status through its own door; capacity implies allocatable."""
+
+    status_subresource = True
+
+    def default(self, obj: Obj) -> None:
+        """Structs that Go cannot leave out; capacity is allocatable unless said otherwise (SetDefaults_NodeStatus)."""
+        obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
+        status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {}).setdefault("Port", 0)
+        info = status.setdefault("nodeInfo", {})
+        for name in _NODE_INFO:
+            info.setdefault(name, "")
+        if status.get("capacity") and "allocatable" not in status:
+            status["allocatable"] = dict(status["capacity"])
+        for condition in status.get("conditions") or ():
+            condition.setdefault("lastHeartbeatTime", None)
+            condition.setdefault("lastTransitionTime", None)
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """A node may be created with its status, as kubelets do; admission taints it."""
+        taint_new(obj)
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Taints are well formed."""
+        return taint_errors((obj.get("spec") or {}).get("taints") or [])
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """Status through its own door; the status door may set labels and annotations too."""
+        if ctx.subresource == "status":
+            if "spec" in old:
+                new["spec"] = old["spec"]
+            else:
+                new.pop("spec", None)
+        elif "status" in old:
+            new["status"] = old["status"]
+        else:
+            new.pop("status", None)
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Taints are well formed, and a node keeps its provider id."""
+        if problems := taint_errors((new.get("spec") or {}).get("taints") or []):
+            return problems + problems  # as part of the node, and as part of what changes
+        before = (old.get("spec") or {}).get("providerID")
+        after = (new.get("spec") or {}).get("providerID")
+        if before and before != after:
+            return [
+                forbidden_field("spec.providerID", 'node updates may not change providerID except from "" to valid')
+            ]
+        return []
+
+
+def node_fields(obj: Obj) -> Mapping[str, str]:
+    """By which fields nodes can be selected."""
+    return {"spec.unschedulable": "true" if (obj.get("spec") or {}).get("unschedulable") else "false"}
+
+
+def node_status(obj: Obj) -> object:
+    """The column Status: ready or not, and whether pods may come."""
+    ready = "Unknown"
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Ready":
+            ready = "Ready" if condition.get("status") == "True" else "NotReady"
+    return f"{ready},SchedulingDisabled" if (obj.get("spec") or {}).get("unschedulable") else ready
+
+
+def node_roles(obj: Obj) -> object:
+    """The column Roles, from labels."""
+    prefix = "node-role.kubernetes.io/"
+    labels = obj["metadata"].get("labels") or {}
+    roles = sorted(k.removeprefix(prefix) for k in labels if k.startswith(prefix) and k != prefix)
+    return ",".join(roles) or "<none>"

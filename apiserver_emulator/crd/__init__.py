@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions and the resources that they define."""

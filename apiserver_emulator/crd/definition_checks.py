@@ -1,0 +1,143 @@
+"""Whether the versions of a CustomResourceDefinition can be served: names, schemas, defaults, columns to select by.
+
+Pure functions. What all versions have alike is told of the definition as a whole, as upstream's internal type has it.
+
+Source: k8s.io/apiextensions-apiserver pkg/apis/apiextensions/{validation,v1/conversion.go}, pkg/apiserver/schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+
+from apiserver_emulator.crd.cel_rules import rule_errors
+from apiserver_emulator.crd.strategy import json_schema, schema_errors
+from dra_api.status import FieldError, invalid, required
+
+Obj = dict[str, Any]
+
+LABEL = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+LABEL_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]")
+
+
+def version_errors(spec: Obj) -> list[FieldError]:
+    """What stands in the way of serving a definition's versions."""
+    problems: list[FieldError] = []
+    versions: list[Obj] = spec.get("versions") or []
+    names = [version.get("name") for version in versions]
+    if not versions:
+        problems.append(required("spec.versions", "must have at least one version"))
+    if versions and sum(1 for version in versions if version.get("storage")) != 1:
+        quoted = [_internal(version) for version in versions]
+        problems.append(invalid("spec.versions", quoted, "must have exactly one version marked as storage version"))
+        if not any(version.get("storage") for version in versions):
+            problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
+    if len(set(names)) != len(names):
+        problems.append(invalid("spec.versions", names, "must contain unique version names"))
+    if names and not LABEL.match(names[0] or ""):
+        problems.append(invalid("spec.version", names[0], LABEL_TEXT))
+    shared = all(_schema(version) == _schema(versions[0]) for version in versions)
+    for at, version in enumerate(versions):
+        name = version.get("name") or ""
+        if not LABEL.match(name):
+            problems.append(invalid(f"spec.versions[{at}].name", name, LABEL_TEXT))
+        schema = _schema(version)
+        if schema is None:
+            problems.append(required(f"spec.versions[{at}].schema.openAPIV3Schema"))
+        if shared and at:
+            continue
+        top = "spec" if shared else f"spec.versions[{at}]"
+        if schema is not None:
+            field = "spec.validation" if shared else f"{top}.schema"
+            problems += structural_errors(schema, f"{field}.openAPIV3Schema", root=True)
+        problems += _selection_errors(version, schema, top)
+    return problems
+
+
+def _internal(version: Mapping[str, Any]) -> Obj:
+    """A version as Go's internal type is quoted: what all versions have alike is not in it."""
+    return {
+        "Name": version.get("name", ""),
+        "Served": version.get("served", False),
+        "Storage": version.get("storage", False),
+        "Deprecated": version.get("deprecated", False),
+        "DeprecationWarning": version.get("deprecationWarning"),
+        "Schema": None,
+        "Subresources": None,
+        "AdditionalPrinterColumns": None,
+        "SelectableFields": None,
+    }
+
+
+def _schema(version: Mapping[str, Any]) -> Obj | None:
+    found: Obj | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return found
+
+
+def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | None, top: str) -> list[FieldError]:
+    """A field to select by must be one of the schema's."""
+    wanted = version.get("selectableFields") or ()
+    if wanted and schema is None:
+        return [invalid(f"{top}.selectableFields", "", "may only be set when validations.schema is included")]
+    problems = []
+    for at, each in enumerate(wanted):
+        path = each.get("jsonPath", "")
+        found: Any = schema
+        for dotted, quoted in _STEP.findall(path):
+            found = (found.get("properties") or {}).get(dotted or quoted) if isinstance(found, dict) else None
+        if found is None:
+            where = f"{top}.selectableFields[{at}].jsonPath"
+            problems.append(invalid(where, path, "is an invalid path: does not refer to a valid field"))
+    return problems
+
+
+def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[FieldError]:
+    """Whether a schema is structural: a type everywhere, no $ref; and whether its defaults and rules fit it."""
+    problems: list[FieldError] = []
+    if "$ref" in schema:
+        problems.append(FieldError("FieldValueForbidden", f"{field}.$ref", "$ref is not supported"))
+    loose = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
+    kind = schema.get("type")
+    if root and not kind:
+        problems.append(required(f"{field}.type", "must not be empty at the root"))
+    elif root and kind != "object":
+        problems.append(invalid(f"{field}.type", kind, "must be object at the root"))
+    elif not kind and not loose:
+        problems.append(required(f"{field}.type", "must not be empty for specified object fields"))
+    if schema.get("properties") and schema.get("additionalProperties"):
+        problems.append(
+            FieldError(
+                "FieldValueForbidden",
+                f"{field}.additionalProperties",
+                "additionalProperties and properties are mutual exclusive",
+            )
+        )
+    if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
+        where = f"{field}.x-kubernetes-list-map-keys"
+        problems.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
+    if "default" in schema:
+        validator = jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True)
+        for each in schema_errors(validator, schema["default"], schema):
+            problems.append(replace(each, field=f"{field}.default" + (f".{each.field}" if each.field else "")))
+    if "x-kubernetes-validations" in schema:
+        problems += rule_errors(schema, field, root=root)
+    for name, sub in (schema.get("properties") or {}).items():
+        problems += structural_errors(sub, f"{field}.properties[{name}]")
+    items = schema.get("items")
+    if isinstance(items, dict):
+        problems += structural_errors(items, f"{field}.items")
+    elif kind == "array":
+        problems.append(required(f"{field}.items", "must be specified"))
+    extra = schema.get("additionalProperties")
+    if isinstance(extra, dict):
+        problems += structural_errors(extra, f"{field}.additionalProperties")
+    return problems

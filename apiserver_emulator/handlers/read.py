@@ -1,0 +1,381 @@
+"""Reading verbs: get, list, watch.
+
+Stateless over the store; watches that it opens belong to the client that holds the stream.
+
+Source: k8s.io/apiserver pkg/endpoints/handlers/get.go, pkg/storage/cacher, KEP-3157 (streaming lists).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from apiserver_emulator.core import Core
+from apiserver_emulator.rendering import View, bare, list_body, negotiate, partial, table, to_yaml
+from apiserver_emulator.resource_types import ResourceType
+from apiserver_emulator.selectors import Predicate, both, field_selector, label_selector
+from apiserver_emulator.store import CompactedError, Record
+from apiserver_emulator.watch_stream import ErrorStream, WatchStream
+from dra_api.request import Request, RequestInfo
+from dra_api.status import StatusError, bad_request, expired, forbidden_field, invalid_object, not_found, not_supported
+from dra_api.transport import Response
+
+Obj = dict[str, Any]
+
+MIN_WATCH_S = 1800.0  # --min-request-timeout: without timeoutSeconds a watch lasts between one and two of these
+FAR_FUTURE_RETRY_S = 1
+_RESOURCE_GROUP = "resource.k8s.io"
+
+_CONTINUE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class Reader:
+    """Answers get, list and watch."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    # --- get ---------------------------------------------------------------------------------------------------
+
+    def get(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
+        """One object."""
+        view = negotiate(request.headers.get("accept", ""))
+        self._authorize(resource, request, info)
+        record = self._core.store.get(resource.storage_key, (info.namespace, info.name))
+        if record is None:
+            raise not_found(info.group, info.resource, info.name)
+        return self.answer(resource, info.version, record, view, request)
+
+    def answer(
+        self,
+        resource: ResourceType,
+        version: str,
+        record: Record,
+        view: View,
+        request: Request,
+        *,
+        status: int = 200,
+    ) -> Response:
+        """One object in the client's view."""
+        convert = self._core.converter(resource, version)
+        if view.kind == "Table":
+            body = orjson.dumps(
+                table(
+                    resource,
+                    [record],
+                    now=self._core.clock.now(),
+                    include=request.param("includeObject", "Metadata"),
+                    metadata={"resourceVersion": record.obj["metadata"].get("resourceVersion", "")},
+                    convert=convert,
+                )
+            )
+        elif view.kind:
+            body = orjson.dumps(partial(record.obj))
+        else:
+            body = record.encoded(version, convert)
+        if view.yaml:
+            body = to_yaml(body)
+        return Response(status, {"content-type": view.content_type}, body)
+
+    def _authorize(self, resource: ResourceType, request: Request, info: RequestInfo) -> None:
+        ctx = self._core.context(request, info)
+        resource.strategy.authorize(None, None, ctx)
+
+    def predicate(self, resource: ResourceType, request: Request, info: RequestInfo) -> Predicate | None:
+        """The request's selectors as one predicate; only the path of an old watch can name an object beside them."""
+        labels = label_selector(request.param("labelSelector"))
+        wanted = request.param("fieldSelector")
+        if info.verb == "watch" and info.name:
+            wanted = f"metadata.name={info.name},{wanted}".rstrip(",")
+        fields = field_selector(
+            wanted,
+            values=resource.fields,
+            supported=frozenset(resource.field_names),
+            namespaced=resource.namespaced,
+            refusal=lambda name: _no_selector(resource, info.version, name),
+        )
+        return both(labels, fields)
+
+    # --- list --------------------------------------------------------------------------------------------------
+
+    def list(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
+        """A collection, whole or in chunks."""
+        view = negotiate(request.headers.get("accept", ""))
+        self._authorize(resource, request, info)
+        match = self.predicate(resource, request, info)
+        limit = _number(request, "limit")
+        token = request.param("continue")
+        start: tuple[str, str] | None = None
+        if token and request.param("resourceVersion") not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        at = self._list_revision(request, bool(token))
+        if token:
+            at, start = _read_token(token)
+        try:
+            records, revision = self._core.store.snapshot(resource.storage_key, info.namespace, at=at)
+        except CompactedError as error:
+            raise expired(_CONTINUE_TOO_OLD if token else str(error)) from error
+        if start is not None:
+            records = [r for r in records if _key(r) > start]
+        if match is not None:
+            records = [r for r in records if match(r.obj)]
+        meta: Obj = {"resourceVersion": str(revision)}
+        if resource.custom and not view.kind:
+            meta["continue"] = ""  # an UnstructuredList has it always
+        if limit and len(records) > limit:
+            rest = len(records) - limit
+            records = records[:limit]
+            meta["continue"] = _write_token(revision, _key(records[-1]))
+            if match is None:
+                meta["remainingItemCount"] = rest
+        body = self._list_bytes(resource, info.version, records, meta, view, request)
+        if view.yaml:
+            body = to_yaml(body)
+        return Response(200, {"content-type": view.content_type}, body)
+
+    def _list_bytes(
+        self,
+        resource: ResourceType,
+        version: str,
+        records: Sequence[Record],
+        meta: Obj,
+        view: View,
+        request: Request,
+    ) -> bytes:
+        convert = self._core.converter(resource, version)
+        if view.kind == "Table":
+            return orjson.dumps(
+                table(
+                    resource,
+                    records,
+                    now=self._core.clock.now(),
+                    include=request.param("includeObject", "Metadata"),
+                    metadata=meta,
+                    convert=convert,
+                )
+            )
+        if view.kind:
+            return list_body(
+                "meta.k8s.io/v1",
+                "PartialObjectMetadataList",
+                meta,
+                [orjson.dumps(partial(record.obj)) for record in records],
+            )
+        # Items of built-in kinds do not say what they are: the list does. Custom resources say it each.
+        items = [
+            record.encoded(version, convert) if resource.custom else bare(record.encoded(version, convert))
+            for record in records
+        ]
+        return list_body(resource.api_version(version), resource.list_kind_name, meta, items)
+
+    def _list_revision(self, request: Request, continuing: bool) -> int | None:
+        wanted, match = request.param("resourceVersion"), request.param("resourceVersionMatch")
+        if request.param("sendInitialEvents"):
+            raise _options_invalid("sendInitialEvents", "sendInitialEvents is forbidden for list")
+        if match:
+            if not wanted:
+                raise _options_invalid(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                )
+            if continuing:
+                raise _options_invalid(
+                    "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
+                )
+            if match not in ("Exact", "NotOlderThan"):
+                allowed = ("Exact", "NotOlderThan", "")
+                problem = not_supported("resourceVersionMatch", match, allowed)
+                raise invalid_object("meta.k8s.io", "ListOptions", "", [problem])
+            if match == "Exact" and wanted == "0":
+                raise _options_invalid(
+                    "resourceVersionMatch",
+                    'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+                )
+        if not wanted or wanted == "0" or continuing:
+            return None
+        revision = parse_revision(wanted, listing=True)
+        self._refuse_future(revision)
+        return revision if match == "Exact" else None
+
+    def _refuse_future(self, revision: int) -> None:
+        current = self._core.store.revision
+        if revision > current:
+            text = f"Too large resource version: {revision}, current: {current}"
+            raise StatusError(
+                504,
+                "Timeout",
+                f"Timeout: {text}",
+                details={
+                    "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                    "retryAfterSeconds": FAR_FUTURE_RETRY_S,
+                },
+                headers={"Retry-After": str(FAR_FUTURE_RETRY_S)},
+            )
+
+    # --- watch -------------------------------------------------------------------------------------------------
+
+    def watch(self, resource: ResourceType, request: Request, info: RequestInfo) -> WatchStream | ErrorStream:
+        """A stream of changes."""
+        view = negotiate(request.headers.get("accept", ""))
+        self._authorize(resource, request, info)
+        match = self.predicate(resource, request, info)
+        initial_wanted = self._initial_events(request)
+        wanted = request.param("resourceVersion")
+        bookmarks = request.flag("allowWatchBookmarks")
+        since: int | None = None
+        initial = bool(initial_wanted)
+        if initial_wanted is None:
+            if wanted in ("", "0"):
+                initial = True
+            else:
+                since = parse_revision(wanted)
+        elif not initial_wanted and wanted not in ("", "0"):
+            since = parse_revision(wanted)
+        timeout = float(_number(request, "timeoutSeconds")) or MIN_WATCH_S * (1 + random.random())  # noqa: S311
+        try:
+            watcher, revision = self._core.store.watch(
+                resource.storage_key, namespace=info.namespace, match=match, since=since, initial=initial
+            )
+        except CompactedError as error:
+            return ErrorStream(expired(str(error)).body())
+        return WatchStream(
+            watcher,
+            encode=self._encoder(resource, info.version, view, request),
+            bookmark=self._bookmarker(resource, info.version, view),
+            revision=lambda: self._core.store.revision,
+            clock=self._core.clock,
+            timeout_s=timeout,
+            bookmarks=bookmarks,
+            initial_bookmark=revision if initial_wanted and bookmarks else None,
+            late=self._core.lateness.draw() if self._core.lateness is not None else 0.0,
+        )
+
+    def _initial_events(self, request: Request) -> bool | None:
+        match = request.param("resourceVersionMatch")
+        if not request.param("sendInitialEvents"):
+            if match:
+                raise _options_invalid(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                )
+            return None
+        if match != "NotOlderThan":
+            raise _options_invalid(
+                "resourceVersionMatch",
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+                if not match
+                else 'supported values: "NotOlderThan"',
+            )
+        return request.flag("sendInitialEvents")
+
+    def _encoder(self, resource: ResourceType, version: str, view: View, request: Request) -> Callable[[Record], bytes]:
+        convert = self._core.converter(resource, version)
+        if view.kind == "Table":
+            include = request.param("includeObject", "Metadata")
+            first = [True]
+
+            def as_table(record: Record) -> bytes:
+                headers, first[0] = first[0], False
+                found = table(
+                    resource,
+                    [record],
+                    now=self._core.clock.now(),
+                    include=include,
+                    metadata={"resourceVersion": str(record.rv)},
+                    convert=convert,
+                    headers=headers,
+                )
+                return orjson.dumps(found)
+
+            return as_table
+        if view.kind:
+            return lambda record: orjson.dumps(partial(record.obj))
+        if convert is None:
+            return lambda record: record.raw
+        return lambda record: record.encoded(version, convert)
+
+    @staticmethod
+    def _bookmarker(resource: ResourceType, version: str, view: View) -> Callable[[int, Obj | None], bytes]:
+        kind, api_version = resource.kind, resource.api_version(version)
+        if view.kind:
+            kind, api_version = view.kind, "meta.k8s.io/v1"
+
+        def bookmark(revision: int, annotations: Obj | None) -> bytes:
+            meta: Obj = {"resourceVersion": str(revision)}
+            if annotations:
+                meta["annotations"] = annotations
+            found: Obj = {"kind": kind, "apiVersion": api_version, "metadata": meta}
+            if view.kind == "Table":
+                found["metadata"] = {"resourceVersion": str(revision)}
+                found["columnDefinitions"] = None
+                inner = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+                found["rows"] = [{"cells": None, "object": inner}]
+            return orjson.dumps(found)
+
+        return bookmark
+
+
+def _no_selector(resource: ResourceType, version: str, name: str) -> str:
+    """How a kind refuses a field selector.
+
+    Kinds without a label conversion of their own know metadata only (runtime.DefaultMetaV1FieldSelectorConversion);
+    those of resource.k8s.io say which kind they are, those of the core group and custom ones do not.
+    """
+    if not resource.field_names and not resource.custom:
+        return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    of = f" for {resource.api_version(version)}, Kind={resource.kind}" if resource.group == _RESOURCE_GROUP else ""
+    return f"field label not supported{of}: {name}"
+
+
+def parse_revision(text: str, *, listing: bool = False) -> int:
+    """A resourceVersion parameter. Raises what the storage layer does: 400 for a list, 500 for a watch."""
+    if not text.isascii() or not text.isdigit():
+        detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        if listing:
+            raise bad_request(f"invalid resource version: {detail}")
+        raise StatusError(500, "", detail)
+    return int(text)
+
+
+def _options_invalid(field: str, detail: str) -> StatusError:
+    return invalid_object("meta.k8s.io", "ListOptions", "", [forbidden_field(field, detail)])
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.param(name)
+    if not text:
+        return 0
+    try:
+        return max(0, int(text))
+    except ValueError as error:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
+
+
+def _key(record: Record) -> tuple[str, str]:
+    meta = record.obj["metadata"]
+    return (meta.get("namespace", ""), meta["name"])
+
+
+def _write_token(revision: int, key: tuple[str, str]) -> str:
+    start = "/".join(part for part in key if part) + "\0"
+    token = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start})
+    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+
+
+def _read_token(token: str) -> tuple[int, tuple[str, str]]:
+    try:
+        found = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        namespace, _, name = str(found["start"]).rstrip("\0").rpartition("/")
+        return int(found["rv"]), (namespace, name)
+    except (binascii.Error, ValueError, KeyError, TypeError) as error:
+        raise bad_request("continue key is not valid: the token was not issued by this server") from error

@@ -1,0 +1,85 @@
+"""The in-process door: a `Transport` that calls the server directly, with the same bytes as the HTTPS door.
+
+A transport speaks as one user. It owns the watches opened through it; `close` ends them.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+
+from apiserver_emulator.server import ApiServer
+from apiserver_emulator.watch_stream import ErrorStream, WatchStream
+from dra_api.request import Request, User
+from dra_api.transport import NO_HEADERS, Response, Stream, TransportError
+
+
+class InProcessTransport:
+    """Requests as one user, without sockets."""
+
+    def __init__(self, server: ApiServer, user: User) -> None:
+        self._server = server
+        self._user = user
+        self._streams: weakref.WeakSet[WatchStream | ErrorStream] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        body: bytes | None,
+        content_type: str,
+        headers: Mapping[str, str],
+    ) -> Request:
+        if self._closed:
+            raise TransportError(f"{method} {path}: the transport is closed")
+        if self._server.down:
+            raise TransportError(f"{method} {path}: connection refused")
+        sent = {name.lower(): value for name, value in headers.items()}
+        sent.setdefault("accept", "application/json")
+        sent["content-type"] = content_type
+        return Request(method, path, query, sent, body or b"", self._user)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Response:
+        """Serve one request on the caller's thread."""
+        answer = self._server.handle(self._request(method, path, query, body, content_type, headers))
+        if isinstance(answer, Response):
+            return answer
+        answer.close()
+        raise TransportError(f"{method} {path}: this is a watch; use stream")
+
+    def stream(
+        self,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+        timeout: float | None = None,
+    ) -> Stream | Response:
+        """Open a watch."""
+        answer = self._server.handle(self._request("GET", path, query, None, "application/json", headers))
+        if not isinstance(answer, Response):
+            with self._lock:
+                self._streams.add(answer)
+        return answer
+
+    def close(self) -> None:
+        """End all watches of this transport."""
+        self._closed = True
+        with self._lock:
+            streams = list(self._streams)
+        for stream in streams:
+            stream.close()

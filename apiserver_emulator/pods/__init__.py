@@ -1,0 +1,1 @@
+"""Pods: defaults, validation, admission, binding, eviction, and the columns that kubectl prints."""

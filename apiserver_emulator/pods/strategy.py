@@ -1,0 +1,185 @@
+"""Pods: defaults, quality of service, graceful deletion. Node agents and schedulers meet here.
+
+Stateless. What a pod may be is in `pod_rules`. Source: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+release 1.36.
+"""
+
+from __future__ import annotations
+
+from apiserver_emulator.node_authorizer import restrict_pod
+from apiserver_emulator.pods import admission, field_checks
+from apiserver_emulator.pods.validation import (
+    _CONTAINER_LISTS,
+    claim_errors,
+    container_errors,
+    containers,
+    immutability_errors,
+    spec_errors,
+    status_errors,
+)
+from apiserver_emulator.strategy import BaseStrategy, RequestContext
+from dra_api.clock import timestamp
+from dra_api.objects import Obj
+from dra_api.status import FieldError, forbidden_field
+
+DEFAULT_GRACE_S = 30
+MIRROR = "kubernetes.io/config.mirror"
+
+
+class PodStrategy(BaseStrategy):
+    """The rules of pods."""
+
+    status_subresource = True
+    generation = True
+
+    def default(self, obj: Obj) -> None:
+        """SetDefaults_Pod, as far as clients can tell; times of conditions that Go writes even where there are none."""
+        spec = obj.setdefault("spec", {})
+        default_pod_spec(spec)
+        for condition in obj.setdefault("status", {}).get("conditions") or ():
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", None)
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """A new pod is pending; its QoS class and tolerations are set."""
+        obj["metadata"]["generation"] = 1
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        gates = obj["spec"].get("schedulingGates")
+        if gates:
+            obj["status"]["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": timestamp(ctx.now()),
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                }
+            ]
+        admission.admit(obj, ctx)
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """ValidatePodCreate: structure, containers, resource claims."""
+        spec = obj["spec"]
+        problems = container_errors(spec)
+        volumes = {volume.get("name", "") for volume in spec.get("volumes") or ()}
+        for field, container in containers(spec):
+            problems += field_checks.port_errors(container, field)
+            problems += field_checks.mount_errors(container, field, volumes)
+            problems += field_checks.resource_errors(container, field)
+        problems += claim_errors(spec)
+        if MIRROR in (obj["metadata"].get("annotations") or {}) and spec.get("resourceClaims"):
+            # upstream passes a nil path, which prints like this
+            problems.append(forbidden_field("[]", "static pods do not support resource claims"))
+        problems += spec_errors(spec)
+        return problems
+
+    def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
+        """Each door changes its own half; the QoS class stays. Binding writes both halves itself."""
+        if ctx.subresource == "binding":
+            return
+        if ctx.subresource == "status":
+            new["spec"] = old["spec"]
+            for field in ("deletionTimestamp", "ownerReferences"):
+                if field in old["metadata"]:
+                    new["metadata"][field] = old["metadata"][field]
+                else:
+                    new["metadata"].pop(field, None)
+            if (old.get("status") or {}).get("qosClass"):
+                new.setdefault("status", {})["qosClass"] = old["status"]["qosClass"]
+            return
+        new["status"] = old.get("status", {})
+        if not ctx.subresource:
+            admission.tolerate(new["spec"])  # at every update, so that nobody can take these two away
+        generation = int(old["metadata"].get("generation", 1))
+        changed = new["spec"] != old["spec"]
+        new["metadata"]["generation"] = generation + 1 if changed else generation
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """ValidatePodUpdate and ValidatePodStatusUpdate."""
+        if ctx.subresource == "status":
+            return status_errors(new, minor=ctx.minor)
+        if ctx.subresource in ("binding", "eviction"):
+            return []
+        if ctx.subresource in ("ephemeralcontainers", "resize"):
+            return container_errors(new["spec"]) + claim_errors(new["spec"])
+        problems, changed = container_errors(new["spec"]), immutability_errors(new["spec"], old["spec"])
+        # Upstream checks the containers as part of the pod, and again for what may change of them, where they are as
+        # many as before.
+        same = all(len(new["spec"].get(f) or ()) == len(old["spec"].get(f) or ()) for f in _CONTAINER_LISTS[:2])
+        return problems * (2 if same else 1) + changed
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """NodeRestriction."""
+        if not ctx.subresource:
+            restrict_pod(obj, ctx.user, ctx.verb)
+
+    def grace_period(self, obj: Obj, options: Obj) -> int:
+        """CheckGracefulDelete: seconds that the node agent gets before the pod object goes."""
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        asked = options.get("gracePeriodSeconds")
+        period = int(asked) if asked is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
+        if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
+            period = 0
+        return 1 if period < 0 else period
+
+
+def default_pod_spec(spec: Obj) -> None:
+    """SetDefaults_PodSpec and SetDefaults_Container."""
+    spec.setdefault("restartPolicy", "Always")
+    if spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE_S) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("enableServiceLinks", True)
+    for field in _CONTAINER_LISTS:
+        for container in spec.get(field) or ():
+            container.setdefault("terminationMessagePath", "/dev/termination-log")
+            container.setdefault("terminationMessagePolicy", "File")
+            image = str(container.get("image", ""))
+            tagless = ":" not in image.rsplit("/", 1)[-1] and "@" not in image
+            latest = tagless or image.endswith(":latest")
+            if image:
+                container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
+            resources = container.setdefault("resources", {})
+            if resources.get("limits"):
+                requests = resources.setdefault("requests", {})
+                for name, amount in resources["limits"].items():
+                    requests.setdefault(name, amount)
+            for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+                if container.get(probe) is not None:
+                    _default_probe(container[probe])
+            for port in container.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+            for env in container.get("env") or ():
+                reference = (env.get("valueFrom") or {}).get("fieldRef")
+                if reference is not None:
+                    reference.setdefault("apiVersion", "v1")
+
+
+def _default_probe(probe: Obj) -> None:
+    """SetDefaults_Probe and SetDefaults_HTTPGetAction."""
+    for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        if not probe.get(name):
+            probe[name] = value
+    if probe.get("httpGet") is not None:
+        probe["httpGet"].setdefault("path", "/")
+        probe["httpGet"].setdefault("scheme", "HTTP")
+
+
+def qos_class(spec: Obj) -> str:
+    """ComputePodQOS over cpu and memory."""
+    guaranteed, found = True, False
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            resources = container.get("resources") or {}
+            limits = {k: v for k, v in (resources.get("limits") or {}).items() if k in ("cpu", "memory")}
+            requests = {k: v for k, v in (resources.get("requests") or {}).items() if k in ("cpu", "memory")}
+            if limits or requests:
+                found = True
+            if set(limits) != {"cpu", "memory"} or limits != requests:
+                guaranteed = False
+    if not found:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"

@@ -1,0 +1,34 @@
+"""Who owns which fields of an object that is written whole: managedFields, in the version of the request."""
+
+from __future__ import annotations
+
+import orjson
+
+from apiserver_emulator import managed_fields
+from apiserver_emulator.core import Core
+from apiserver_emulator.resource_types import ResourceType
+from apiserver_emulator.store import Record
+from dra_api.clock import timestamp
+from dra_api.objects import Obj
+
+
+def account(
+    core: Core, resource: ResourceType, version: str, new: Obj, old: Record | None, *, manager: str, subresource: str
+) -> None:
+    """Set managedFields of a stored object: the manager owns what differs from `old`, as `version` shows both."""
+    converter = core.converter(resource, version)
+    shown, shown_old = new, old.obj if old is not None else None
+    if converter:
+        shown = converter(orjson.loads(orjson.dumps(new)))
+        shown_old = converter(old.copy()) if old is not None else None
+    managed_fields.update(
+        shown,
+        shown_old,
+        core.node(resource, version),
+        manager=manager,
+        subresource=subresource,
+        time=timestamp(core.clock.now()),
+        resource=resource,
+    )
+    if shown is not new:
+        new["metadata"]["managedFields"] = shown["metadata"].get("managedFields", [])

@@ -1,0 +1,127 @@
+"""Changing an object, by PUT, patch, apply or a controller: a private copy is committed if its record is still current.
+
+Source: k8s.io/apiserver pkg/registry/generic/registry/store.go (Update), pkg/registry/rest/update.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from apiserver_emulator.core import Core
+from apiserver_emulator.metadata import carry_over_metadata, is_deletable, validate_metadata_update
+from apiserver_emulator.registry.admission import admit
+from apiserver_emulator.registry.field_ownership import account
+from apiserver_emulator.resource_types import ResourceType
+from apiserver_emulator.store import Record, StaleWriteError
+from apiserver_emulator.strategy import RequestContext
+from dra_api.gotext import go_quote
+from dra_api.objects import Obj
+from dra_api.request import RequestInfo
+from dra_api.status import StatusError, conflict, invalid, invalid_object, not_found, precondition_failed
+
+ATTEMPTS = 5  # a patch whose object keeps changing under it: upstream's MaxRetryWhenPatchConflicts
+
+# Kinds whose strategy has AllowUnconditionalUpdate false; custom resources are so too.
+_VERSION_ON_UPDATE = frozenset({("coordination.k8s.io", "leases"), ("resource.k8s.io", "resourcepoolstatusrequests")})
+
+
+def update_object(
+    core: Core,
+    resource: ResourceType,
+    info: RequestInfo,
+    ctx: RequestContext,
+    produce: Callable[[Record], Obj],
+    *,
+    manager: str,
+    attempts: int = ATTEMPTS,
+    from_body: bool = False,
+    owned: bool = False,
+    verb: str = "",
+) -> tuple[Record, bool]:
+    """Read, change, check, commit; returns the record and whether it was deleted by the change.
+
+    `produce(record)` gives the wanted object in the request's version, as a private copy. `owned`: produce has
+    set managedFields. Raises 404, 409, 422 …
+    """
+    key = (info.namespace if resource.namespaced else "", info.name)
+    for attempt in range(attempts):
+        old = core.store.get(resource.storage_key, key)
+        if old is None:
+            raise not_found(info.group, info.resource, info.name)
+        new = produce(old)
+        new = _prepare(core, resource, info, ctx, new, old, manager, from_body=from_body, owned=owned)
+        if new == old.obj:
+            return old, False
+        gone = is_deletable(new["metadata"])
+        admit(core, resource, "UPDATE", info, ctx, new, old.obj)
+        if ctx.dry_run:
+            return Record(new, orjson.dumps(new), old.rv), gone
+        try:
+            with core.store.lock:
+                if gone:
+                    # what frees the last finalizer is never stored: watchers see one DELETED, no MODIFIED
+                    record = Record(new, orjson.dumps(new), old.rv)
+                    core.observe(verb or ctx.verb, resource, record, ctx)
+                    final = core.store.delete(resource.storage_key, key, old)
+                    core.observe("delete", resource, final, ctx)
+                else:
+                    record = core.store.update(resource.storage_key, key, new, old)
+                    core.observe(verb or ctx.verb, resource, record, ctx)
+            return record, gone
+        except StaleWriteError as error:
+            if attempt == attempts - 1:
+                raise conflict(info.group, info.resource, info.name) from error
+    raise conflict(info.group, info.resource, info.name)
+
+
+def _prepare(
+    core: Core,
+    resource: ResourceType,
+    info: RequestInfo,
+    ctx: RequestContext,
+    new: Obj,
+    old: Record,
+    manager: str,
+    *,
+    from_body: bool,
+    owned: bool,
+) -> Obj:
+    version = info.version
+    meta, old_meta = new["metadata"], old.obj["metadata"]
+    wanted = meta.get("resourceVersion", "")
+    if wanted == "0":
+        wanted = ""
+    if wanted and not wanted.isdigit():
+        raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
+    if not wanted:
+        if from_body and (resource.custom or resource.key in _VERSION_ON_UPDATE):
+            problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_object(resource.group, resource.plural, info.name, [problem])
+    elif wanted != old_meta["resourceVersion"]:
+        raise conflict(info.group, info.resource, info.name)
+    meta["resourceVersion"] = old_meta["resourceVersion"]
+    if from_body and meta.get("uid") and meta["uid"] != old_meta["uid"]:
+        raise precondition_failed(info.group, info.resource, old_meta, uid=meta["uid"])
+    new = core.to_storage(resource, version, new)
+    resource.strategy.default(new)
+    carry_over_metadata(new["metadata"], old_meta)
+    if not owned:
+        account(core, resource, version, new, old, manager=manager, subresource=info.subresource)
+    resource.strategy.prepare_update(new, old.obj, ctx)
+    resource.strategy.authorize(new, old.obj, ctx)
+    errors = validate_metadata_update(
+        new["metadata"],
+        old_meta,
+        group=resource.group,
+        plural=resource.plural,
+        namespaced=resource.namespaced,
+    )
+    # Upstream validates metadata in BeforeUpdate and again in the strategy: each problem is two causes.
+    if not resource.custom:
+        errors += errors
+    errors += resource.strategy.validate_update(new, old.obj, ctx)
+    if errors:
+        raise invalid_object(resource.group, resource.kind, info.name, errors)
+    return new
