@@ -1,4 +1,4 @@
-"""`dra-conformance check FILE…`: judge every allocated claim of a cluster, from files that kubectl wrote."""
+"""`dra-conformance check FILE…`: check every allocated claim of a cluster, from files that kubectl wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from dra_conformance.core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from dra_conformance.oracle import Answer, Case, Judgement, Settings, Violation
+    from dra_conformance.oracle import Answer, Case, Settings, Verdict, Violation
     from dra_conformance.oracle.cluster import Cluster
     from dra_conformance.oracle.dumps import Dump
 
@@ -36,17 +36,17 @@ def command(
     form: str,
     quiet: bool,
 ) -> int:
-    """Judge every allocated claim of a cluster, offline.
+    """Check every allocated claim of a cluster, offline.
 
     FILE is YAML or JSON as kubectl writes it (lists, several documents), a folder of such files, or - for standard
-    input. Exit code 0: no rule is broken; 1: some are; 4: the files cannot be used; 5: no claim to judge.
+    input. Exit code 0: no rule is broken; 1: some are; 4: the files cannot be used; 5: no claim to check.
 
     \b
     Example:
       kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A -o yaml --show-managed-fields > all.yaml
       dra-conformance check all.yaml
     """
-    from dra_conformance.oracle import Case, could_be_allocated, dumps, judge
+    from dra_conformance.oracle import Case, check, could_be_allocated, dumps
 
     dump = dumps.read(files)
     settings = _settings(kubernetes, gates_off)
@@ -55,18 +55,18 @@ def command(
     waiting = [claim for claim in chosen if claim.status.allocation is None] if pending else []
     _require_whole(dump, [*allocated, *waiting])
     cases = [Case(dump.cluster, claim, settings) for claim in allocated]
-    judged = [(case, judge(case)) for case in cases]
+    checked = [(case, check(case)) for case in cases]
     answers = [
         (case, could_be_allocated(case, budget=budget))
         for case in (Case(dump.cluster, claim, settings) for claim in waiting)
     ]
     if form == "json":
-        _write_json(judged, answers)
+        _write_json(checked, answers)
     else:
-        _write_text(judged, answers, len(chosen), quiet=quiet)
-    if not judged and not answers:
+        _write_text(checked, answers, len(chosen), quiet=quiet)
+    if not checked and not answers:
         return ExitCode.NOTHING_SELECTED
-    return ExitCode.OK if all(judgement.valid for _, judgement in judged) else ExitCode.FAILURES
+    return ExitCode.OK if all(verdict.valid for _, verdict in checked) else ExitCode.FAILURES
 
 
 def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
@@ -97,40 +97,40 @@ def _named(claim: Any, name: str) -> bool:
 
 
 def _require_whole(dump: Dump, claims: list[Any]) -> None:
-    """Refuse to judge from half a cluster: without slices or classes every claim would look broken."""
+    """Raise UsageError for an incomplete cluster: without slices or classes every claim would look invalid."""
     from dra_conformance.oracle.dumps import KUBECTL
 
     cluster: Cluster = dump.cluster
-    if not any(claim.wishes for claim in claims):
+    if not any(claim.requests_by_name for claim in claims):
         return
     for what, there in (("ResourceSlice", cluster.slices), ("DeviceClass", cluster.classes)):
         if not there:
-            raise UsageError(f"the files hold no {what}, so no claim can be judged", hint=f"Dump it all: {KUBECTL}")
+            raise UsageError(f"the files contain no {what}, so no claim can be checked", hint=f"Dump it all: {KUBECTL}")
 
 
 def _write_text(
-    judged: list[tuple[Case, Judgement]], answers: list[tuple[Case, Answer]], found: int, *, quiet: bool
+    checked: list[tuple[Case, Verdict]], answers: list[tuple[Case, Answer]], found: int, *, quiet: bool
 ) -> None:
     broken = remarked = 0
-    for case, judgement in judged:
-        shown = [*judgement.violations, *(() if quiet else judgement.remarks)]
-        broken += len(judgement.violations)
-        remarked += len(judgement.remarks)
+    for case, verdict in checked:
+        shown = [*verdict.violations, *(() if quiet else verdict.remarks)]
+        broken += len(verdict.violations)
+        remarked += len(verdict.remarks)
         if shown:
-            state = "BROKEN" if judgement.violations else "note"
+            state = "BROKEN" if verdict.violations else "note"
             click.echo(f"{state:<7} claim {case.claim.title}")
         for violation in shown:
-            _write_violation(violation, "note: " if violation in judgement.remarks else "")
+            _write_violation(violation, "note: " if violation in verdict.remarks else "")
     for case, answer in answers:
         click.echo(f"{answer.verdict:<7} claim {case.claim.title} {_pending(answer)}")
-    invalid = sum(not judgement.valid for _, judgement in judged)
-    if not judged and not answers:
-        click.echo(f"none of {found} claims is allocated; --pending asks whether they could be")
+    invalid = sum(not verdict.valid for _, verdict in checked)
+    if not checked and not answers:
+        click.echo(f"none of {found} claims is allocated; --pending checks whether they could be")
         return
-    if judged:
+    if checked:
         parts = f"{broken} violations in {invalid} claims" if broken else "no rule is broken"
         notes = f", {remarked} remarks" if remarked and not quiet else ""
-        click.echo(f"{len(judged)} allocated claims judged: {parts}{notes}")
+        click.echo(f"{len(checked)} allocated claims checked: {parts}{notes}")
 
 
 def _write_violation(violation: Violation, kind: str) -> None:
@@ -154,21 +154,21 @@ def _pending(answer: Answer) -> str:
     return f"may or may not be allocated: {answer.reason}"
 
 
-def _write_json(judged: list[tuple[Case, Judgement]], answers: list[tuple[Case, Answer]]) -> None:
+def _write_json(checked: list[tuple[Case, Verdict]], answers: list[tuple[Case, Answer]]) -> None:
     import json
 
     click.echo(
         json.dumps(
             {
-                "judged": [
+                "checked": [
                     {
                         "namespace": case.claim.metadata.namespace,
                         "name": case.claim.metadata.name,
-                        "valid": judgement.valid,
-                        "violations": [asdict(violation) for violation in judgement.violations],
-                        "remarks": [asdict(remark) for remark in judgement.remarks],
+                        "valid": verdict.valid,
+                        "violations": [asdict(violation) for violation in verdict.violations],
+                        "remarks": [asdict(remark) for remark in verdict.remarks],
                     }
-                    for case, judgement in judged
+                    for case, verdict in checked
                 ],
                 "pending": [
                     {

@@ -325,13 +325,13 @@ class _Simulation:
 
     def _confirm(self, claim: Obj, allocation: Obj) -> None:
         """Let the judge see what the reference allocated: two that share no code agree, or there is no answer."""
-        from dra_conformance.oracle import Case, judge, read_claim
+        from dra_conformance.oracle import Case, check, read_claim
 
         allocated = read_claim({**claim, "status": {"allocation": allocation}})
         self.cluster = self.cluster.with_claims([allocated])
-        judgement = judge(Case(self.cluster, allocated))
-        if judgement.violations:
-            first = judgement.violations[0]
+        verdict = check(Case(self.cluster, allocated))
+        if verdict.violations:
+            first = verdict.violations[0]
             raise SuiteError(
                 f"claim {allocated.title}: the judge refuses the reference's allocation: {first.rule} {first.message}",
                 hint="This is a fault of ours; please report it with the files.",

@@ -1,26 +1,32 @@
-"""The judge: says whether an outcome is right, from the objects alone. It shares no code with the reference parts.
+"""Allocation checker: decides from API objects alone whether an allocation is valid, and whether one exists.
 
-cluster = Cluster.of(objects)                  # dicts as the API server or kubectl gives them, any served version
-judgement = judge(Case(cluster, claim))        # violations: rule, sentence, field
-answer = could_be_allocated(Case(cluster, claim))   # yes with a witness, no, or unknown
+    cluster = Cluster.of(objects)                       # dicts as the API server returns them, of any served version
+    verdict = check(Case(cluster, claim))               # violations: rule, message, field
+    answer = could_be_allocated(Case(cluster, claim))   # yes with a witness, no, or unknown
+
+The checker has its own decoding, node selectors, pools, constraints, capacity rounding and search. With the reference
+implementation it shares only parts of `dra_api`: CEL evaluation (`dra_api.cel`), quantities (`dra_api.quantity`), semantic
+versions (`dra_api.semver`) and the conversion of older API versions to v1 (`dra_api.versions`). The checker cannot find
+an error in one of these four; tests of their own compare them with upstream Kubernetes. An import contract keeps
+`reference_impl` out of this package.
 """
 
+from dra_conformance.oracle.check import check
 from dra_conformance.oracle.cluster import Cluster, read_claim
-from dra_conformance.oracle.exists import Answer, could_all_be_allocated, could_be_allocated
-from dra_conformance.oracle.judge import judge
-from dra_conformance.oracle.verdict import Case, Judgement, Settings, Violation
+from dra_conformance.oracle.feasibility import Answer, could_all_be_allocated, could_be_allocated
+from dra_conformance.oracle.verdict import Case, Settings, Verdict, Violation
 from dra_conformance.oracle.well_formed import Malformed
 
 __all__ = [
     "Answer",
     "Case",
     "Cluster",
-    "Judgement",
     "Malformed",
     "Settings",
+    "Verdict",
     "Violation",
+    "check",
     "could_all_be_allocated",
     "could_be_allocated",
-    "judge",
     "read_claim",
 ]

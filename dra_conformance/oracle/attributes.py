@@ -1,4 +1,4 @@
-"""Constraints: what matchAttribute and distinctAttribute say about the devices of a claim.
+"""Attribute values of devices, compared as matchAttribute and distinctAttribute require.
 
 Pure functions. A device's attribute is a set of values, each with its type; a scalar is a set of one.
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from dra_conformance.oracle.pools import Listed
+from dra_conformance.oracle.pools import PoolDevice
 from dra_conformance.oracle.schema import Constraint
 
 Values = frozenset[tuple[str, object]]
@@ -19,17 +19,20 @@ _KIND_OF_LIST = {"ints": "int", "bools": "bool", "strings": "string", "versions"
 
 
 def attribute_of(constraint: Constraint) -> tuple[str, bool]:
-    """The attribute's qualified name, and whether values must match (rather than be distinct)."""
+    """Return the attribute's qualified name, and whether values must match (rather than be distinct)."""
     match = bool(constraint.match_attribute)
     return (constraint.match_attribute or constraint.distinct_attribute), match
 
 
-def values(listed: Listed, attribute: str, *, lists: bool = True) -> Values | None:
-    """A device's values of a fully qualified attribute; None where it has none (DRA-169)."""
-    found = listed.device.attributes.get(attribute)
+def values(pool_device: PoolDevice, attribute: str, *, lists: bool = True) -> Values | None:
+    """Return a device's values of a fully qualified attribute, or None if it has no such attribute (DRA-169).
+
+    With `lists` off (feature gate DRAListTypeAttributes), an attribute with a list does not count.
+    """
+    found = pool_device.device.attributes.get(attribute)
     domain, _, name = attribute.rpartition("/")
-    if found is None and domain == listed.driver:
-        found = listed.device.attributes.get(name)
+    if found is None and domain == pool_device.driver:
+        found = pool_device.device.attributes.get(name)
     if found is None:
         return None
     kind, value = next(iter(found.items()))
@@ -38,15 +41,15 @@ def values(listed: Listed, attribute: str, *, lists: bool = True) -> Values | No
     return frozenset((_KIND_OF_LIST[kind], one) for one in value) if lists else None
 
 
-def holds(seen: Sequence[Values], *, match: bool) -> bool:
-    """Whether devices with these values may be together."""
+def satisfied(seen: Sequence[Values], *, match: bool) -> bool:
+    """Whether devices with these values may be allocated together."""
     if match:
         return not seen or bool(frozenset.intersection(*seen))
     return all(one.isdisjoint(other) for one, other in combinations(seen, 2))
 
 
 def show(found: Values | None) -> str:
-    """Values as messages say them."""
+    """Return values as text for messages."""
     if found is None:
         return "none"
     texts = sorted(str(value).lower() if isinstance(value, bool) else str(value) for _, value in found)

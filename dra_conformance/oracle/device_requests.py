@@ -1,4 +1,4 @@
-"""Does a device suit a request? Selectors, taints, capacity: each question a pure function.
+"""Whether a device satisfies a request: selectors, taints and capacity. Pure functions.
 
 Amounts are integers in billionths, exact for every quantity that the API stores.
 
@@ -11,34 +11,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dra_api.quantity import Format, Quantity
-from dra_conformance.oracle.pools import Listed
-from dra_conformance.oracle.schema import Capacity, DeviceClass, Selector, Taint, Toleration, Wish
+from dra_conformance.oracle.pools import PoolDevice
+from dra_conformance.oracle.schema import Capacity, DeviceClass, ExactDeviceRequest, Selector, Taint, Toleration
 
 
 def amount(quantity: Quantity) -> int:
-    """A quantity in billionths."""
+    """Return a quantity in billionths."""
     return quantity.scaled_value(-9)
 
 
 # -- selectors -----------------------------------------------------------------------------------------------------
 
 
-def unselected(listed: Listed, wish: Wish, device_class: DeviceClass) -> tuple[str, bool]:
-    """Why the selectors of class or request do not select a device, and whether it is because one failed."""
+def unselected(pool_device: PoolDevice, request: ExactDeviceRequest, device_class: DeviceClass) -> tuple[str, bool]:
+    """Return why the selectors of class and request do not select a device, and whether evaluating one failed.
+
+    The reason is empty if all selectors are true.
+    """
     name = device_class.metadata.name
-    return _first_refusal(listed, device_class.spec.selectors, f"class {name}") or (
-        _first_refusal(listed, wish.selectors, "the request") or ("", False)
+    return _first_refusal(pool_device, device_class.spec.selectors, f"class {name}") or (
+        _first_refusal(pool_device, request.selectors, "the request") or ("", False)
     )
 
 
-def _first_refusal(listed: Listed, selectors: Iterable[Selector], owner: str) -> tuple[str, bool] | None:
+def _first_refusal(pool_device: PoolDevice, selectors: Iterable[Selector], owner: str) -> tuple[str, bool] | None:
     for number, selector in enumerate(selectors):
         if selector.cel is None:
-            return f"selector #{number} of {owner} is of an unknown kind", True
-        answer = listed.answer(selector.cel.expression)
-        if isinstance(answer, str):
-            return f"selector #{number} of {owner} fails: {answer}", True
-        if not answer:
+            return f"selector #{number} of {owner} has an unknown type", True
+        matches = pool_device.matches(selector.cel.expression)
+        if isinstance(matches, str):
+            return f"selector #{number} of {owner} fails: {matches}", True
+        if not matches:
             return f"selector #{number} of {owner} is false: {selector.cel.expression}", False
     return None
 
@@ -46,12 +49,13 @@ def _first_refusal(listed: Listed, selectors: Iterable[Selector], owner: str) ->
 # -- taints --------------------------------------------------------------------------------------------------------
 
 
-def untolerated(listed: Listed, wish: Wish) -> list[Taint]:
-    """The taints that keep a request from a device (DRA-213 to DRA-219)."""
+def untolerated(pool_device: PoolDevice, request: ExactDeviceRequest) -> list[Taint]:
+    """Return the taints that the request does not tolerate (DRA-213 to DRA-219)."""
     return [
         taint
-        for taint in listed.taints
-        if taint.effect in ("NoSchedule", "NoExecute") and not any(_tolerates(one, taint) for one in wish.tolerations)
+        for taint in pool_device.taints
+        if taint.effect in ("NoSchedule", "NoExecute")
+        and not any(_tolerates(one, taint) for one in request.tolerations)
     ]
 
 
@@ -67,50 +71,53 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def qualified(name: str, driver: str) -> str:
-    """A name with its domain: the driver's, where it has none of its own."""
+    """Return a name with its domain, which is the driver name by default."""
     return name if "/" in name else f"{driver}/{name}"
 
 
-def wanted_capacity(listed: Listed, wish: Wish) -> dict[str, int]:
-    """What a request asks of each capacity, by qualified name."""
-    return {qualified(name, listed.driver): amount(value) for name, value in wish.capacity.requests.items()}
+def requested_capacity(pool_device: PoolDevice, request: ExactDeviceRequest) -> dict[str, int]:
+    """Return the requested amount of each capacity in billionths, by qualified name."""
+    return {qualified(name, pool_device.driver): amount(value) for name, value in request.capacity.requests.items()}
 
 
-def too_small(listed: Listed, wish: Wish, *, shared: bool) -> tuple[str, str]:
-    """The rule and the reason why a device could never serve a request's capacity; empty texts where it could."""
-    offered = {qualified(name, listed.driver): found for name, found in listed.device.capacity.items()}
-    wanted = wanted_capacity(listed, wish)
-    for name, value in wanted.items():
+def too_small(pool_device: PoolDevice, request: ExactDeviceRequest, *, shared: bool) -> tuple[str, str]:
+    """Return the rule and the reason why a device could never serve a request's capacity; empty texts if it could."""
+    offered = {qualified(name, pool_device.driver): found for name, found in pool_device.device.capacity.items()}
+    requested = requested_capacity(pool_device, request)
+    for name, value in requested.items():
         if name not in offered:
-            return "DRA-207", f"has no capacity {name}, which the request asks for"
+            return "DRA-207", f"has no capacity {name}, which is requested"
         if not shared and value > amount(offered[name].value):
-            return "DRA-208", f"has {offered[name].value} of {name}, less than the request asks for"
+            return "DRA-208", f"has {offered[name].value} of {name}, less than requested"
     if not shared:
         return "", ""
     for name, capacity in offered.items():
-        taken = consumption(capacity, wanted.get(name))
+        taken = consumption(capacity, requested.get(name))
         if (rule := _policy_broken(capacity, taken)) or taken > amount(capacity.value):
-            return rule or "DRA-212", f"cannot give {show(taken)} of {name} (value {capacity.value})"
+            return rule or "DRA-212", f"cannot provide {show(taken)} of {name} (value {capacity.value})"
     return "", ""
 
 
-def consumption(capacity: Capacity, wanted: int | None) -> int:
-    """What a request for `wanted` takes of a shared device's capacity (DRA-202 to DRA-204, DRA-206)."""
+def consumption(capacity: Capacity, requested: int | None) -> int:
+    """Return what a request consumes of a shared device's capacity, in billionths (DRA-202 to DRA-204, DRA-206).
+
+    `requested` is None if the request does not name the capacity.
+    """
     policy = capacity.request_policy
-    if wanted is None:
+    if requested is None:
         return amount(policy.default if policy and policy.default is not None else capacity.value)
     if policy and (valid := policy.valid_range):
         least = amount(valid.min)
         step = amount(valid.step) if valid.step is not None else 0
-        over = wanted - least
-        return least if over <= 0 else wanted if step <= 0 else least + (over + step - 1) // step * step
+        over = requested - least
+        return least if over <= 0 else requested if step <= 0 else least + (over + step - 1) // step * step
     if policy and policy.valid_values:
-        return min((value for value in map(amount, policy.valid_values) if value >= wanted), default=wanted)
-    return wanted
+        return min((value for value in map(amount, policy.valid_values) if value >= requested), default=requested)
+    return requested
 
 
 def _policy_broken(capacity: Capacity, taken: int) -> str:
-    """The rule by which a policy forbids an amount; its default is always allowed."""
+    """Return the rule by which a policy forbids an amount; its default is always allowed."""
     policy = capacity.request_policy
     if policy is None or (policy.default is not None and taken == amount(policy.default)):
         return ""
@@ -123,14 +130,14 @@ def _policy_broken(capacity: Capacity, taken: int) -> str:
 
 
 def fractional(capacity: Capacity) -> bool:
-    """Whether a range has parts of a unit, which releases before 1.37 round in their own way."""
+    """Whether a range has bounds or a step below one unit, which releases before 1.37 round differently."""
     valid = capacity.request_policy.valid_range if capacity.request_policy else None
     bounds = (valid.min, valid.max, valid.step) if valid else ()
     return any(bound is not None and amount(bound) % 10**9 for bound in bounds)
 
 
 def show(billionths: int | None) -> str:
-    """An amount as messages say it: 80Gi, 7, 250m."""
+    """Return an amount as text for messages: 80Gi, 7, 250m."""
     if billionths is None:
         return "nothing"
     whole, rest = divmod(billionths, 10**9)

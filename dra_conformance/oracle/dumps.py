@@ -1,6 +1,6 @@
-"""Clusters from files: what `kubectl get … -o yaml` (or json) writes, several documents or lists, any served version.
+"""Reads clusters from files written by `kubectl get -o yaml` or `-o json`: documents or lists of any served version.
 
-Reads the files once; nothing is kept open. Every complaint names the file, the document, the object and the field.
+Errors name the file, the document, the object and the field.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dra_conformance.core import documents
 from dra_conformance.core.errors import UsageError
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.decoding import decode
-from dra_conformance.oracle.schema import Fact
+from dra_conformance.oracle.schema import DecodedObject
 from dra_conformance.oracle.well_formed import Malformed
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -25,71 +25,71 @@ KUBECTL = "kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One object, and where it stands: `claims.yaml, document 2, item 3`."""
+class Located:
+    """One object and its position, such as `claims.yaml, document 2, item 3`."""
 
     obj: Obj
     where: str
 
     @property
     def title(self) -> str:
-        """Kind, namespace and name, and where it stands."""
+        """Position, kind, namespace and name for messages."""
         name = "/".join(part for part in key_of(self.obj) if part)
         return f"{self.where}: {self.obj.get('kind')} {name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The objects of all files: as they are, and as the judge's cluster."""
+    """The objects of all files, as read and as a decoded cluster."""
 
-    objects: tuple[Found, ...]
+    objects: tuple[Located, ...]
     cluster: Cluster
 
     def of_kind(self, kind: str) -> list[Obj]:
-        """The objects of one kind, in the order of the files."""
+        """Return the objects of one kind, in the order of the files."""
         return [found.obj for found in self.objects if found.obj.get("kind") == kind]
 
 
 def read(paths: Sequence[str]) -> Dump:
-    """Read files and folders; `-` is standard input. Raises UsageError for what cannot be read."""
+    """Read files and folders; `-` is standard input. Raises UsageError for unreadable files and invalid objects."""
     found = [item for path in paths for item in _objects_of(path)]
     found = list(_newest(found))
-    facts: list[Fact] = []
+    decoded: list[DecodedObject] = []
     for item in found:
         try:
-            fact = decode(item.obj)
+            one = decode(item.obj)
         except Malformed as error:
             field = f", field {error.field}" if error.field else ""
             raise UsageError(f"{item.title}{field}: {error.problem}") from None
-        if fact is not None:
-            facts.append(fact)
-    return Dump(tuple(found), Cluster.of_facts(facts))
+        if one is not None:
+            decoded.append(one)
+    return Dump(tuple(found), Cluster.of_decoded(decoded))
 
 
-def _newest(found: Iterable[Found]) -> Iterator[Found]:
-    """Each object once: a later one of the same kind and key replaces an earlier one."""
-    by_key: dict[tuple[str, str, str, str], Found] = {}
+def _newest(found: Iterable[Located]) -> Iterator[Located]:
+    """Return each object once: a later object of the same kind and key replaces an earlier one."""
+    by_key: dict[tuple[str, str, str, str], Located] = {}
     for item in found:
         group = str(item.obj.get("apiVersion")).rpartition("/")[0]
         by_key[group, str(item.obj.get("kind")), *key_of(item.obj)] = item
     return iter(by_key.values())
 
 
-def _objects_of(path: str) -> Iterator[Found]:
+def _objects_of(path: str) -> Iterator[Located]:
     if path == "-":
         try:
             text = sys.stdin.read()
         except UnicodeDecodeError as error:
-            raise UsageError(f"standard input is no text: {error}") from None
+            raise UsageError(f"standard input is not text: {error}") from None
         yield from _documents(text, "standard input")
         return
-    place = Path(path)
-    if place.is_dir():
-        files = sorted(inner for inner in place.rglob("*") if inner.suffix in SUFFIXES)
+    folder = Path(path)
+    if folder.is_dir():
+        files = sorted(inner for inner in folder.rglob("*") if inner.suffix in SUFFIXES)
         if not files:
-            raise UsageError(f"the folder {path} holds no {', '.join(SUFFIXES)} file")
+            raise UsageError(f"the folder {path} contains no {', '.join(SUFFIXES)} file")
     else:
-        files = [place]
+        files = [folder]
     for file in files:
         try:
             text = file.read_text()
@@ -98,15 +98,15 @@ def _objects_of(path: str) -> Iterator[Found]:
         yield from _documents(text, str(file))
 
 
-def _documents(text: str, file: str) -> Iterator[Found]:
+def _documents(text: str, file: str) -> Iterator[Located]:
     loaded = _json(text, file) if text.lstrip()[:1] in ("{", "[") else documents.load_all(text, where=file)
     for number, document in enumerate(loaded, start=1):
         where = f"{file}, document {number}" if len(loaded) > 1 else file
-        yield from _unlisted(document, where)
+        yield from _objects_in(document, where)
 
 
 def _json(text: str, file: str) -> list[Any]:
-    """One JSON document after another, as `kubectl -o json` writes them to one file."""
+    """Return concatenated JSON documents, as repeated `kubectl -o json >> FILE` writes them."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
     while (at := len(text) - len(text[at:].lstrip())) < len(text):
@@ -122,30 +122,30 @@ def _json(text: str, file: str) -> list[Any]:
     return found
 
 
-def _unlisted(document: Any, where: str) -> Iterator[Found]:
-    """The objects of a document: itself, or the items of a list."""
+def _objects_in(document: Any, where: str) -> Iterator[Located]:
+    """Yield the objects of a document: the document itself, or the items of a list."""
     if isinstance(document, list):
         for number, item in enumerate(document, start=1):
-            yield from _unlisted(item, f"{where}, item {number}")
+            yield from _objects_in(item, f"{where}, item {number}")
         return
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         raise UsageError(
-            f"{where}: is no Kubernetes object: it has no kind",
-            hint=f"Files are what kubectl writes, for example: {KUBECTL}",
+            f"{where}: is not a Kubernetes object: it has no kind",
+            hint=f"Write the files with kubectl, for example: {KUBECTL}",
         )
     kind = document["kind"]
     if not kind.endswith("List"):
         if not isinstance(document.get("apiVersion"), str):
             raise UsageError(f"{where}, field apiVersion: is missing from {kind}")
-        yield Found(document, where)
+        yield Located(document, where)
         return
     items = document.get("items")
     if items is None:
         items = []
     if not isinstance(items, list):
-        raise UsageError(f"{where}, field items: is no list in {kind}")
+        raise UsageError(f"{where}, field items: is not a list in {kind}")
     for number, item in enumerate(items, start=1):
         if isinstance(item, dict) and kind != "List":
-            # Items of a typed list need not repeat what the list says.
+            # Items of a typed list (ResourceClaimList) need not have apiVersion and kind.
             item = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
-        yield from _unlisted(item, f"{where}, item {number}")
+        yield from _objects_in(item, f"{where}, item {number}")

@@ -1,6 +1,6 @@
-"""The judge on a scenario's own cluster: reads the objects as they are now and judges one claim among them.
+"""Allocation checks on the cluster of a running scenario.
 
-The reading is one pass over the API server; nothing is kept.
+Every call lists all objects that the checker reads from the API server once; nothing is cached.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dra_api.objects import (
     name_of,
 )
 from dra_conformance.core.errors import Untestable
+from dra_conformance.oracle.check import check
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.decoding import decode
-from dra_conformance.oracle.exists import Answer, could_be_allocated
-from dra_conformance.oracle.judge import judge
-from dra_conformance.oracle.schema import Fact
-from dra_conformance.oracle.verdict import Case, Judgement, Settings
+from dra_conformance.oracle.feasibility import Answer, could_be_allocated
+from dra_conformance.oracle.schema import DecodedObject
+from dra_conformance.oracle.verdict import Case, Settings, Verdict
 from dra_conformance.oracle.well_formed import Malformed
 
 
@@ -38,7 +38,7 @@ class Release(Protocol):
 
 
 class Target(Protocol):
-    """What is known of the system under test."""
+    """Version and feature gates of the system under test."""
 
     @property
     def kubernetes_version(self) -> Release: ...  # noqa: D102
@@ -53,7 +53,10 @@ class Run(Protocol):
 
 
 class World(Protocol):
-    """As much of a scenario's world as the judge needs; it cannot know more, for components lead to the accused."""
+    """The part of a scenario's World that the checker needs.
+
+    It gives no access to components, so that nothing of the system under test can influence the verdict.
+    """
 
     @property
     def namespace(self) -> str: ...  # noqa: D102
@@ -67,53 +70,55 @@ _READ = (RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_CLAIMS, DEVICE_TAINT_RULES, N
 
 
 def read_cluster(client: KubeClient) -> Cluster:
-    """Everything that the judge wants to know, in the versions that are served.
+    """Return all objects that the checker reads, in the versions that the API server serves.
 
-    Raises Untestable for an object that the API server holds and the judge cannot read.
+    Raises Untestable for a stored object that the checker cannot decode.
     """
-    facts: list[Fact] = []
+    decoded: list[DecodedObject] = []
     for resource in _READ:
         served = _served(client, resource)
         for obj in client.list(served).items if served is not None else ():
             try:
-                fact = decode({**obj, "apiVersion": served.api_version, "kind": served.kind} if served else obj)
+                one = decode({**obj, "apiVersion": served.api_version, "kind": served.kind} if served else obj)
             except Malformed as error:
-                raise Untestable(f"the judge cannot read {resource.kind} {name_of(obj)}: {error}") from error
-            if fact is not None:
-                facts.append(fact)
-    return Cluster.of_facts(facts)
+                raise Untestable(
+                    f"the allocation checker cannot decode {resource.kind} {name_of(obj)}: {error}"
+                ) from error
+            if one is not None:
+                decoded.append(one)
+    return Cluster.of_decoded(decoded)
 
 
 def _served(client: KubeClient, resource: Resource) -> Resource | None:
     if resource is not DEVICE_TAINT_RULES:
         return resource
-    return client.first_served(resource, TAINT_RULE_VERSIONS)  # behind a gate
+    return client.first_served(resource, TAINT_RULE_VERSIONS)  # a feature gate decides whether it is served
 
 
 def case_of(world: World, claim: str) -> Case:
-    """The case of a claim of the scenario, as things are now. Raises Untestable when there is no such claim."""
+    """Return a claim of the scenario in its current cluster. Raises Untestable if there is no such claim."""
     cluster = read_cluster(world.client)
     found = [one for one in cluster.claims if one.key == (world.namespace, claim)]
     if not found:
-        raise Untestable(f"there is no claim {claim} to judge")
+        raise Untestable(f"there is no claim {claim} to check")
     target = world.run.target()
     gates_off = frozenset(gate for gate, on in target.feature_gates.items() if not on)
     return Case(cluster, found[0], Settings(release=target.kubernetes_version.minor, gates_off=gates_off))
 
 
-def judge_claim(world: World, claim: str) -> Judgement:
-    """Judge the allocation of a claim of the scenario, among all claims of the cluster.
+def check_claim(world: World, claim: str) -> Verdict:
+    """Check the allocation of a claim of the scenario, among all claims of the cluster.
 
-    What the scenario has changed since the allocation counts as if it had always been so, unless its time says
-    otherwise (taints have one): judge before changing slices or classes. Raises Untestable when there is no such claim,
-    or it is not allocated.
+    The current objects are taken for those of the time of the allocation; only taints have a time of their own. A
+    scenario therefore checks before it changes slices or classes. Raises Untestable if there is no such claim or it is
+    not allocated.
     """
     case = case_of(world, claim)
     if case.claim.status.allocation is None:
-        raise Untestable(f"claim {claim} is not allocated, so there is nothing to judge")
-    return judge(case)
+        raise Untestable(f"claim {claim} is not allocated, so there is nothing to check")
+    return check(case)
 
 
 def could_claim_be_allocated(world: World, claim: str) -> Answer:
-    """Whether a valid allocation of the claim exists on some node of the cluster, as things are now."""
+    """Return whether a valid allocation of the claim exists on some node of the cluster now."""
     return could_be_allocated(case_of(world, claim))

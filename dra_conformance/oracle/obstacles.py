@@ -1,7 +1,7 @@
-"""What stands in the way: why claims cannot be allocated on a node, in one sentence that names request and obstacle.
+"""Explains why claims cannot be allocated on a node, in one sentence that names the request and the obstacle.
 
-Pure functions. The obstacle is what, taken away, would let the claims fit; it is found by asking the exhaustive search
-the same question again with one rule less.
+Pure functions. An obstacle is a condition without which the claims would fit. It is found by repeating the exhaustive
+search with one constraint or counter removed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import msgspec
 
 from dra_api.quantity import Quantity
 from dra_conformance.oracle import device_requests
-from dra_conformance.oracle.cluster import Cluster, Use
-from dra_conformance.oracle.exists import could_all_be_allocated
-from dra_conformance.oracle.nodes import Place
-from dra_conformance.oracle.pools import Listed, Pool, PoolId
-from dra_conformance.oracle.schema import Claim, Constraint, Counter, Slice, Wish
+from dra_conformance.oracle.cluster import Cluster, DeviceUse
+from dra_conformance.oracle.feasibility import could_all_be_allocated
+from dra_conformance.oracle.nodes import NodeView
+from dra_conformance.oracle.pools import Pool, PoolDevice, PoolId
+from dra_conformance.oracle.schema import Claim, Constraint, Counter, ExactDeviceRequest, ResourceSlice
 from dra_conformance.oracle.verdict import Settings
 
 _BUDGET = 20_000
-_ENDLESS = Counter(value=Quantity.parse("1E"))
+_UNLIMITED = Counter(value=Quantity.parse("1E"))
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why claims do not fit on a node: a sentence that names no node, and what on this node is an example of it."""
+    """Why claims do not fit on a node: a sentence without the node's name, and an example from this node."""
 
     sentence: str
     example: str = ""
@@ -36,11 +36,14 @@ class Obstacle:
 
 
 def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: Settings | None = None) -> Obstacle:
-    """Why the claims of one pod do not fit on a node together. Meant for claims that were found not to fit."""
+    """Return why the claims of one pod do not fit on a node together. The caller has found that they do not."""
     chosen = settings or Settings()
     for claim in claims:
-        for request in claim.spec.devices.requests:
-            reasons = [_lone(cluster, claims, claim, name, wish, node, chosen) for name, wish in request.alternatives]
+        for device_request in claim.spec.devices.requests:
+            reasons = [
+                _alone(cluster, claims, claim, name, request, node, chosen)
+                for name, request in device_request.alternatives
+            ]
             if all(reasons):
                 return Obstacle(
                     "; ".join(reason.sentence for reason in reasons if reason),
@@ -52,94 +55,102 @@ def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: 
 # -- one request -----------------------------------------------------------------------------------------------------
 
 
-def _lone(
-    cluster: Cluster, claims: Sequence[Claim], claim: Claim, name: str, wish: Wish, node: str, settings: Settings
+def _alone(
+    cluster: Cluster,
+    claims: Sequence[Claim],
+    claim: Claim,
+    name: str,
+    request: ExactDeviceRequest,
+    node_name: str,
+    settings: Settings,
 ) -> Obstacle | None:
-    """What keeps one request from enough devices, whatever the others get; None when nothing does."""
+    """Return what keeps one request from enough devices, without regard to the others; None if nothing does."""
     who = f"claim {claim.title}, request {name}"
-    device_class = cluster.classes_by_name.get(wish.device_class_name)
+    device_class = cluster.classes_by_name.get(request.device_class_name)
     if device_class is None:
-        return Obstacle(f"{who}: the class {wish.device_class_name} does not exist")
-    place = cluster.place(node)
-    offered = list(_offered(cluster, place, settings))
-    want = "all devices" if wish.everything else _devices(wish.count)
-    faults = [
-        f"pool {pool.title}: {fault}"
-        for pool in cluster.pools_for(place)
-        if (fault := _fault(pool, place, settings)) and next(pool.devices(place), None) is not None
+        return Obstacle(f"{who}: the class {request.device_class_name} does not exist")
+    node = cluster.node_view(node_name)
+    offered = list(_offered(cluster, node, settings))
+    want = "all devices" if request.all_devices else _devices(request.count)
+    problems = [
+        f"pool {pool.title}: {problem}"
+        for pool in cluster.pools_for(node)
+        if (problem := _problem(pool, node, settings)) and next(pool.devices(node), None) is not None
     ]
-    hint = "; ".join(faults)
-    if wish.everything and faults:
-        return Obstacle(f"{who}: wants all devices, but a pool is not whole or not sound", hint)
+    hint = "; ".join(problems)
+    if request.all_devices and problems:
+        return Obstacle(f"{who}: wants all devices, but a pool is incomplete or invalid", hint)
     if not offered:
         return Obstacle(f"{who}: wants {want}, but none is offered", hint)
-    refused = [(entry, *device_requests.unselected(entry, wish, device_class)) for entry in offered]
+    refused = [(entry, *device_requests.unselected(entry, request, device_class)) for entry in offered]
     for entry, reason, failed in refused:
         if failed:
             return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}")
     matching = [entry for entry, reason, _ in refused if not reason]
-    need = wish.count if not wish.everything else max(len(matching), 1)
+    need = request.count if not request.all_devices else max(len(matching), 1)
     if len(matching) < need:
         return Obstacle(
             f"{who}: wants {want}, but {_only(len(matching), len(offered), 'selected by its selectors')}", hint
         )
     own = {one.key for one in claims}
-    if wish.everything:
-        # Devices that are too small are not asked for; the others must all be had.
-        matching = [entry for entry in matching if not _small(entry, wish, settings)]
+    if request.all_devices:
+        # Allocation mode All means all devices that are large enough.
+        matching = [entry for entry in matching if not _small(entry, request, settings)]
         need = max(len(matching), 1)
-    # The words follow "but only 1 of 8 matching is …".
-    checks: list[tuple[str, Callable[[Listed], str]]] = [
-        ("without a taint that it does not tolerate", lambda entry: _tainted(entry, wish, settings)),
-        ("large enough", lambda entry: _small(entry, wish, settings)),
-        ("free", lambda entry: _taken(cluster, entry, wish, own, settings)),
+    # Each text continues "but only 1 of 8 is".
+    checks: list[tuple[str, Callable[[PoolDevice], str]]] = [
+        ("without a taint that it does not tolerate", lambda entry: _tainted(entry, request, settings)),
+        ("large enough", lambda entry: _small(entry, request, settings)),
+        ("free", lambda entry: _taken(cluster, entry, request, own, settings)),
     ]
     left = matching
     for words, check in checks:
-        told = [(entry, check(entry)) for entry in left]
-        good = [entry for entry, why in told if not why]
+        checked = [(entry, check(entry)) for entry in left]
+        good = [entry for entry, why in checked if not why]
         if len(good) < need:
-            first = next((f"{'/'.join(entry.id)} {why}" for entry, why in told if why), "")
+            first = next((f"{'/'.join(entry.id)} {why}" for entry, why in checked if why), "")
             return Obstacle(f"{who}: wants {want}, but {_only(len(good), len(left), words)}", first)
         left = good
     return None
 
 
-def _fault(pool: Pool, place: Place, settings: Settings) -> str:
-    return pool.fault(place, partitionable=settings.on("DRAPartitionableDevices"))
+def _problem(pool: Pool, node: NodeView, settings: Settings) -> str:
+    return pool.problem(node, partitionable=settings.on("DRAPartitionableDevices"))
 
 
-def _offered(cluster: Cluster, place: Place, settings: Settings) -> Iterator[Listed]:
-    for pool in cluster.pools_for(place):
-        if not _fault(pool, place, settings):
-            yield from pool.devices(place)
+def _offered(cluster: Cluster, node: NodeView, settings: Settings) -> Iterator[PoolDevice]:
+    for pool in cluster.pools_for(node):
+        if not _problem(pool, node, settings):
+            yield from pool.devices(node)
 
 
-def _tainted(entry: Listed, wish: Wish, settings: Settings) -> str:
-    found = device_requests.untolerated(entry, wish) if settings.on("DRADeviceTaints") else []
+def _tainted(entry: PoolDevice, request: ExactDeviceRequest, settings: Settings) -> str:
+    found = device_requests.untolerated(entry, request) if settings.on("DRADeviceTaints") else []
     return f"is tainted {found[0].key}={found[0].value}:{found[0].effect}" if found else ""
 
 
-def _small(entry: Listed, wish: Wish, settings: Settings) -> str:
-    return device_requests.too_small(entry, wish, shared=_shared(entry, settings))[1]
+def _small(entry: PoolDevice, request: ExactDeviceRequest, settings: Settings) -> str:
+    return device_requests.too_small(entry, request, shared=_shared(entry, settings))[1]
 
 
-def _shared(entry: Listed, settings: Settings) -> bool:
+def _shared(entry: PoolDevice, settings: Settings) -> bool:
     return entry.device.allow_multiple_allocations and settings.on("DRAConsumableCapacity")
 
 
-def _taken(cluster: Cluster, entry: Listed, wish: Wish, own: set[tuple[str, str]], settings: Settings) -> str:
+def _taken(
+    cluster: Cluster, entry: PoolDevice, request: ExactDeviceRequest, own: set[tuple[str, str]], settings: Settings
+) -> str:
     uses = [use for use in cluster.uses.get(entry.id, ()) if use.claim.key not in own]
-    if wish.admin_access or not uses:
+    if request.admin_access or not uses:
         return ""
     if not _shared(entry, settings) or any(not use.result.share_id for use in uses):
-        return f"is held by claim {uses[0].claim.title}"
-    return _crowded(entry, wish, uses)
+        return f"is allocated to claim {uses[0].claim.title}"
+    return _too_little_left(entry, request, uses)
 
 
-def _crowded(entry: Listed, wish: Wish, uses: Sequence[Use]) -> str:
-    """Which capacity of a shared device has too little left."""
-    wanted = device_requests.wanted_capacity(entry, wish)
+def _too_little_left(entry: PoolDevice, request: ExactDeviceRequest, uses: Sequence[DeviceUse]) -> str:
+    """Return which capacity of a shared device has too little left, or an empty text."""
+    requested = device_requests.requested_capacity(entry, request)
     for short, capacity in entry.device.capacity.items():
         name = device_requests.qualified(short, entry.driver)
         names = {short, name}
@@ -150,51 +161,51 @@ def _crowded(entry: Listed, wish: Wish, uses: Sequence[Use]) -> str:
             if key in names
         )
         left = device_requests.amount(capacity.value) - taken
-        if device_requests.consumption(capacity, wanted.get(name)) > left:
+        if device_requests.consumption(capacity, requested.get(name)) > left:
             return f"has {device_requests.show(left)} of {short} left of {capacity.value}"
     return ""
 
 
-# -- all of them -----------------------------------------------------------------------------------------------------
+# -- all requests -----------------------------------------------------------------------------------------------------
 
 
-def _together(cluster: Cluster, claims: Sequence[Claim], node: str, settings: Settings) -> str:
-    """Each request could be served alone: the constraint, counter or number that all of them break together."""
+def _together(cluster: Cluster, claims: Sequence[Claim], node_name: str, settings: Settings) -> str:
+    """Return the constraint, counter or number of devices that requests which fit alone break together."""
 
-    def fits(other: Cluster = cluster, wanted: Sequence[Claim] = claims) -> bool:
-        answer = could_all_be_allocated(other, wanted, settings=settings, node=node, budget=_BUDGET)
+    def fits(other: Cluster = cluster, changed: Sequence[Claim] = claims) -> bool:
+        answer = could_all_be_allocated(other, changed, settings=settings, node=node_name, budget=_BUDGET)
         return bool(answer.witness)
 
     title = f"claim {claims[0].title}" if len(claims) == 1 else f"claims {', '.join(claim.title for claim in claims)}"
     for number, claim in enumerate(claims):
         for at, constraint in enumerate(claim.spec.devices.constraints):
-            if fits(wanted=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
+            if fits(changed=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
                 return f"claim {claim.title}: no free devices satisfy {_constraint(constraint)}"
     free = [_unconstrained(claim) for claim in claims]
-    if any(claim.spec.devices.constraints for claim in claims) and fits(wanted=free):
+    if any(claim.spec.devices.constraints for claim in claims) and fits(changed=free):
         return f"{title}: no free devices satisfy all its constraints together"
-    place = cluster.place(node)
-    pools = [pool for pool in cluster.pools_for(place) if pool.counters and next(pool.devices(place), None) is not None]
+    node = cluster.node_view(node_name)
+    pools = [pool for pool in cluster.pools_for(node) if pool.counters and next(pool.devices(node), None) is not None]
     for pool in pools:
         for counter in pool.counters:
-            if fits(_endless(cluster, pool.id, counter)):
+            if fits(_unlimited(cluster, pool.id, counter)):
                 there = pool.counters[counter]
                 left = device_requests.show(there - _consumed(cluster, pool.id, counter, claims))
                 name = f"counter {'/'.join(counter)} of pool {pool.title}"
                 return f"{title}: {left} is left of the {device_requests.show(there)} of {name}, which is too little"
     unbounded = cluster
     for pool in pools:
-        unbounded = _endless(unbounded, pool.id, None)
+        unbounded = _unlimited(unbounded, pool.id, None)
     if pools and fits(unbounded):
-        return f"{title}: the shared counters do not suffice, more than one of them"
+        return f"{title}: more than one shared counter has too little left"
     if pools and any(claim.spec.devices.constraints for claim in claims) and fits(unbounded, free):
         return f"{title}: shared counters and constraints together leave no choice"
-    wanted = sum(
-        min(wish.count for _, wish in request.alternatives)
+    requested = sum(
+        min(request.count for _, request in device_request.alternatives)
         for claim in claims
-        for request in claim.spec.devices.requests
+        for device_request in claim.spec.devices.requests
     )
-    return f"{title}: the requests together want {_devices(wanted)}, but share too few free ones"
+    return f"{title}: the requests together want {_devices(requested)}, but too few are free"
 
 
 def _without(claim: Claim, at: int) -> Claim:
@@ -211,39 +222,46 @@ def _with_constraints(claim: Claim, constraints: list[Constraint]) -> Claim:
     return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
 
 
-def _endless(cluster: Cluster, pool: PoolId, counter: tuple[str, str] | None) -> Cluster:
-    """The cluster with so much of a counter (None: of all) of a pool that it is never in the way."""
+def _unlimited(cluster: Cluster, pool: PoolId, counter: tuple[str, str] | None) -> Cluster:
+    """Return the cluster with an unlimited counter of a pool; with None, all counters of the pool are unlimited."""
 
-    def changed(piece: Slice) -> Slice:
-        if (piece.spec.driver, piece.spec.pool.name) != pool or not piece.spec.shared_counters:
-            return piece
+    def changed(resource_slice: ResourceSlice) -> ResourceSlice:
+        if (
+            resource_slice.spec.driver,
+            resource_slice.spec.pool.name,
+        ) != pool or not resource_slice.spec.shared_counters:
+            return resource_slice
         sets = [
             msgspec.structs.replace(
                 found,
                 counters={
-                    name: _ENDLESS if counter in (None, (found.name, name)) else value
+                    name: _UNLIMITED if counter in (None, (found.name, name)) else value
                     for name, value in found.counters.items()
                 },
             )
-            for found in piece.spec.shared_counters
+            for found in resource_slice.spec.shared_counters
         ]
-        return msgspec.structs.replace(piece, spec=msgspec.structs.replace(piece.spec, shared_counters=sets))
+        return msgspec.structs.replace(
+            resource_slice, spec=msgspec.structs.replace(resource_slice.spec, shared_counters=sets)
+        )
 
-    return replace(cluster, slices=tuple(changed(piece) for piece in cluster.slices), _of=None)
+    return replace(
+        cluster, slices=tuple(changed(resource_slice) for resource_slice in cluster.slices), _known_pools=None
+    )
 
 
 def _consumed(cluster: Cluster, pool: PoolId, counter: tuple[str, str], claims: Sequence[Claim]) -> int:
-    """What the devices that other claims hold take of a counter."""
+    """Return the amount of a counter that devices of other claims consume, in billionths."""
     own = {claim.key for claim in claims}
     held = {
         entry.id: entry
         for use in cluster.uses_by_pool.get(pool, ())
-        if use.claim.key not in own and (entry := cluster.listed(use.claim, use.result)) is not None
+        if use.claim.key not in own and (entry := cluster.pool_device(use.claim, use.result)) is not None
     }
     return sum(entry.consumes.get(counter, 0) for entry in held.values())
 
 
-# -- words -----------------------------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------------------------
 
 
 def _constraint(constraint: Constraint) -> str:
@@ -253,7 +271,7 @@ def _constraint(constraint: Constraint) -> str:
 
 
 def _only(some: int, every: int, words: str) -> str:
-    """`only 1 of 8 is free`, `none of 8 is free`."""
+    """Return a text such as `only 1 of 8 is free` or `none of 8 is free`."""
     return f"{f'only {some}' if some else 'none'} of {every} {'is' if some < 2 else 'are'} {words}"
 
 

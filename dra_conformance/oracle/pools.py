@@ -1,6 +1,6 @@
-"""Pools: which slices are current, whether all of them are there, and whether they contradict each other.
+"""Pools: the current slices, whether they are complete, and whether they contradict each other.
 
-Built once for a cluster; immutable, but for the answers that devices gave to selectors.
+A pool is built once per cluster and is immutable, except for cached results of selectors.
 
 Source: KEP-4381 and k8s.io/dynamic-resource-allocation/structured (v0.36); rules DRA-145 to DRA-150, DRA-193, DRA-194.
 """
@@ -12,40 +12,40 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dra_api.cel import CelError, DeviceView, compile_selector
-from dra_conformance.oracle.nodes import Offer, Place, offer
-from dra_conformance.oracle.schema import Device, Slice, Taint
+from dra_conformance.oracle.nodes import NodeAccess, NodeView, node_access
+from dra_conformance.oracle.schema import Device, ResourceSlice, Taint
 
 PoolId = tuple[str, str]
 DeviceId = tuple[str, str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
-    """A device where it is listed. `taints` are its own and those that rules lay over it."""
+class PoolDevice:
+    """A device with the slice that lists it. `taints` are its own and those of DeviceTaintRules."""
 
     device: Device
-    piece: Slice
+    resource_slice: ResourceSlice
     taints: tuple[Taint, ...]
-    _answers: dict[str, bool | str] = field(default_factory=dict, repr=False)
+    _matches: dict[str, bool | str] = field(default_factory=dict, repr=False)
 
     @property
     def driver(self) -> str:
-        """The driver that offers it."""
-        return self.piece.spec.driver
+        """The driver that publishes the device."""
+        return self.resource_slice.spec.driver
 
     @cached_property
     def id(self) -> DeviceId:
         """Driver, pool and device."""
-        return (self.driver, self.piece.spec.pool.name, self.device.name)
+        return (self.driver, self.resource_slice.spec.pool.name, self.device.name)
 
     @cached_property
-    def offer(self) -> Offer:
-        """The nodes that may use it."""
-        return offer(self.piece, self.device)
+    def node_access(self) -> NodeAccess:
+        """The nodes that can use the device."""
+        return node_access(self.resource_slice, self.device)
 
     @cached_property
     def consumes(self) -> dict[tuple[str, str], int]:
-        """What it takes of the pool's counters, in billionths, by set and counter."""
+        """What the device consumes of the pool's counters, in billionths, by counter set and counter."""
         taken: dict[tuple[str, str], int] = {}
         for entry in self.device.consumes_counters:
             for name, counter in entry.counters.items():
@@ -53,15 +53,15 @@ class Listed:
                 taken[key] = taken.get(key, 0) + counter.value.scaled_value(-9)
         return taken
 
-    def answer(self, expression: str) -> bool | str:
-        """Whether a CEL expression selects the device, or the words in which it fails."""
-        known = self._answers.get(expression)
+    def matches(self, expression: str) -> bool | str:
+        """Return whether a CEL expression selects the device, or the message with which its evaluation fails."""
+        known = self._matches.get(expression)
         if known is None:
             try:
                 known = compile_selector(expression, stored=True).matches(self._view)
             except CelError as error:
                 known = str(error)
-            self._answers[expression] = known
+            self._matches[expression] = known
         return known
 
     @cached_property
@@ -77,40 +77,43 @@ class Listed:
 class Pool:
     """All slices of one pool of one driver; `current` are those of the newest generation, by name."""
 
-    def __init__(self, pool_id: PoolId, slices: Iterable[Slice], listed: Iterable[Listed]) -> None:
+    def __init__(self, pool_id: PoolId, slices: Iterable[ResourceSlice], pool_device: Iterable[PoolDevice]) -> None:
         self.id = pool_id
         self.slices = list(slices)
-        self.generation = max(piece.spec.pool.generation for piece in self.slices)
+        self.generation = max(resource_slice.spec.pool.generation for resource_slice in self.slices)
         self.current = sorted(
-            (piece for piece in self.slices if piece.spec.pool.generation == self.generation),
-            key=lambda piece: piece.metadata.name,
+            (
+                resource_slice
+                for resource_slice in self.slices
+                if resource_slice.spec.pool.generation == self.generation
+            ),
+            key=lambda resource_slice: resource_slice.metadata.name,
         )
-        self.by_name: dict[str, list[Listed]] = {}
-        for entry in listed:
-            if entry.piece.spec.pool.generation == self.generation:
+        self.by_name: dict[str, list[PoolDevice]] = {}
+        for entry in pool_device:
+            if entry.resource_slice.spec.pool.generation == self.generation:
                 self.by_name.setdefault(entry.device.name, []).append(entry)
 
     @property
     def title(self) -> str:
-        """Driver and pool, as messages say it."""
+        """Driver and pool for messages."""
         return "/".join(self.id)
 
     @cached_property
     def counts(self) -> frozenset[int]:
-        """How many slices the current generation says it has; more than one number is a contradiction."""
-        return frozenset(piece.spec.pool.resource_slice_count for piece in self.current)
+        """The values of resourceSliceCount in the current generation; several values contradict each other."""
+        return frozenset(resource_slice.spec.pool.resource_slice_count for resource_slice in self.current)
 
     @property
     def complete(self) -> bool:
-        """Whether all slices of the newest generation are there (DRA-146)."""
+        """Whether all slices of the newest generation are published (DRA-146)."""
         return len(self.current) in self.counts
 
-    def devices(self, place: Place, *, unsure: bool = False) -> Iterator[Listed]:
-        """The current devices that a node may use; with `unsure` also those of which we cannot tell."""
+    def devices(self, node: NodeView) -> Iterator[PoolDevice]:
+        """Yield the current devices that are known to be usable on a node."""
         for entries in self.by_name.values():
             for entry in entries:
-                offered = entry.offer.to(place)
-                if offered or (unsure and offered is None):
+                if entry.node_access.includes(node):
                     yield entry
 
     @cached_property
@@ -118,15 +121,15 @@ class Pool:
         """The pool's counters, in billionths, by set and counter (DRA-193)."""
         return {
             (found.name, name): counter.value.scaled_value(-9)
-            for piece in self.current
-            for found in piece.spec.shared_counters
+            for resource_slice in self.current
+            for found in resource_slice.spec.shared_counters
             for name, counter in found.counters.items()
         }
 
     @cached_property
-    def counter_fault(self) -> str:
+    def counter_problem(self) -> str:
         """What is wrong with the counters, or an empty text (DRA-194)."""
-        names = [found.name for piece in self.current for found in piece.spec.shared_counters]
+        names = [found.name for resource_slice in self.current for found in resource_slice.spec.shared_counters]
         for name in names:
             if names.count(name) > 1:
                 return f"counter set {name} is defined twice"
@@ -137,25 +140,25 @@ class Pool:
                         return f"device {entry.device.name} consumes the unknown counter {counter_set}/{counter}"
         return ""
 
-    def fault(self, place: Place, *, partitionable: bool = True) -> str:
-        """Why no device of the pool may be used on a node, or an empty text (DRA-146, DRA-149, DRA-194).
+    def problem(self, node: NodeView, *, partitionable: bool = True) -> str:
+        """Return why no device of the pool may be used on a node, or an empty text (DRA-146, DRA-149, DRA-194).
 
-        Names are judged over all devices of the slices that the node sees, also those that perDeviceNodeSelection keeps
-        for other nodes: results name devices by pool and name alone. Without partitionable devices such slices are not
-        read at all, and nothing is asked of counters.
+        Device names must be unique over all devices of the slices that the node can use, including devices that
+        perDeviceNodeSelection assigns to other nodes: results refer to devices by pool and name alone. If
+        `partitionable` is false, slices with perDeviceNodeSelection or counters are ignored, as the scheduler does.
         """
         if not self.complete:
-            wanted = max(self.counts)
-            return f"{len(self.current)} of {wanted} slices of generation {self.generation} are published"
+            expected = max(self.counts)
+            return f"{len(self.current)} of {expected} slices of generation {self.generation} are published"
         seen: set[str] = set()
-        for piece in self.current:
-            spec = piece.spec
+        for resource_slice in self.current:
+            spec = resource_slice.spec
             if not partitionable and (spec.per_device_node_selection or spec.shared_counters):
                 continue
-            if not any(offer(piece, device).to(place) for device in spec.devices):
+            if not any(node_access(resource_slice, device).includes(node) for device in spec.devices):
                 continue
             for device in spec.devices:
                 if device.name in seen:
                     return f"device {device.name} is listed twice"
                 seen.add(device.name)
-        return self.counter_fault if partitionable else ""
+        return self.counter_problem if partitionable else ""

@@ -1,7 +1,7 @@
-"""The objects that the judge reads, as typed facts: resource.k8s.io in its v1 shape, and the little of nodes and pods.
+"""Types of the objects that the checker reads: resource.k8s.io/v1, and the needed fields of nodes and pods.
 
-Structures only: `decoding` makes them from objects of any served version, `well_formed` knows what types do not say.
-Facts are immutable and own copies of what they hold.
+Structures only: `decoding` creates them from objects of any served version, `well_formed` validates what types cannot
+express. They are immutable.
 
 Source: k8s.io/api resource/v1, v1beta2, v1beta1, v1alpha3 types.go (v0.36); digest of versions in DRA-001 to DRA-082.
 """
@@ -20,12 +20,12 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 Timestamp: TypeAlias = datetime | None
 
 
-class _Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
+class _ApiStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
     pass
 
 
-class Meta(_Fact, frozen=True, kw_only=True):
-    """`metadata`, as far as it matters. `changed` is the last time that the object is known to have changed."""
+class ObjectMeta(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of `metadata`."""
 
     name: Name
     namespace: str = ""
@@ -37,7 +37,7 @@ class Meta(_Fact, frozen=True, kw_only=True):
 
     @cached_property
     def changed(self) -> Timestamp:
-        """The creation, or the newest entry of managedFields that is not about status."""
+        """The last known change: the creation, or the newest entry of managedFields outside of subresources."""
         times = [self.creation_timestamp] if self.creation_timestamp else []
         for entry in self.managed_fields:
             if not entry.get("subresource") and isinstance(entry.get("time"), str):
@@ -45,7 +45,7 @@ class Meta(_Fact, frozen=True, kw_only=True):
         return max(times, default=None)
 
 
-class Requirement(_Fact, frozen=True, kw_only=True):
+class NodeSelectorRequirement(_ApiStruct, frozen=True, kw_only=True):
     """One requirement of a node selector term."""
 
     key: Name
@@ -53,20 +53,20 @@ class Requirement(_Fact, frozen=True, kw_only=True):
     values: list[str] = []
 
 
-class Term(_Fact, frozen=True, kw_only=True):
+class NodeSelectorTerm(_ApiStruct, frozen=True, kw_only=True):
     """One node selector term."""
 
-    match_expressions: list[Requirement] = []
-    match_fields: list[Requirement] = []
+    match_expressions: list[NodeSelectorRequirement] = []
+    match_fields: list[NodeSelectorRequirement] = []
 
 
-class NodeSelector(_Fact, frozen=True, kw_only=True):
-    """A v1.NodeSelector: terms are alternatives."""
+class NodeSelector(_ApiStruct, frozen=True, kw_only=True):
+    """A v1.NodeSelector: it selects a node if one term does."""
 
-    node_selector_terms: list[Term] = []
+    node_selector_terms: list[NodeSelectorTerm] = []
 
 
-class Taint(_Fact, frozen=True, kw_only=True):
+class Taint(_ApiStruct, frozen=True, kw_only=True):
     """A device taint."""
 
     key: Name
@@ -75,7 +75,7 @@ class Taint(_Fact, frozen=True, kw_only=True):
     time_added: datetime | None = None
 
 
-class Toleration(_Fact, frozen=True, kw_only=True):
+class Toleration(_ApiStruct, frozen=True, kw_only=True):
     """A device toleration; an empty operator means Equal."""
 
     key: str = ""
@@ -85,7 +85,7 @@ class Toleration(_Fact, frozen=True, kw_only=True):
     toleration_seconds: int | None = None
 
 
-class ValidRange(_Fact, frozen=True, kw_only=True):
+class ValidRange(_ApiStruct, frozen=True, kw_only=True):
     """`requestPolicy.validRange`."""
 
     min: Quantity
@@ -93,42 +93,42 @@ class ValidRange(_Fact, frozen=True, kw_only=True):
     step: Quantity | None = None
 
 
-class RequestPolicy(_Fact, frozen=True, kw_only=True):
-    """How a request for a shared capacity is rounded and bounded."""
+class RequestPolicy(_ApiStruct, frozen=True, kw_only=True):
+    """`requestPolicy`: how a request for a shared capacity is rounded and limited."""
 
     default: Quantity | None = None
     valid_values: list[Quantity] = []
     valid_range: ValidRange | None = None
 
 
-class Capacity(_Fact, frozen=True, kw_only=True):
+class Capacity(_ApiStruct, frozen=True, kw_only=True):
     """One capacity of a device."""
 
     value: Quantity
     request_policy: RequestPolicy | None = None
 
 
-class Counter(_Fact, frozen=True, kw_only=True):
+class Counter(_ApiStruct, frozen=True, kw_only=True):
     """One counter."""
 
     value: Quantity
 
 
-class CounterSet(_Fact, frozen=True, kw_only=True):
+class CounterSet(_ApiStruct, frozen=True, kw_only=True):
     """Counters that devices of a pool share."""
 
     name: Name
     counters: dict[str, Counter] = {}
 
 
-class Consumption(_Fact, frozen=True, kw_only=True):
-    """What a device takes of one counter set."""
+class Consumption(_ApiStruct, frozen=True, kw_only=True):
+    """What a device consumes of one counter set."""
 
     counter_set: Name
     counters: dict[str, Counter] = {}
 
 
-class Device(_Fact, frozen=True, kw_only=True):
+class Device(_ApiStruct, frozen=True, kw_only=True):
     """One device of a slice."""
 
     name: Name
@@ -145,7 +145,7 @@ class Device(_Fact, frozen=True, kw_only=True):
     allow_multiple_allocations: bool = False
 
 
-class PoolRef(_Fact, frozen=True, kw_only=True):
+class PoolRef(_ApiStruct, frozen=True, kw_only=True):
     """`spec.pool` of a slice."""
 
     name: Name
@@ -153,7 +153,7 @@ class PoolRef(_Fact, frozen=True, kw_only=True):
     resource_slice_count: int
 
 
-class SliceSpec(_Fact, frozen=True, kw_only=True):
+class SliceSpec(_ApiStruct, frozen=True, kw_only=True):
     """`spec` of a slice."""
 
     driver: Name
@@ -166,26 +166,26 @@ class SliceSpec(_Fact, frozen=True, kw_only=True):
     shared_counters: list[CounterSet] = []
 
 
-class Slice(_Fact, frozen=True, kw_only=True):
+class ResourceSlice(_ApiStruct, frozen=True, kw_only=True):
     """A ResourceSlice."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: SliceSpec
 
 
-class Cel(_Fact, frozen=True, kw_only=True):
+class Cel(_ApiStruct, frozen=True, kw_only=True):
     """A CEL selector."""
 
     expression: str
 
 
-class Selector(_Fact, frozen=True, kw_only=True):
-    """A device selector; None is a kind of selector that we do not know."""
+class Selector(_ApiStruct, frozen=True, kw_only=True):
+    """A device selector; `cel` is None for an unknown type of selector."""
 
     cel: Cel | None = None
 
 
-class Config(_Fact, frozen=True, kw_only=True):
+class Config(_ApiStruct, frozen=True, kw_only=True):
     """One entry of a class's, a claim's or an allocation's config."""
 
     source: str = ""
@@ -193,7 +193,7 @@ class Config(_Fact, frozen=True, kw_only=True):
     opaque: dict[str, Any] | None = None
 
 
-class ClassSpec(_Fact, frozen=True, kw_only=True):
+class ClassSpec(_ApiStruct, frozen=True, kw_only=True):
     """`spec` of a class."""
 
     selectors: list[Selector] = []
@@ -201,21 +201,24 @@ class ClassSpec(_Fact, frozen=True, kw_only=True):
     extended_resource_name: str = ""
 
 
-class DeviceClass(_Fact, frozen=True, kw_only=True):
+class DeviceClass(_ApiStruct, frozen=True, kw_only=True):
     """A DeviceClass."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: ClassSpec = ClassSpec()
 
 
-class CapacityRequests(_Fact, frozen=True, kw_only=True):
+class CapacityRequests(_ApiStruct, frozen=True, kw_only=True):
     """`capacity` of a request."""
 
     requests: dict[str, Quantity] = {}
 
 
-class Wish(_Fact, frozen=True, kw_only=True):
-    """What one request or subrequest asks for; `name` is empty in `exactly`."""
+class ExactDeviceRequest(_ApiStruct, frozen=True, kw_only=True):
+    """An ExactDeviceRequest or a DeviceSubRequest; `name` is empty in an ExactDeviceRequest.
+
+    One type for both: the fields are the same, except that a subrequest cannot have `adminAccess`.
+    """
 
     device_class_name: Name
     name: str = ""
@@ -227,53 +230,53 @@ class Wish(_Fact, frozen=True, kw_only=True):
     capacity: CapacityRequests = CapacityRequests()
 
     @property
-    def everything(self) -> bool:
-        """Whether all matching devices are wanted."""
+    def all_devices(self) -> bool:
+        """Whether the allocation mode is All."""
         return self.allocation_mode == "All"
 
 
-class Request(_Fact, frozen=True, kw_only=True):
-    """One entry of `requests`: exactly one wish, or several in order of preference."""
+class DeviceRequest(_ApiStruct, frozen=True, kw_only=True):
+    """One entry of `requests`: one exact request, or alternatives in order of preference."""
 
     name: Name
-    exactly: Wish | None = None
-    first_available: list[Wish] = []
+    exactly: ExactDeviceRequest | None = None
+    first_available: list[ExactDeviceRequest] = []
 
     @property
-    def alternatives(self) -> list[tuple[str, Wish]]:
-        """The names that results use, with what each stands for."""
+    def alternatives(self) -> list[tuple[str, ExactDeviceRequest]]:
+        """The names that results use, with the exact request or subrequest of each."""
         if self.exactly is not None:
             return [(self.name, self.exactly)]
-        return [(f"{self.name}/{wish.name}", wish) for wish in self.first_available]
+        return [(f"{self.name}/{request.name}", request) for request in self.first_available]
 
 
-class Constraint(_Fact, frozen=True, kw_only=True):
-    """One entry of `constraints`; matchAttribute wins where both are set."""
+class Constraint(_ApiStruct, frozen=True, kw_only=True):
+    """One entry of `constraints`; matchAttribute takes precedence if both are set."""
 
     requests: list[str] = []
     match_attribute: str = ""
     distinct_attribute: str = ""
 
     def covers(self, request: str) -> bool:
-        """Whether the constraint is about the results of `request` (DRA-171, DRA-186)."""
+        """Whether the constraint applies to the results of `request` (DRA-171, DRA-186)."""
         return not self.requests or request in self.requests or request.partition("/")[0] in self.requests
 
 
-class DeviceClaim(_Fact, frozen=True, kw_only=True):
+class DeviceClaim(_ApiStruct, frozen=True, kw_only=True):
     """`spec.devices` of a claim."""
 
-    requests: list[Request] = []
+    requests: list[DeviceRequest] = []
     constraints: list[Constraint] = []
     config: list[Config] = []
 
 
-class ClaimSpec(_Fact, frozen=True, kw_only=True):
+class ClaimSpec(_ApiStruct, frozen=True, kw_only=True):
     """`spec` of a claim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-class Result(_Fact, frozen=True, kw_only=True):
+class Result(_ApiStruct, frozen=True, kw_only=True):
     """One allocated device."""
 
     request: Name
@@ -293,14 +296,14 @@ class Result(_Fact, frozen=True, kw_only=True):
         return (self.driver, self.pool, self.device)
 
 
-class Results(_Fact, frozen=True, kw_only=True):
+class Results(_ApiStruct, frozen=True, kw_only=True):
     """`allocation.devices`."""
 
     results: list[Result] = []
     config: list[Config] = []
 
 
-class Allocation(_Fact, frozen=True, kw_only=True):
+class Allocation(_ApiStruct, frozen=True, kw_only=True):
     """`status.allocation`."""
 
     devices: Results = Results()
@@ -308,7 +311,7 @@ class Allocation(_Fact, frozen=True, kw_only=True):
     allocation_timestamp: datetime | None = None
 
 
-class Consumer(_Fact, frozen=True, kw_only=True):
+class Consumer(_ApiStruct, frozen=True, kw_only=True):
     """One entry of `status.reservedFor`."""
 
     resource: str
@@ -317,17 +320,17 @@ class Consumer(_Fact, frozen=True, kw_only=True):
     api_group: str = ""
 
 
-class ClaimStatus(_Fact, frozen=True, kw_only=True):
+class ClaimStatus(_ApiStruct, frozen=True, kw_only=True):
     """`status` of a claim."""
 
     allocation: Allocation | None = None
     reserved_for: list[Consumer] = []
 
 
-class Claim(_Fact, frozen=True, kw_only=True):
+class Claim(_ApiStruct, frozen=True, kw_only=True):
     """A ResourceClaim."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus = ClaimStatus()
 
@@ -338,7 +341,7 @@ class Claim(_Fact, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Namespace and name, as messages say it."""
+        """Namespace and name for messages."""
         return "/".join(part for part in self.key if part)
 
     @property
@@ -347,47 +350,51 @@ class Claim(_Fact, frozen=True, kw_only=True):
         return self.status.allocation.devices.results if self.status.allocation else []
 
     @cached_property
-    def wishes(self) -> dict[str, Wish]:
-        """Every name that a result may use, with what it stands for."""
-        return {name: wish for request in self.spec.devices.requests for name, wish in request.alternatives}
+    def requests_by_name(self) -> dict[str, ExactDeviceRequest]:
+        """The exact request or subrequest of every name that a result may use."""
+        return {
+            name: request
+            for device_request in self.spec.devices.requests
+            for name, request in device_request.alternatives
+        }
 
 
-class TemplateSpec(_Fact, frozen=True, kw_only=True):
-    """`spec` of a template: the spec of the claims made from it."""
+class TemplateSpec(_ApiStruct, frozen=True, kw_only=True):
+    """`spec` of a template: the spec of the claims that are created from it."""
 
     spec: ClaimSpec
 
 
-class Template(_Fact, frozen=True, kw_only=True):
+class Template(_ApiStruct, frozen=True, kw_only=True):
     """A ResourceClaimTemplate."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: TemplateSpec
 
 
-class DeviceSelector(_Fact, frozen=True, kw_only=True):
-    """Which devices a DeviceTaintRule taints; empty fields select all."""
+class DeviceSelector(_ApiStruct, frozen=True, kw_only=True):
+    """`deviceSelector` of a DeviceTaintRule; empty fields select all devices."""
 
     driver: str = ""
     pool: str = ""
     device: str = ""
 
 
-class TaintRuleSpec(_Fact, frozen=True, kw_only=True):
+class TaintRuleSpec(_ApiStruct, frozen=True, kw_only=True):
     """`spec` of a DeviceTaintRule. Without a selector it taints nothing."""
 
     taint: Taint
     device_selector: DeviceSelector | None = None
 
 
-class TaintRule(_Fact, frozen=True, kw_only=True):
+class TaintRule(_ApiStruct, frozen=True, kw_only=True):
     """A DeviceTaintRule."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: TaintRuleSpec
 
 
-class NodeTaint(_Fact, frozen=True, kw_only=True):
+class NodeTaint(_ApiStruct, frozen=True, kw_only=True):
     """A taint of a node."""
 
     key: Name
@@ -395,28 +402,28 @@ class NodeTaint(_Fact, frozen=True, kw_only=True):
     effect: str = ""
 
 
-class NodeSpec(_Fact, frozen=True, kw_only=True):
-    """`spec` of a node, as far as it decides about pods."""
+class NodeSpec(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a node's `spec`."""
 
     unschedulable: bool = False
     taints: list[NodeTaint] = []
 
 
-class NodeStatus(_Fact, frozen=True, kw_only=True):
-    """`status` of a node, as far as it decides about pods."""
+class NodeStatus(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a node's `status`."""
 
     allocatable: dict[str, Quantity] = {}
 
 
-class Node(_Fact, frozen=True, kw_only=True):
+class Node(_ApiStruct, frozen=True, kw_only=True):
     """A Node."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 
-class PodClaim(_Fact, frozen=True, kw_only=True):
+class PodClaim(_ApiStruct, frozen=True, kw_only=True):
     """A pod's reference to a claim or template, in spec or status."""
 
     name: str
@@ -424,13 +431,13 @@ class PodClaim(_Fact, frozen=True, kw_only=True):
     resource_claim_template_name: str = ""
 
 
-class ExtendedClaim(_Fact, frozen=True, kw_only=True):
+class ExtendedClaim(_ApiStruct, frozen=True, kw_only=True):
     """`status.extendedResourceClaimStatus` of a pod."""
 
     resource_claim_name: str = ""
 
 
-class Resources(_Fact, frozen=True, kw_only=True):
+class Resources(_ApiStruct, frozen=True, kw_only=True):
     """`resources` of a container."""
 
     requests: dict[str, Quantity] = {}
@@ -438,15 +445,15 @@ class Resources(_Fact, frozen=True, kw_only=True):
     claims: list[dict[str, Any]] = []
 
 
-class Container(_Fact, frozen=True, kw_only=True):
-    """A container, as far as its resources go."""
+class Container(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a container."""
 
     name: str = ""
     resources: Resources = Resources()
 
 
-class PodSpec(_Fact, frozen=True, kw_only=True):
-    """`spec` of a pod, as far as claims and the choice of a node go."""
+class PodSpec(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a pod's `spec`."""
 
     node_name: str = ""
     node_selector: dict[str, str] = {}
@@ -457,33 +464,33 @@ class PodSpec(_Fact, frozen=True, kw_only=True):
     resource_claims: list[PodClaim] = []
 
 
-class PodStatus(_Fact, frozen=True, kw_only=True):
-    """`status` of a pod, as far as claims go."""
+class PodStatus(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a pod's `status`."""
 
     phase: str = ""
     resource_claim_statuses: list[PodClaim] = []
     extended_resource_claim_status: ExtendedClaim | None = None
 
 
-class Pod(_Fact, frozen=True, kw_only=True):
+class Pod(_ApiStruct, frozen=True, kw_only=True):
     """A Pod."""
 
-    metadata: Meta
+    metadata: ObjectMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
     @property
     def claim_names(self) -> set[str]:
-        """The claims of its namespace that the pod uses, as far as they are known."""
+        """The names of the claims that the pod uses and that spec or status contain."""
         entries = [*self.spec.resource_claims, *self.status.resource_claim_statuses]
         extended = self.status.extended_resource_claim_status
         names = {entry.resource_claim_name for entry in entries} | {extended.resource_claim_name if extended else ""}
         return names - {""}
 
 
-Fact: TypeAlias = Slice | DeviceClass | Claim | Template | TaintRule | Node | Pod
+DecodedObject: TypeAlias = ResourceSlice | DeviceClass | Claim | Template | TaintRule | Node | Pod
 
 
 def parse_time(text: str) -> datetime:
-    """An RFC 3339 time. Raises ValueError."""
+    """Return an RFC 3339 time. Raises ValueError."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

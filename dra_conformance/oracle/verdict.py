@@ -1,4 +1,4 @@
-"""What the judge says: which rules an outcome breaks, and what it could not tell."""
+"""Input and result of an allocation check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dra_conformance.oracle.schema import Claim
 
 @dataclass(frozen=True, slots=True, order=True)
 class Violation:
-    """One broken rule: its id in the catalogue, a sentence about this claim, and the field where it shows."""
+    """One broken rule: its id in the catalogue, a message about this claim, and the path of the field."""
 
     rule: str
     message: str
@@ -18,11 +18,11 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The outcome of judging one claim.
+class Verdict:
+    """Result of the check of one claim.
 
-    `violations` are certain. `remarks` are what looks wrong but may have changed after the allocation was made, or
-    what cannot be told from the objects at hand; they break nothing.
+    `violations` are certain. `remarks` are possible violations: the objects may have changed since the allocation, or
+    do not show enough. Remarks do not make a claim invalid.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -36,11 +36,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the system under judgement is set up.
+    """Configuration of the cluster whose allocations are checked.
 
-    `release` is the Kubernetes minor (36 for 1.36), None when unknown: then every form is accepted that some release
-    writes. `gates_off` are feature gates that are off. With `fresh` the objects are as they were when the allocation
-    was made; without it they may have changed since, so what is younger than the allocation breaks nothing.
+    `release` is the Kubernetes minor (36 for 1.36); with None the format of any release is accepted. `gates_off` are
+    disabled feature gates. `fresh` means that no object has changed since the allocation. Otherwise a violation that
+    depends on an object that changed later is only a remark.
     """
 
     release: int | None = None
@@ -54,8 +54,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One claim in its cluster. Other claims of the cluster are the other allocations; the claim itself may be among
-    them in another state, which does not count."""
+    """One claim in its cluster. The cluster may contain the same claim in another state, which is ignored."""
 
     cluster: Cluster
     claim: Claim

@@ -1,7 +1,7 @@
-"""What the types of facts alone do not say, and every API server refuses: the judge names it before it judges.
+"""Validation of decoded objects beyond their types: rejects what every API server rejects.
 
-Pure functions over decoded facts. Only what cannot be stored is refused here; what can be stored and is wrong all the
-same (counters that do not exist, a selector that fails) is for the rules.
+Pure functions. Only objects that no API server can have stored are rejected. Objects that can be stored but are wrong
+(an unknown counter, a selector that fails) are left to the rules.
 
 Source: k8s.io/kubernetes pkg/apis/resource/validation and pkg/apis/core/validation (v1.36).
 """
@@ -16,13 +16,13 @@ from dra_api.semver import SemVer, SemVerError
 from dra_conformance.oracle.schema import (
     Claim,
     ClaimSpec,
+    DecodedObject,
     Device,
-    Fact,
+    ExactDeviceRequest,
     NodeSelector,
-    Slice,
+    ResourceSlice,
     Template,
     ValidRange,
-    Wish,
     parse_time,
 )
 
@@ -32,7 +32,7 @@ _TOLERATES = ("", "Equal", "Exists")
 
 
 class Malformed(ValueError):
-    """An object that cannot be read: `field` is the path of the field, `problem` what is wrong with it."""
+    """An object that cannot be decoded: `field` is the path of the field, `problem` is the reason."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
@@ -40,20 +40,20 @@ class Malformed(ValueError):
         self.problem = problem
 
 
-def check(fact: Fact) -> None:
-    """Raise Malformed for the first field that no API server would have stored."""
-    for number, entry in enumerate(fact.metadata.managed_fields):
+def check(decoded: DecodedObject) -> None:
+    """Raise Malformed for the first field that an API server would have rejected."""
+    for number, entry in enumerate(decoded.metadata.managed_fields):
         _time(entry.get("time"), f"metadata.managedFields[{number}].time")
-    if isinstance(fact, Slice):
-        _node_selector(fact.spec.node_selector, "spec.nodeSelector")
-        for number, device in enumerate(fact.spec.devices):
+    if isinstance(decoded, ResourceSlice):
+        _node_selector(decoded.spec.node_selector, "spec.nodeSelector")
+        for number, device in enumerate(decoded.spec.devices):
             _device(device, f"spec.devices[{number}]")
-    if isinstance(fact, Claim):
-        _claim(fact.spec, "spec")
-        if fact.status.allocation is not None:
-            _node_selector(fact.status.allocation.node_selector, "status.allocation.nodeSelector")
-    if isinstance(fact, Template):
-        _claim(fact.spec.spec, "spec.spec")
+    if isinstance(decoded, Claim):
+        _claim(decoded.spec, "spec")
+        if decoded.status.allocation is not None:
+            _node_selector(decoded.status.allocation.node_selector, "status.allocation.nodeSelector")
+    if isinstance(decoded, Template):
+        _claim(decoded.spec.spec, "spec.spec")
 
 
 def _time(value: Any, field: str) -> None:
@@ -62,7 +62,7 @@ def _time(value: Any, field: str) -> None:
     try:
         parse_time(value)
     except ValueError:
-        raise Malformed(field, f"{value!r} is no time such as 2026-01-31T12:00:00Z") from None
+        raise Malformed(field, f"{value!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
 
 def _node_selector(selector: NodeSelector | None, field: str) -> None:
@@ -110,7 +110,7 @@ def _is_version(value: Any) -> bool:
 _SCALARS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": ("a whole number", _is_int),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "string": ("a text", lambda value: isinstance(value, str)),
+    "string": ("text", lambda value: isinstance(value, str)),
     "version": ("a semantic version such as 1.2.3", _is_version),
 }
 _KINDS = (*_SCALARS, *(f"{kind}s" for kind in _SCALARS))
@@ -139,29 +139,31 @@ def _attribute(value: dict[str, Any], field: str) -> None:
 
 def _claim(spec: ClaimSpec, field: str) -> None:
     requests = spec.devices.requests
-    _distinct((request.name for request in requests), f"{field}.devices.requests")
-    for number, request in enumerate(requests):
-        place = f"{field}.devices.requests[{number}]"
-        if (request.exactly is None) == (not request.first_available):
-            raise Malformed(place, "needs exactly one of exactly, firstAvailable")
-        _distinct((wish.name for wish in request.first_available), f"{place}.firstAvailable")
-        for at, wish in _wishes(request.exactly, request.first_available):
-            _wish(wish, f"{place}.{at}")
+    _distinct((device_request.name for device_request in requests), f"{field}.devices.requests")
+    for number, device_request in enumerate(requests):
+        path = f"{field}.devices.requests[{number}]"
+        if (device_request.exactly is None) == (not device_request.first_available):
+            raise Malformed(path, "needs exactly one of exactly, firstAvailable")
+        _distinct((request.name for request in device_request.first_available), f"{path}.firstAvailable")
+        for at, request in _alternatives(device_request.exactly, device_request.first_available):
+            _request(request, f"{path}.{at}")
 
 
-def _wishes(exactly: Wish | None, first_available: list[Wish]) -> Iterator[tuple[str, Wish]]:
+def _alternatives(
+    exactly: ExactDeviceRequest | None, first_available: list[ExactDeviceRequest]
+) -> Iterator[tuple[str, ExactDeviceRequest]]:
     if exactly is not None:
         yield "exactly", exactly
-    for number, wish in enumerate(first_available):
-        yield f"firstAvailable[{number}]", wish
+    for number, request in enumerate(first_available):
+        yield f"firstAvailable[{number}]", request
 
 
-def _wish(wish: Wish, field: str) -> None:
-    if wish.allocation_mode not in _MODES:
-        raise Malformed(f"{field}.allocationMode", f"{wish.allocation_mode!r} is none of {', '.join(_MODES)}")
-    if wish.count < 1 and not wish.everything:
-        raise Malformed(f"{field}.count", f"{wish.count} is not greater than zero")
-    for number, toleration in enumerate(wish.tolerations):
+def _request(request: ExactDeviceRequest, field: str) -> None:
+    if request.allocation_mode not in _MODES:
+        raise Malformed(f"{field}.allocationMode", f"{request.allocation_mode!r} is none of {', '.join(_MODES)}")
+    if request.count < 1 and not request.all_devices:
+        raise Malformed(f"{field}.count", f"{request.count} is not greater than zero")
+    for number, toleration in enumerate(request.tolerations):
         if toleration.operator not in _TOLERATES:
             raise Malformed(
                 f"{field}.tolerations[{number}].operator", f"{toleration.operator!r} is none of Equal, Exists"
@@ -172,5 +174,5 @@ def _distinct(names: Iterable[str], field: str) -> None:
     seen: set[str] = set()
     for number, name in enumerate(names):
         if name in seen:
-            raise Malformed(f"{field}[{number}].name", f"{name!r} is the name of an earlier one too")
+            raise Malformed(f"{field}[{number}].name", f"{name!r} is the name of an earlier entry too")
         seen.add(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.vocabulary import then
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.oracle.live import could_claim_be_allocated, judge_claim
+from dra_conformance.oracle.live import check_claim, could_claim_be_allocated
 from dra_conformance.steps.pods import look_bound
 
 
@@ -20,10 +20,10 @@ def check_allocation(world: World, claim: str) -> None:
     allocated = world.wait(look)
     if not allocated[0]:
         world.check_seen(f"claim {claim} is allocated", allocated, expected="an allocation")
-    judgement = judge_claim(world, claim)
-    broken = "; ".join(f"{found.rule} {found.path}: {found.message}" for found in judgement.violations)
+    verdict = check_claim(world, claim)
+    broken = "; ".join(f"{found.rule} {found.path}: {found.message}" for found in verdict.violations)
     world.check(
-        judgement.valid,
+        verdict.valid,
         f"the allocation of claim {claim} breaks no rule",
         expected="no rule broken",
         observed=broken or "no rule broken",

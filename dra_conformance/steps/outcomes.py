@@ -11,7 +11,7 @@ from collections import Counter
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, Resource, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import then
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.oracle.live import judge_claim
+from dra_conformance.oracle.live import check_claim
 from dra_conformance.steps.claims import results_of
 from dra_conformance.steps.faults import require_met
 from dra_conformance.steps.pods import condition, events_about, look_bound
@@ -146,7 +146,7 @@ def invalid_allocations(world: World) -> list[str]:
         if results_of(claim):
             told += [
                 f"{name_of(claim)}: {found.rule} {found.path}: {found.message}"
-                for found in judge_claim(world, name_of(claim)).violations
+                for found in check_claim(world, name_of(claim)).violations
             ]
     return told
 

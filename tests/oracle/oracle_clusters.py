@@ -36,7 +36,7 @@ def selector(key: str, value: str) -> Obj:
     return {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}]}
 
 
-def piece(
+def resource_slice(
     name: str,
     devices: list[Obj] | None = None,
     *,
@@ -45,12 +45,12 @@ def piece(
     generation: int = 1,
     counters: Obj | None = None,
     driver: str = DRIVER,
-    **place: Any,
+    **access: Any,
 ) -> Obj:
     spec: Obj = {
         "driver": driver,
         "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
-        **place,
+        **access,
     }
     if counters is not None:
         spec["sharedCounters"] = [
@@ -88,8 +88,8 @@ def claim(name: str, *requests: Obj, **devices: Any) -> Obj:
     }
 
 
-def exactly(name: str, cls: str = "all", **wish: Any) -> Obj:
-    body = {"deviceClassName": cls, "allocationMode": "ExactCount", "count": 1, **wish}
+def exactly(name: str, cls: str = "all", **fields: Any) -> Obj:
+    body = {"deviceClassName": cls, "allocationMode": "ExactCount", "count": 1, **fields}
     if body["allocationMode"] == "All":
         del body["count"]
     return {"name": name, "exactly": body}
@@ -146,7 +146,7 @@ def pools(draw: st.DrawFn) -> list[Obj]:
     found: list[Obj] = []
     for number in range(draw(st.integers(1, 4))):
         pool = f"p{number}"
-        place: Obj = draw(
+        access: Obj = draw(
             st.sampled_from(
                 [{"nodeName": "n1"}, {"nodeName": "n1"}, {"allNodes": True}, {"nodeSelector": selector("zone", "z1")}]
             )
@@ -155,25 +155,27 @@ def pools(draw: st.DrawFn) -> list[Obj]:
         devices = [draw(device(f"d{number}{at}", kind)) for at in range(draw(st.integers(1, 6)))]
         if kind == "counted":
             counters = {"set": {"units": str(draw(st.integers(0, 5)))}}
-            found.append(piece(f"{pool}-c", pool=pool, count=2, counters=counters, **place))
+            found.append(resource_slice(f"{pool}-c", pool=pool, count=2, counters=counters, **access))
             if draw(st.booleans()):
                 for one in devices:
                     one |= draw(st.sampled_from([{"nodeName": "n1"}, {"nodeName": "n2"}, {"allNodes": True}]))
-                place = {"perDeviceNodeSelection": True}
-            found.append(piece(f"{pool}-d", devices, pool=pool, count=2, **place))
+                access = {"perDeviceNodeSelection": True}
+            found.append(resource_slice(f"{pool}-d", devices, pool=pool, count=2, **access))
             continue
         generation = draw(st.sampled_from([1, 1, 1, 2]))
         missing = draw(st.integers(0, 19)) == 19
         if generation == 2:
-            found.append(piece(f"{pool}-old", [{"name": "old"}], pool=pool, **place))
-        found.append(piece(f"{pool}-d", devices, pool=pool, generation=generation, count=1 + missing, **place))
+            found.append(resource_slice(f"{pool}-old", [{"name": "old"}], pool=pool, **access))
+        found.append(
+            resource_slice(f"{pool}-d", devices, pool=pool, generation=generation, count=1 + missing, **access)
+        )
         if draw(st.integers(0, 19)) == 19:
             found[-1]["spec"]["devices"].append(copy.deepcopy(devices[0]))
     return found
 
 
 @st.composite
-def wish(draw: st.DrawFn, *, sub: bool = False) -> Obj:
+def device_request(draw: st.DrawFn, *, sub: bool = False) -> Obj:
     made: Obj = {"deviceClassName": draw(st.sampled_from(["all", "all", "even", "plain"]))}
     if draw(st.integers(0, 9)) == 9:
         made["allocationMode"] = "All"
@@ -202,11 +204,11 @@ def claims(draw: st.DrawFn, name: str) -> Obj:
         request = f"r{number}"
         names.append(request)
         if draw(st.integers(0, 3)) == 0:
-            subs = [{"name": sub, **draw(wish(sub=True))} for sub in ("a", "b")[: draw(st.integers(1, 2))]]
+            subs = [{"name": sub, **draw(device_request(sub=True))} for sub in ("a", "b")[: draw(st.integers(1, 2))]]
             requests.append({"name": request, "firstAvailable": subs})
             names.extend(f"{request}/{sub['name']}" for sub in subs)
         else:
-            requests.append({"name": request, "exactly": draw(wish())})
+            requests.append({"name": request, "exactly": draw(device_request())})
     scopes = st.lists(st.sampled_from(names), unique=True, max_size=2)
     devices: Obj = {}
     for kind in draw(st.sampled_from([[], [], ["matchAttribute"], ["distinctAttribute"], ["matchAttribute"] * 2])):

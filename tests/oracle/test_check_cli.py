@@ -1,4 +1,4 @@
-"""`dra-conformance check` and `simulate` through the front door: files in, words and exit code out."""
+"""`dra-conformance check` and `simulate` as a user runs them: files, output and exit code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from oracle_clusters import DRIVER, claim, device_class, exactly, node, piece
+from oracle_clusters import DRIVER, claim, device_class, exactly, node, resource_slice
 from test_planted_faults import allocated, device, result
 
 from dra_api.objects import Obj
@@ -22,7 +22,7 @@ CLASS = device_class("gpu", "device.attributes['gpu.example.com'].kind == 'gpu'"
 def cluster(*more: Obj) -> list[Obj]:
     gpus = [device("a0"), device("a1"), device("b0")]
     held = allocated(claim("held", exactly("r", "gpu")), result("a0"))
-    return [node("n1"), piece("s", gpus, pool="n1", nodeName="n1"), copy.deepcopy(CLASS), held, *more]
+    return [node("n1"), resource_slice("s", gpus, pool="n1", nodeName="n1"), copy.deepcopy(CLASS), held, *more]
 
 
 def write(folder: Path, objects: Iterable[Obj], name: str = "all.yaml") -> str:
@@ -46,7 +46,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 def test_a_valid_cluster_passes(tmp_path: Path, said: Said) -> None:
     code, text = said("check", write(tmp_path, cluster()))
-    assert (code, text) == (0, "1 allocated claims judged: no rule is broken\n")
+    assert (code, text) == (0, "1 allocated claims checked: no rule is broken\n")
 
 
 def test_a_device_given_twice_is_named_with_claims_device_and_rule(tmp_path: Path, said: Said) -> None:
@@ -54,7 +54,7 @@ def test_a_device_given_twice_is_named_with_claims_device_and_rule(tmp_path: Pat
     code, text = said("check", write(tmp_path, cluster(thief)))
     assert code == 1
     assert "BROKEN  claim ns/held" in text
-    assert "DRA-133  device gpu.example.com/n1/a0 is given to claim ns/thief too" in text
+    assert "DRA-133  device gpu.example.com/n1/a0 is allocated to claim ns/thief too" in text
     assert "at status.allocation.devices.results[0].device" in text
     assert "2 violations in 2 claims" in text
 
@@ -105,9 +105,9 @@ def in_version(obj: Obj, version: str) -> Obj:
     return made
 
 
-def wish_of(objects: list[Obj]) -> Obj:
-    wish: Obj = objects[3]["spec"]["devices"]["requests"][0]["exactly"]
-    return wish
+def request_of(objects: list[Obj]) -> Obj:
+    request: Obj = objects[3]["spec"]["devices"]["requests"][0]["exactly"]
+    return request
 
 
 def pod_with(**spec: object) -> Obj:
@@ -130,7 +130,7 @@ def template_with(spec: Obj) -> Obj:
             lambda o: o[1]["spec"]["devices"][1].update(capacity={"m": {"value": "40Gx"}}),
             (
                 "document 2: ResourceSlice s, field spec.devices[1].capacity[m].value",
-                "'40Gx' is no quantity: quantities must match",
+                "'40Gx' is not a quantity: quantities must match",
             ),
         ),
         (
@@ -159,7 +159,7 @@ def template_with(spec: Obj) -> Obj:
         ),
         (
             lambda o: o[1]["spec"]["devices"][0].update(attributes={5: {"int": 1}}),
-            ("document 2: ResourceSlice s, field spec.devices[0].attributes: has a key that is no text",),
+            ("document 2: ResourceSlice s, field spec.devices[0].attributes: has a key that is not text",),
         ),
         (
             lambda o: o[1]["spec"]["devices"][0].update(capacity={"m": {"value": 1}, "n": {"value": []}}),
@@ -173,7 +173,7 @@ def template_with(spec: Obj) -> Obj:
         ),
         (
             lambda o: o[1]["metadata"].update(managedFields=[{"time": "yesterday"}]),
-            ("ResourceSlice s, field metadata.managedFields[0].time: 'yesterday' is no time",),
+            ("ResourceSlice s, field metadata.managedFields[0].time: 'yesterday' is not a time",),
         ),
         (
             lambda o: o[1]["spec"].update(nodeSelector={}),
@@ -187,17 +187,20 @@ def template_with(spec: Obj) -> Obj:
         ),
         (
             lambda o: o[1].update(apiVersion="resource.k8s.io/v7"),
-            ("document 2: ResourceSlice s, field apiVersion: resource.k8s.io/v7 is a version that is not known here",),
+            ("document 2: ResourceSlice s, field apiVersion: resource.k8s.io/v7 is an unknown version",),
         ),
-        (lambda o: wish_of(o).update(count=-1), ("spec.devices.requests[0].exactly.count: -1 is not greater than",)),
-        (lambda o: wish_of(o).update(allocationMode="Some"), ("exactly.allocationMode: 'Some' is none of ExactCount",)),
+        (lambda o: request_of(o).update(count=-1), ("spec.devices.requests[0].exactly.count: -1 is not greater than",)),
         (
-            lambda o: wish_of(o).update(tolerations=[{"operator": "Near"}]),
+            lambda o: request_of(o).update(allocationMode="Some"),
+            ("exactly.allocationMode: 'Some' is none of ExactCount",),
+        ),
+        (
+            lambda o: request_of(o).update(tolerations=[{"operator": "Near"}]),
             ("spec.devices.requests[0].exactly.tolerations[0].operator: 'Near' is none of Equal, Exists",),
         ),
         (
             lambda o: o[3]["spec"]["devices"]["requests"].append(o[3]["spec"]["devices"]["requests"][0]),
-            ("spec.devices.requests[1].name: 'r' is the name of an earlier one too",),
+            ("spec.devices.requests[1].name: 'r' is the name of an earlier entry too",),
         ),
         (
             lambda o: o[2]["spec"].update(extendedResourceName=5),
@@ -210,7 +213,7 @@ def template_with(spec: Obj) -> Obj:
         ),
         (
             lambda o: o.append(pod_with(containers=[{"name": "c", "resources": {"requests": {"a.b/c": "lots"}}}])),
-            ("Pod default/p, field spec.containers[0].resources.requests[a.b/c]: 'lots' is no quantity",),
+            ("Pod default/p, field spec.containers[0].resources.requests[a.b/c]: 'lots' is not a quantity",),
         ),
         (
             lambda o: o.append(template_with({"devices": {"requests": "r"}})),
@@ -220,10 +223,10 @@ def template_with(spec: Obj) -> Obj:
             lambda o: o.append(template_with({"devices": {"requests": [{"name": "r"}]}})),
             ("ResourceClaimTemplate t, field spec.spec.devices.requests[0]: needs exactly one of exactly",),
         ),
-        (lambda o: o.__setitem__(0, {"a": 1}), ("document 1: is no Kubernetes object: it has no kind",)),
+        (lambda o: o.__setitem__(0, {"a": 1}), ("document 1: is not a Kubernetes object: it has no kind",)),
         (lambda o: o[2].pop("apiVersion"), ("document 3, field apiVersion: is missing from DeviceClass",)),
-        (lambda o: o.__delitem__(1), ("the files hold no ResourceSlice", "kubectl get resourceslices,")),
-        (lambda o: o.__delitem__(2), ("the files hold no DeviceClass",)),
+        (lambda o: o.__delitem__(1), ("the files contain no ResourceSlice", "kubectl get resourceslices,")),
+        (lambda o: o.__delitem__(2), ("the files contain no DeviceClass",)),
     ],
 )
 def test_malformed_files_name_file_document_and_field(
@@ -234,7 +237,7 @@ def test_malformed_files_name_file_document_and_field(
     path = write(tmp_path, objects)
     for command in ("check", "simulate"):
         code, text = said(command, path)
-        if command == "simulate" and words[0].startswith("the files hold no"):
+        if command == "simulate" and words[0].startswith("the files contain no"):
             continue  # there it is an answer: nothing can be had
         assert code == 4, text
         for word in words:
@@ -246,7 +249,7 @@ def test_malformed_files_name_file_document_and_field(
     [
         ("a: [1", "line 2: does not parse as YAML"),
         ('{"kind": "Pod",', "does not parse"),
-        ("- 1", "is no Kubernetes"),
+        ("- 1", "is not a Kubernetes"),
         ("a: " + "[" * 200_000, "is nested too deeply"),
         ("- " * 200_000, "is nested too deeply"),
         ('{"a":' * 200_000, "document 1: is nested too deeply"),
@@ -280,11 +283,11 @@ def test_one_claim_and_json(tmp_path: Path, said: Said) -> None:
     path = write(tmp_path, cluster(thief))
     code, text = said("check", path, "--claim", "thief", "--format", "json")
     assert code == 1
-    judged = json.loads(text)["judged"]
-    assert [(one["name"], one["valid"], one["violations"][0]["rule"]) for one in judged] == [
+    checked = json.loads(text)["checked"]
+    assert [(one["name"], one["valid"], one["violations"][0]["rule"]) for one in checked] == [
         ("thief", False, "DRA-133")
     ]
-    code, text = said("check", path, "--claim", "nobody")
+    code, text = said("check", path, "--claim", "unknown")
     assert code == 4
     assert "there are: ns/held, ns/thief" in text
 
@@ -306,8 +309,10 @@ def test_what_fits_and_what_stands_in_the_way(tmp_path: Path, said: Said) -> Non
     assert code == 1
     assert "fits    claim ns/one on n1: r=gpu.example.com/n1/a1, r=gpu.example.com/n1/b0" in text
     assert "PENDING claim ns/two" in text
-    assert "claim ns/two, request r: wants 1 device, but none of 3 is free (gpu.example.com/n1/a0 is held by" in text
-    assert "is held by claim ns/held) [n1]" in text
+    assert (
+        "claim ns/two, request r: wants 1 device, but none of 3 is free (gpu.example.com/n1/a0 is allocated to" in text
+    )
+    assert "is allocated to claim ns/held) [n1]" in text
     assert text.endswith("1 of 2 fit\n")
 
 
@@ -370,8 +375,8 @@ def test_counters_are_named(tmp_path: Path, said: Said) -> None:
 
     objects = [
         node("n1"),
-        piece("c", pool="p", count=2, counters={"gpu0": {"mem": "80Gi"}}, nodeName="n1"),
-        piece("d", [partition("h0"), partition("h1"), partition("h2")], pool="p", count=2, nodeName="n1"),
+        resource_slice("c", pool="p", count=2, counters={"gpu0": {"mem": "80Gi"}}, nodeName="n1"),
+        resource_slice("d", [partition("h0"), partition("h1"), partition("h2")], pool="p", count=2, nodeName="n1"),
         device_class("any", "true"),
         claim("three", exactly("r", "any", count=3)),
     ]
@@ -386,8 +391,8 @@ def test_refusals_of_simulate(tmp_path: Path, said: Said) -> None:
         (["--node", "n9"], "the files hold no such Node; they hold n1"),
         (["--add-node-like", "n9", "--claim", "one"], ""),
         (["--claim", "held"], "it is allocated already"),
-        (["--claim", "nobody"], "the files hold no such object"),
-        (["--pod", "nobody"], "the files hold no such object"),
+        (["--claim", "unknown"], "the files hold no such object"),
+        (["--pod", "unknown"], "the files hold no such object"),
     ):
         code, text = said("simulate", path, *args)
         assert code == (4 if word else 0), text

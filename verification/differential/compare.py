@@ -1,6 +1,6 @@
 """Whether two answers to one case agree: on the outcome of every node, and on each side's result being valid.
 
-Which device was taken never matters. Validity is the oracle's word; it shares no code with either side.
+Which device was chosen never matters. The oracle decides about validity, with allocation rules of its own.
 """
 
 from __future__ import annotations

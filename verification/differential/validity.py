@@ -1,12 +1,13 @@
 """What the oracle says of an outcome: whether an allocation is valid, and whether there was one where none was found.
 
-The oracle shares no code with either side, so it can tell which of them is wrong.
+The oracle has its own allocation rules and search, so it decides which of the two sides is wrong. With the reference it
+shares CEL, quantities and versions (see `dra_conformance.oracle`).
 """
 
 from __future__ import annotations
 
 from dra_api.objects import Obj
-from dra_conformance.oracle import Case, Cluster, Settings, could_all_be_allocated, judge, read_claim
+from dra_conformance.oracle import Case, Cluster, Settings, check, could_all_be_allocated, read_claim
 from verification.differential.reference import Fact
 
 # How many picks the oracle may try before it says that it does not know.
@@ -56,7 +57,7 @@ def _violation(case: Obj, fact: Fact) -> str:
     ]
     cluster = cluster_of(case).with_claims(claims)
     for claim in claims:
-        for violation in judge(Case(cluster, claim, settings_of(case))).violations:
+        for violation in check(Case(cluster, claim, settings_of(case))).violations:
             return f"{violation.rule}: {violation.message} ({violation.path})"
     return ""
 

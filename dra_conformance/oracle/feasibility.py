@@ -1,7 +1,7 @@
-"""Does a valid allocation exist? Tries every way to pick devices, within a budget, and says so when that runs out.
+"""Decides whether a valid allocation exists, by an exhaustive search within a budget.
 
-A pure function of the case. It shares nothing with the allocators that it judges: a plain depth-first search whose only
-shortcut is that devices which nothing can tell apart are not tried twice in one place.
+A pure function of the case, independent of the allocators under test. The depth-first search has one shortcut: of
+devices that no rule distinguishes, it tries one at each position.
 
 Source: KEP-4381, KEP-4815, KEP-4816, KEP-5075; rules DRA-134, DRA-146 to DRA-157, DRA-161, DRA-172 to DRA-174,
 DRA-181 to DRA-188.
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_conformance.oracle import attributes, device_requests
-from dra_conformance.oracle.cluster import Cluster, Use
-from dra_conformance.oracle.judge import MAX_RESULTS
-from dra_conformance.oracle.nodes import Place
-from dra_conformance.oracle.pools import DeviceId, Listed, PoolId
-from dra_conformance.oracle.schema import Claim, Constraint, Wish
+from dra_conformance.oracle.cluster import Cluster, DeviceUse
+from dra_conformance.oracle.context import MAX_RESULTS
+from dra_conformance.oracle.nodes import NodeView
+from dra_conformance.oracle.pools import DeviceId, PoolDevice, PoolId
+from dra_conformance.oracle.schema import Claim, Constraint, ExactDeviceRequest
 from dra_conformance.oracle.verdict import Case, Settings
 
 BUDGET = 200_000
@@ -26,7 +26,7 @@ BUDGET = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One device of a witness: which claim and (sub)request it serves."""
+    """One device of a witness, with the claim and the (sub)request that it serves."""
 
     claim: str
     request: str
@@ -37,9 +37,9 @@ class Pick:
 class Answer:
     """Whether a valid allocation exists.
 
-    With `yes` there is a `witness` on `node`. `unknown` has its `reason`: the budget of `states` ran out, a node's
-    labels are not known, or the rules let a scheduler end such an attempt in an error although devices would do; then
-    there may be a witness all the same.
+    `yes` comes with a `witness` on `node`. `unknown` comes with a `reason`: the budget of `states` ran out, a node's
+    labels are not known, or the rules allow a scheduler to end such an attempt with an error although devices are
+    available; in the last case there may be a witness.
     """
 
     verdict: Literal["yes", "no", "unknown"]
@@ -53,77 +53,82 @@ class Answer:
 
 
 def could_be_allocated(case: Case, *, node: str = "", budget: int = BUDGET) -> Answer:
-    """Whether the claim could be allocated, on `node` or on any. `budget` is how many picks may be tried in all."""
+    """Return whether the claim could be allocated, on `node` or on any node.
+
+    `budget` is the number of picks that the search may try on all nodes together.
+    """
     return could_all_be_allocated(case.cluster, [case.claim], settings=case.settings, node=node, budget=budget)
 
 
 def could_all_be_allocated(
     cluster: Cluster, claims: Sequence[Claim], *, settings: Settings | None = None, node: str = "", budget: int = BUDGET
 ) -> Answer:
-    """Whether all claims could be allocated together on one node, as those of one pod must be (DRA-134)."""
+    """Return whether all claims could be allocated together on one node, as the claims of a pod must be (DRA-134)."""
     chosen = settings or Settings()
     for claim in claims:
-        for name, wish in claim.wishes.items():
-            if wish.device_class_name not in cluster.classes_by_name:
-                return Answer("no", f"request {name} names the class {wish.device_class_name}, which is not there")
+        for name, request in claim.requests_by_name.items():
+            if request.device_class_name not in cluster.classes_by_name:
+                return Answer(
+                    "no", f"request {name} refers to the DeviceClass {request.device_class_name}, which does not exist"
+                )
     doubt, states = "", 0
-    for place in [cluster.place(node)] if node else candidate_places(cluster):
-        attempt = _Attempt(cluster, place, claims, chosen, budget - states)
+    for candidate in [cluster.node_view(node)] if node else candidate_nodes(cluster):
+        attempt = _Attempt(cluster, candidate, claims, chosen, budget - states)
         found = attempt.run()
         states += attempt.states
         if found:
             reason = attempt.doubts[0] if attempt.doubts else ""
-            answer = Answer("unknown" if reason else "yes", reason, place.name, tuple(attempt.picked), states)
+            answer = Answer("unknown" if reason else "yes", reason, candidate.name, tuple(attempt.picked), states)
             if not reason:
                 return answer
             doubt = doubt or reason
             continue
         if _mixes_admin_access(claims):
-            again = _Attempt(cluster, place, claims, chosen, budget - states, lenient=True)
+            again = _Attempt(cluster, candidate, claims, chosen, budget - states, lenient=True)
             if again.run():
                 doubt = doubt or _SAME_ATTEMPT
             states += again.states
         if attempt.unsure or states >= budget:
-            doubt = doubt or attempt.unsure or f"no way was found within {budget} states"
+            doubt = doubt or attempt.unsure or f"no allocation was found within {budget} states"
     if doubt:
         return Answer("unknown", doubt, states=states)
-    return Answer("no", "every way to pick devices breaks a rule", states=states)
+    return Answer("no", "every choice of devices breaks a rule", states=states)
 
 
 _SAME_ATTEMPT = "a device would have to serve two claims of one pod, one of them with admin access, in one attempt"
 
 
 def _mixes_admin_access(claims: Sequence[Claim]) -> bool:
-    """Whether claims ask with and without admin access together.
+    """Whether some requests of the claims have admin access and others do not.
 
-    DRA-234 lets a device serve both, but no document speaks of one attempt. Upstream (1.36, allocateDevice) counts a
-    device that the attempt has picked with admin access as in use, against its own comment there, so that the order of
-    claims decides. That is why DRA-234b is a SHOULD, and why the answer here is neither yes nor no.
+    DRA-234 allows a device to serve both, but no document defines this for one attempt. Upstream (1.36, allocateDevice)
+    counts a device that the attempt has picked with admin access as in use, against its own comment there, so the order
+    of claims decides. Therefore DRA-234b is a SHOULD, and the answer here is neither yes nor no.
     """
-    access = {wish.admin_access for claim in claims for wish in claim.wishes.values()}
+    access = {request.admin_access for claim in claims for request in claim.requests_by_name.values()}
     return len(claims) > 1 and len(access) > 1
 
 
-def candidate_places(cluster: Cluster) -> list[Place]:
-    """The nodes to try: those of the cluster, or without any the ones that slices name and one that none names."""
-    if cluster.places:
-        return list(cluster.places.values())
+def candidate_nodes(cluster: Cluster) -> list[NodeView]:
+    """Return the nodes to try: the cluster's, or, if it has none, the nodes that slices name and an unnamed one."""
+    if cluster.node_views:
+        return list(cluster.node_views.values())
     named = {
-        entry.offer.node_name
+        entry.node_access.node_name
         for pool in cluster.pools.values()
         for entries in pool.by_name.values()
         for entry in entries
     }
-    return [Place(name) for name in sorted(named | {""})]
+    return [NodeView(name) for name in sorted(named | {""})]
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """One alternative of one request, with the devices that suit it."""
+    """One alternative of one request, with the devices that satisfy it."""
 
     claim: int
     name: str
-    wish: Wish
+    request: ExactDeviceRequest
     count: int
     candidates: tuple[int, ...]
     constraints: tuple[int, ...]
@@ -131,22 +136,22 @@ class _Task:
 
 @dataclass
 class _Attempt:
-    """The search on one node; it ends with the call of `run`."""
+    """The search on one node. Use once: `run` leaves its state behind."""
 
     cluster: Cluster
-    place: Place
+    node: NodeView
     claims: Sequence[Claim]
     settings: Settings
     budget: int
-    lenient: bool = False  # a device picked with admin access in this very attempt may be picked without it too
+    lenient: bool = False  # a device picked with admin access in this attempt may be picked without it too
     states: int = 0
     unsure: str = ""
     doubts: list[str] = field(default_factory=list)
     picked: list[Pick] = field(default_factory=list)
 
     def run(self) -> bool:
-        """Whether devices for everything were found; then `picked` has them."""
-        self.own = {claim.key for claim in self.claims}
+        """Search, and return whether devices for all requests were found; then `picked` has them."""
+        self.own_keys = {claim.key for claim in self.claims}
         self.devices = list(self._usable())
         self.constraints: list[Constraint] = [
             constraint for claim in self.claims for constraint in claim.spec.devices.constraints
@@ -159,38 +164,44 @@ class _Attempt:
         self.taken: dict[int, list[tuple[int, int, bool]]] = {}  # device -> (claim, request, admin access)
         self.sizes = [0] * len(self.claims)
         self.options = [
-            [task for name, wish in request.alternatives if (task := self._task(number, name, wish)) is not None]
+            [
+                task
+                for name, request in device_request.alternatives
+                if (task := self._task(number, name, request)) is not None
+            ]
             for number, claim in enumerate(self.claims)
-            for request in claim.spec.devices.requests
+            for device_request in claim.spec.devices.requests
         ]
         self.twins = self._signatures()
         return self._request(0)
 
-    # -- what there is ---------------------------------------------------------------------------------------------
+    # -- supply ---------------------------------------------------------------------------------------------
 
-    def _shared(self, entry: Listed) -> bool:
+    def _shared(self, entry: PoolDevice) -> bool:
         return entry.device.allow_multiple_allocations and self.settings.on("DRAConsumableCapacity")
 
     @property
     def _partitionable(self) -> bool:
         return self.settings.on("DRAPartitionableDevices")
 
-    def _others(self, device: DeviceId) -> list[Use]:
-        """Who uses a device already, the claims at hand aside."""
-        return [use for use in self.cluster.uses.get(device, ()) if use.claim.key not in self.own]
+    def _others(self, device: DeviceId) -> list[DeviceUse]:
+        """Return the results of other claims that have the device."""
+        return [use for use in self.cluster.uses.get(device, ()) if use.claim.key not in self.own_keys]
 
-    def _usable(self) -> Iterator[Listed]:
-        """Devices of sound pools that are offered to the node."""
-        self.unsound: list[str] = []
-        for pool in self.cluster.pools_for(self.place):
-            if any(entry.offer.to(self.place) is None for entries in pool.by_name.values() for entry in entries):
-                self.unsure = f"the labels of node {self.place.name or '(any)'} are not known"
-            here = list(pool.devices(self.place))
-            if here and (fault := pool.fault(self.place, partitionable=self._partitionable)):
-                self.unsound.append(f"pool {pool.title} cannot be used: {fault}")
+    def _usable(self) -> Iterator[PoolDevice]:
+        """Yield the devices of valid pools that the node can use."""
+        self.invalid_pools: list[str] = []
+        for pool in self.cluster.pools_for(self.node):
+            if any(
+                entry.node_access.includes(self.node) is None for entries in pool.by_name.values() for entry in entries
+            ):
+                self.unsure = f"the labels of node {self.node.name or '(any)'} are not known"
+            here = list(pool.devices(self.node))
+            if here and (problem := pool.problem(self.node, partitionable=self._partitionable)):
+                self.invalid_pools.append(f"pool {pool.title} cannot be used: {problem}")
                 continue
             for entry in here:
-                if entry.piece.spec.per_device_node_selection and not self._partitionable:
+                if entry.resource_slice.spec.per_device_node_selection and not self._partitionable:
                     continue
                 if entry.device.binding_conditions and not self.settings.on("DRADeviceBindingConditions"):
                     continue
@@ -207,17 +218,17 @@ class _Attempt:
                 left[pool_id, counter] = value
             seen: set[DeviceId] = set()
             for use in self.cluster.uses_by_pool.get(pool_id, ()):
-                if use.claim.key in self.own or use.result.id in seen:
+                if use.claim.key in self.own_keys or use.result.id in seen:
                     continue
                 seen.add(use.result.id)
-                entry = self.cluster.listed(use.claim, use.result)
+                entry = self.cluster.pool_device(use.claim, use.result)
                 for counter, value in entry.consumes.items() if entry else ():
                     if (pool_id, counter) in left:
                         left[pool_id, counter] -= value
         return left
 
-    def _room(self, entry: Listed) -> dict[str, int]:
-        """What is left of a shared device's capacity, by qualified name."""
+    def _room(self, entry: PoolDevice) -> dict[str, int]:
+        """Return what is left of a shared device's capacity, by qualified name."""
         room = {
             device_requests.qualified(name, entry.driver): device_requests.amount(capacity.value)
             for name, capacity in entry.device.capacity.items()
@@ -229,56 +240,59 @@ class _Attempt:
                     room[key] -= device_requests.amount(value)
         return room
 
-    # -- what is wanted --------------------------------------------------------------------------------------------
+    # -- demand --------------------------------------------------------------------------------------------
 
-    def _task(self, claim: int, name: str, wish: Wish) -> _Task | None:
-        """One alternative; None when it cannot be served on this node whatever else is picked."""
-        device_class = self.cluster.classes_by_name[wish.device_class_name]
+    def _task(self, claim: int, name: str, request: ExactDeviceRequest) -> _Task | None:
+        """Return one alternative, or None if the node cannot serve it, without regard to other picks."""
+        device_class = self.cluster.classes_by_name[request.device_class_name]
         first = sum(len(before.spec.devices.constraints) for before in self.claims[:claim])
         own = self.claims[claim].spec.devices.constraints
         covering = tuple(first + number for number, constraint in enumerate(own) if constraint.covers(name))
         matching, blocked = [], set()
         for at, entry in enumerate(self.devices):
-            reason, failed = device_requests.unselected(entry, wish, device_class)
+            reason, failed = device_requests.unselected(entry, request, device_class)
             if failed:
                 self.doubts.append(f"device {'/'.join(entry.id)}: {reason}, which ends the attempt (DRA-161)")
-            if reason or device_requests.too_small(entry, wish, shared=self._shared(entry))[0]:
+            if reason or device_requests.too_small(entry, request, shared=self._shared(entry))[0]:
                 continue
             matching.append(at)
-            if not self._free(entry, wish) or not self._attributes_there(at, covering):
+            if not self._free(entry, request) or not self._attributes_there(at, covering):
                 blocked.add(at)
-        if not wish.everything:
-            return _Task(claim, name, wish, wish.count, tuple(at for at in matching if at not in blocked), covering)
-        if self.unsound:
-            self.doubts.append(f"request {name} asks for all devices, and {self.unsound[0]} (DRA-147)")
+        if not request.all_devices:
+            return _Task(
+                claim, name, request, request.count, tuple(at for at in matching if at not in blocked), covering
+            )
+        if self.invalid_pools:
+            self.doubts.append(f"request {name} is for all devices, and {self.invalid_pools[0]} (DRA-147)")
             return None
         if covering:
-            self.doubts.append(f"request {name} asks for all devices under a constraint (DRA-173)")
+            self.doubts.append(f"request {name} is for all devices under a constraint (DRA-173)")
         if not matching or blocked:
             return None
-        return _Task(claim, name, wish, len(matching), tuple(matching), covering)
+        return _Task(claim, name, request, len(matching), tuple(matching), covering)
 
-    def _free(self, entry: Listed, wish: Wish) -> bool:
-        """Whether the device could be taken at all, were it the only one.
+    def _free(self, entry: PoolDevice, request: ExactDeviceRequest) -> bool:
+        """Whether the device can be allocated to the request, without regard to other picks.
 
-        With the gate off, a device that consumes counters cannot, and yet it is there for those who ask for all.
+        With DRAPartitionableDevices off, a device that consumes counters cannot be allocated. It still matches requests
+        for all devices, which therefore fail.
         """
         if entry.device.consumes_counters and not self._partitionable:
             return False
-        if self.settings.on("DRADeviceTaints") and device_requests.untolerated(entry, wish):
+        if self.settings.on("DRADeviceTaints") and device_requests.untolerated(entry, request):
             return False
-        selector = entry.offer.node_selector
-        if selector is not None and not entry.offer.node_name and len(selector.node_selector_terms) > 1:
+        selector = entry.node_access.node_selector
+        if selector is not None and not entry.node_access.node_name and len(selector.node_selector_terms) > 1:
             return False
         uses = self._others(entry.id)
-        if wish.admin_access or not uses:
+        if request.admin_access or not uses:
             return True
         return self._shared(entry) and all(use.result.share_id for use in uses)
 
     def _attributes_there(self, at: int, constraints: Sequence[int]) -> bool:
-        return all(self._value(number, at) is not None for number in constraints if self._judges(number))
+        return all(self._value(number, at) is not None for number in constraints if self._applies(number))
 
-    def _judges(self, number: int) -> bool:
+    def _applies(self, number: int) -> bool:
         attribute, match = attributes.attribute_of(self.constraints[number])
         return bool(attribute) and (match or self.settings.on("DRAConsumableCapacity"))
 
@@ -291,7 +305,7 @@ class _Attempt:
         return self._values_of[key]
 
     def _signatures(self) -> list[object]:
-        """Devices with equal signatures can stand for each other in every solution."""
+        """Return one signature per device; devices with equal signatures are interchangeable in every solution."""
         tasks = [set(task.candidates) for options in self.options for task in options]
         found: list[object] = []
         for at, entry in enumerate(self.devices):
@@ -329,9 +343,9 @@ class _Attempt:
             if self.states >= self.budget:
                 return False
             self.states += 1
-            fresh = at not in self.taken  # a device already in use here is not like its twins
+            fresh = at not in self.taken  # a device that this attempt already uses differs from its twins
             if not self._take(position, task, at):
-                if task.wish.everything:
+                if task.request.all_devices:
                     return False
                 if fresh:
                     tried.add(self.twins[at])
@@ -341,18 +355,18 @@ class _Attempt:
                 return True
             self.picked.pop()
             self._give_back(task, at)
-            if task.wish.everything:
+            if task.request.all_devices:
                 return False
             if fresh:
                 tried.add(self.twins[at])
         return False
 
     def _take(self, position: int, task: _Task, at: int) -> bool:
-        """Take a device if every rule allows it now; nothing is changed when one does not."""
-        admin = task.wish.admin_access
+        """Pick a device if every rule allows it now, and return whether it was picked."""
+        admin = task.request.admin_access
         before = self.taken.get(at, [])
         if at in self.room:
-            if any(request == position for _, request, _ in before):
+            if any(position_before == position for _, position_before, _ in before):
                 return False
         elif any(claim == task.claim or self._excludes(was_admin, admin) for claim, _, was_admin in before):
             return False
@@ -375,11 +389,11 @@ class _Attempt:
         return True
 
     def _excludes(self, was_admin: bool, admin: bool) -> bool:
-        """Whether a pick keeps a later one of another claim from the device."""
+        """Whether a pick excludes a later pick of the device for another claim."""
         return not admin and (not was_admin or not self.lenient)
 
     def _give_back(self, task: _Task, at: int) -> None:
-        admin = task.wish.admin_access
+        admin = task.request.admin_access
         self.taken[at].pop()
         if not self.taken[at]:
             del self.taken[at]
@@ -392,18 +406,18 @@ class _Attempt:
             self.left[key] += value
 
     def _may_join(self, number: int, at: int) -> bool:
-        if not self._judges(number):
+        if not self._applies(number):
             return True
         found = self._value(number, at)
         match = attributes.attribute_of(self.constraints[number])[1]
-        return found is not None and attributes.holds([*self.values[number], found], match=match)
+        return found is not None and attributes.satisfied([*self.values[number], found], match=match)
 
     def _needs(self, task: _Task, at: int) -> dict[str, int]:
-        """What a pick takes of a shared device's capacity."""
-        if at not in self.room or task.wish.admin_access:
+        """Return what a pick consumes of a shared device's capacity, by qualified name."""
+        if at not in self.room or task.request.admin_access:
             return {}
         entry = self.devices[at]
-        wanted = device_requests.wanted_capacity(entry, task.wish)
+        wanted = device_requests.requested_capacity(entry, task.request)
         return {
             (key := device_requests.qualified(name, entry.driver)): device_requests.consumption(
                 capacity, wanted.get(key)
@@ -412,7 +426,10 @@ class _Attempt:
         }
 
     def _charges(self, at: int, *, admin: bool) -> dict[tuple[PoolId, tuple[str, str]], int]:
-        """What a pick takes of the counters: a shared device is charged once, admin access never (DRA-211, DRA-237)."""
+        """Return what a pick consumes of counters.
+
+        A shared device is charged once, admin access never (DRA-211, DRA-237).
+        """
         entry = self.devices[at]
         if admin or at in self.charged or any(not was_admin for _, _, was_admin in self.taken.get(at, ())):
             return {}

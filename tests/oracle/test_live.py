@@ -1,4 +1,4 @@
-"""The judge in scenarios: its sentences through a whole run, and its words about a wrong allocation."""
+"""The allocation checker in scenarios: its steps in a whole run, and its messages about a wrong allocation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from oracle_clusters import claim, device_class, exactly, node, piece
+from oracle_clusters import claim, device_class, exactly, node, resource_slice
 from test_planted_faults import allocated, device, result
 
 from dra_api.objects import Obj, Resource
 from dra_conformance.core.errors import CheckFailed, Untestable
 from dra_conformance.core.rules.window import Version
 from dra_conformance.engine.world import World
-from dra_conformance.oracle.live import judge_claim
+from dra_conformance.oracle.live import check_claim
 from dra_conformance.steps.judge import check_allocation
 
 FEATURE = """
 @profile:scheduler-core @component:claim-controller @component:scheduler @component:binder
-Feature: The judge
+Feature: The allocation checker
   @DRA-153
   Scenario: Okapi one
     Given node "n1" with 3 devices
@@ -44,7 +44,7 @@ Feature: The judge
 def test_the_sentences_in_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "features" / "allocation"
     folder.mkdir(parents=True)
-    (folder / "judge.feature").write_text(FEATURE)
+    (folder / "allocation.feature").write_text(FEATURE)
     command = [sys.executable, "-m", "dra_conformance", "run", "--features", str(folder.parent)]
     done = subprocess.run(
         [*command, "--focus", "Okapi", "--out", str(tmp_path / "out"), "--progress", "plain"],
@@ -77,13 +77,13 @@ class Client:
 
 
 class FakeWorld:
-    """As much of a world as the judge asks for."""
+    """The part of a World that the checker uses."""
 
     namespace = "ns"
 
     def __init__(self, *claims: Obj) -> None:
         gpus = [device("a0"), device("a1")]
-        slices = piece("s", gpus, pool="n1", nodeName="n1")
+        slices = resource_slice("s", gpus, pool="n1", nodeName="n1")
         self.client = Client([node("n1"), slices, device_class("gpu", "true"), *claims])
         target = SimpleNamespace(feature_gates={"DRAAdminAccess": True}, kubernetes_version=Version(1, 36))
         self.run = SimpleNamespace(target=lambda: target)
@@ -122,6 +122,6 @@ def test_no_allocation_is_a_failure_and_no_claim_is_untestable() -> None:
     with pytest.raises(CheckFailed, match="not allocated"):
         check_allocation(world(waiting), "work")
     with pytest.raises(Untestable, match="is not allocated"):
-        judge_claim(world(waiting), "work")
-    with pytest.raises(Untestable, match="there is no claim nobody"):
-        judge_claim(world(waiting), "nobody")
+        check_claim(world(waiting), "work")
+    with pytest.raises(Untestable, match="there is no claim unknown"):
+        check_claim(world(waiting), "unknown")

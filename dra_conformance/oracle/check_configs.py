@@ -1,6 +1,4 @@
-"""Is the allocation's config put together rightly: class before claim, in order, for the requests it is meant for?
-
-Pure functions.
+"""Check of the allocation's config: from classes first, then from the claim, in order, each for the right requests.
 
 Source: KEP-4381; rules DRA-177 to DRA-180, DRA-089.
 """
@@ -11,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dra_conformance.oracle.schema import Claim, Config, DeviceClass, Wish
+from dra_conformance.oracle.context import CheckContext
+from dra_conformance.oracle.schema import Claim, Config, DeviceClass, ExactDeviceRequest
 from dra_conformance.oracle.verdict import Violation
 
 PATH = "status.allocation.devices.config"
@@ -20,22 +19,39 @@ MAX_ENTRIES = 64
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One config with the results that it is for."""
+    """One config with the requests that it applies to."""
 
     opaque: dict[str, Any] | None
     requests: frozenset[str]
 
 
 def covered(config: Config, used: Iterable[str]) -> frozenset[str]:
-    """The requests among `used` that a config is for: all when it names none."""
+    """Return the requests among `used` that a config applies to; a config without requests applies to all."""
     named = set(config.requests)
     return frozenset(name for name in used if not named or name in named or name.partition("/")[0] in named)
 
 
-def problems(
-    claim: Claim, chosen: Sequence[tuple[str, Wish]], classes: dict[str, DeviceClass], *, strict: bool
+def check(context: CheckContext) -> None:
+    """Check the configs of classes and claim for the requests that have devices (DRA-177 to DRA-180)."""
+    names = {allocated.result.request for allocated in context.allocated}
+    chosen = [(name, request) for name, request in context.claim.requests_by_name.items() if name in names]
+    classes = context.cluster.classes_by_name
+    strict = (context.settings.release or 0) >= 37
+    changes = [
+        classes[request.device_class_name].metadata.changed
+        for _, request in chosen
+        if request.device_class_name in classes
+    ]
+    for found in _problems(context.claim, chosen, classes, strict=strict):
+        unless_changed = context.findings.unless_changed(*changes)
+        report = unless_changed if found.rule == "DRA-178" else context.findings.broken
+        report(found.rule, found.message, found.path)
+
+
+def _problems(
+    claim: Claim, chosen: Sequence[tuple[str, ExactDeviceRequest]], classes: dict[str, DeviceClass], *, strict: bool
 ) -> Iterator[Violation]:
-    """Every way in which the allocation's config is wrong. `strict`: each claim config appears exactly once (1.37)."""
+    """Yield each violation. With `strict` each config of the claim must appear exactly once, as from 1.37 on."""
     allocation = claim.status.allocation
     entries = allocation.devices.config if allocation else []
     used = [name for name, _ in chosen]
@@ -46,19 +62,19 @@ def problems(
             yield Violation("DRA-089", f"config source {entry.source!r} is unknown", f"{PATH}[{number}].source")
     sources = [entry.source for entry in entries]
     if "FromClass" in sources[sources.index("FromClaim") if "FromClaim" in sources else len(sources) :]:
-        yield Violation("DRA-177", "a config from a class stands after one from the claim", PATH)
+        yield Violation("DRA-177", "a config of a class comes after one of the claim", PATH)
     yield from _from_classes([entry for entry in entries if entry.source == "FromClass"], chosen, classes)
     yield from _from_claim([entry for entry in entries if entry.source == "FromClaim"], claim, used, strict=strict)
 
 
 def _from_classes(
-    entries: Sequence[Config], chosen: Sequence[tuple[str, Wish]], classes: dict[str, DeviceClass]
+    entries: Sequence[Config], chosen: Sequence[tuple[str, ExactDeviceRequest]], classes: dict[str, DeviceClass]
 ) -> Iterator[Violation]:
     users: dict[str, list[str]] = {}
-    for name, wish in chosen:
-        users.setdefault(wish.device_class_name, []).append(name)
+    for name, request in chosen:
+        users.setdefault(request.device_class_name, []).append(name)
     if any(name not in classes for name in users):
-        return  # the judge has remarked that a class is not there
+        return  # the check of results reports the missing class
     used = [name for name, _ in chosen]
     wanted = [
         Entry(config.opaque, frozenset(names)) for name, names in users.items() for config in classes[name].spec.config
@@ -67,7 +83,7 @@ def _from_classes(
     if seen == wanted:
         return
     # 1.34 writes each class's configs once for every request that uses it, and without naming the request.
-    repeated = [config.opaque for _, wish in chosen for config in classes[wish.device_class_name].spec.config]
+    repeated = [config.opaque for _, request in chosen for config in classes[request.device_class_name].spec.config]
     if [entry.opaque for entry in entries] == repeated and not any(entry.requests for entry in entries):
         return
     for rule, text in _difference(seen, wanted, "class"):
@@ -97,7 +113,7 @@ def _from_claim(entries: Sequence[Config], claim: Claim, used: Sequence[str], *,
 
 
 def _difference(seen: list[Entry], wanted: list[Entry], owner: str) -> Iterator[tuple[str, str]]:
-    """What is missing, what is too much, or else that the order is wrong."""
+    """Yield what is missing and what is surplus, or else that the order is wrong."""
     rule = "DRA-178" if owner == "class" else "DRA-179"
     missing = [entry for entry in wanted if entry not in seen]
     surplus = [entry for entry in seen if entry not in wanted]
@@ -106,7 +122,7 @@ def _difference(seen: list[Entry], wanted: list[Entry], owner: str) -> Iterator[
     for entry in surplus:
         yield rule, f"a config for {_names(entry)} of driver {_driver(entry)} comes from no {owner}"
     if not missing and not surplus:
-        yield "DRA-177", f"the configs of the {owner} are not each there once and in order"
+        yield "DRA-177", f"the configs of the {owner} are not present once each and in order"
 
 
 def _names(entry: Entry) -> str:

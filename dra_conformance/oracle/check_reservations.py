@@ -1,6 +1,6 @@
-"""Do the claim's reservations make sense: only with an allocation, each consumer once, on a node that it can use?
+"""Check of reservedFor: only with an allocation, each consumer once, and on a node where the allocation is usable.
 
-Pure functions. Pods are looked at only where the cluster has them.
+Pods are checked only if the cluster data has any.
 
 Source: k8s.io/kubernetes pkg/apis/resource/validation (v1.36); rules DRA-083, DRA-086, DRA-112, DRA-118, DRA-128,
 DRA-130.
@@ -9,20 +9,20 @@ DRA-130.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from dra_conformance.oracle import nodes
+from dra_conformance.oracle.findings import Findings
 from dra_conformance.oracle.schema import Consumer, Pod
 from dra_conformance.oracle.verdict import Case
 
 MAX_CONSUMERS = 256
 FINALIZER = "resource.kubernetes.io/delete-protection"
 PATH = "status.reservedFor"
-Say = Callable[[str, str, str], None]
 
 
-def judge(case: Case, broken: Say, remark: Say) -> None:
-    """Say what is wrong with `status.reservedFor`, and what looks wrong."""
+def check(case: Case, findings: Findings) -> None:
+    """Check `status.reservedFor`."""
+    broken, remark = findings.broken, findings.remark
     claim = case.claim
     consumers, allocation = claim.status.reserved_for, claim.status.allocation
     if consumers and allocation is None:
@@ -38,27 +38,30 @@ def judge(case: Case, broken: Say, remark: Say) -> None:
         remark("DRA-128", f"the claim is in use, yet lacks the finalizer {FINALIZER}", "metadata.finalizers")
     for number, consumer in enumerate(consumers):
         if consumer.resource == "pods" and not consumer.api_group and case.cluster.pods:
-            _judge_pod(case, consumer, f"{PATH}[{number}]", broken, remark)
+            _check_pod(case, consumer, f"{PATH}[{number}]", findings)
     reserved = {consumer.uid for consumer in consumers}
     for pod in case.cluster.pods:
         if _uses(case, pod) and pod.metadata.uid not in reserved and pod.spec.node_name and not _ended(pod):
             remark("DRA-118", f"pod {pod.metadata.name} is bound and uses the claim, yet has no reservation", PATH)
 
 
-def _judge_pod(case: Case, consumer: Consumer, path: str, broken: Say, remark: Say) -> None:
+def _check_pod(case: Case, consumer: Consumer, path: str, findings: Findings) -> None:
+    broken, remark = findings.broken, findings.remark
     pod = case.cluster.pods_by_uid.get(consumer.uid)
     if pod is None:
-        remark("DRA-112", f"the claim is reserved for pod {consumer.name}, which is not there with that uid", path)
+        remark("DRA-112", f"the claim is reserved for pod {consumer.name}, which does not exist with that UID", path)
         return
     if not _uses(case, pod):
         broken("DRA-128", f"the claim is reserved for pod {consumer.name}, which does not use it", path)
     if pod.spec.node_name and case.claim.status.allocation is not None:
-        place = case.cluster.place(pod.spec.node_name)
-        fits = nodes.selects(case.claim.status.allocation.node_selector, place)
+        node = case.cluster.node_view(pod.spec.node_name)
+        fits = nodes.selects(case.claim.status.allocation.node_selector, node)
         if fits is False:
-            broken("DRA-130", f"pod {consumer.name} is on node {place.name}, where the allocation is of no use", path)
+            text = f"pod {consumer.name} is on node {node.name}, which the allocation's node selector excludes"
+            broken("DRA-130", text, path)
         elif fits is None:
-            remark("DRA-130", f"cannot tell whether the allocation is of use on node {place.name}: no such Node", path)
+            text = f"unknown whether the allocation's node selector selects node {node.name}: no such Node"
+            remark("DRA-130", text, path)
 
 
 def _uses(case: Case, pod: Pod) -> bool:
