@@ -95,7 +95,7 @@ class Cluster:
         }
 
     def _taints(self, resource_slice: ResourceSlice, device: Device) -> tuple[Taint, ...]:
-        """Return a device's own taints and those of the rules that select it. Without a selector a rule selects none."""
+        """Return a device's own taints and those of rules that select it. A rule without a selector selects none."""
         from_rules = [
             rule.spec.taint
             for rule in self.taint_rules
