@@ -95,11 +95,12 @@ def serve(
           --driver socket:/tmp/dra/plugins_registry/gpu.example.com-reg.sock --profile driver-core
     """
     from dra_conformance.components.served import Served, wait_for_signal
+    from dra_conformance.core.option_checks import validated
     from dra_conformance.core.options import RunOptions
 
-    options = RunOptions(
-        kubernetes_version=kubernetes_version, feature_gates=feature_gates, runtime_config=runtime_config
-    ).validated()
+    options = validated(
+        RunOptions(kubernetes_version=kubernetes_version, feature_gates=feature_gates, runtime_config=runtime_config)
+    )
     with Served(options, folder=folder, node_name=node_name, driver_name=driver_name) as served:
         for line in served.told():
             click.echo(line)

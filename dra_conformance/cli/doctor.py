@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
-from dra_conformance.cli.run import options_of, run_options
+from dra_conformance.cli.option_decorators import GroupedCommand, run_options
+from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import ExitCode
 
 
-@click.command(epilog="Exit code 0 when nothing stands in the way of this run, 10 when something does.")
-@run_options
+@click.command(
+    cls=GroupedCommand, epilog="Exit code 0 when nothing stands in the way of this run, 10 when something does."
+)
+@run_options(shared=True)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
-def command(config_path: Path | None, form: str, **given: Any) -> int:
+def command(form: str, **given: Any) -> int:
     """Look at everything that `run` with the same options needs. Writes nothing.
 
     What this run can do without is looked at too and told apart, such as Docker, or what a real kubelet would need.
@@ -31,7 +33,7 @@ def command(config_path: Path | None, form: str, **given: Any) -> int:
     """
     from dra_conformance.doctor import cluster, components, kubelet, machine, programs, show
 
-    options = options_of(config_path, given)
+    options = options_of({name.replace("_", "-"): value for name, value in given.items()})
     findings = [
         *machine.look(options),
         *programs.look(options),

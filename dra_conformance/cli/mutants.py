@@ -48,6 +48,7 @@ def command(
       dra-conformance mutants --rule KAI-031
       dra-conformance mutants --format json
     """
+    from dra_conformance.core.option_checks import validated
     from dra_conformance.core.options import RunOptions
     from dra_conformance.engine import mutation
     from dra_conformance.pytest_plugin import mutation_matrix
@@ -61,7 +62,7 @@ def command(
         click.echo(f"\n{len(mutants)} mutants")
         return ExitCode.OK
     outcomes = []
-    options = RunOptions(patience=patience, features=features).validated()
+    options = validated(RunOptions(patience=patience, features=features))
     for outcome in mutation_matrix.matrix(mutants, options, jobs=jobs, limit=limit):
         outcomes.append(outcome)
         if form == "text":

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
-from dra_conformance.cli.run import options_of, run_options
+from dra_conformance.cli.option_decorators import GroupedCommand, run_options
+from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.rbac import roles
 
 
-@click.command(epilog="docs/your-cluster.md tells what is proven about these roles, and how.")
-@run_options
+@click.command(cls=GroupedCommand, epilog="docs/your-cluster.md tells what is proven about these roles, and how.")
+@run_options(shared=True)
 @click.option("--user", metavar="NAME", default=None, help="Bind to this user of the cluster.")
 @click.option(
     "--serviceaccount", metavar="NAME", default=None, help="Bind to this service account (default dra-conformance)."
 )
 @click.option("--namespace", metavar="NAME", default=None, help="Of the service account (default dra-conformance).")
-def command(
-    config_path: Path | None, user: str | None, serviceaccount: str | None, namespace: str | None, **given: Any
-) -> int:
+def command(user: str | None, serviceaccount: str | None, namespace: str | None, **given: Any) -> int:
     """Print the least rights that `run` with the same options needs.
 
     The harness, its cleanup and each component that our reference fills have a ClusterRole of their own: whoever brings
@@ -37,7 +35,7 @@ def command(
     if user is not None and (serviceaccount is not None or namespace is not None):
         raise UsageError("--user and --serviceaccount: one of them", hint="--namespace goes with --serviceaccount.")
     given["control_plane"] = given.get("control_plane") or "kubeconfig"
-    options = options_of(config_path, given)
+    options = options_of({name.replace("_", "-"): value for name, value in given.items()})
     if options.component("control-plane").kind != "kubeconfig":
         raise UsageError(
             f"--control-plane {options.control_plane}: a control plane of the run's own asks nobody for rights",

@@ -1,56 +1,55 @@
-"""What a vendor says of its driver, so that scenarios can ask for it: sample configurations and capabilities.
+"""The declaration of a driver: its optional capabilities, and sample configurations that scenarios can use.
 
-Read from the table `[declaration]` of dra-conformance.toml. A capability that is declared must be shown: where a sample
-that it needs is missing, its scenarios are untestable, not passed over. One that is not declared is not supported.
+The vendor writes it as the table `[declaration]` of dra-conformance.toml. A declared capability must be demonstrated: if
+a sample that its scenarios need is missing, they are untestable. An undeclared capability is not supported.
 """
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from dra_conformance.core import manifests
-from dra_conformance.core.errors import UsageError
+from dra_conformance.core.errors import UsageError, unknown
 
 CAPABILITIES = {
-    "configuration": "opaque parameters are read: valid samples are prepared, invalid ones refused",
-    "health": "the health of every device is streamed (DRAResourceHealth)",
+    "configuration": "the driver reads opaque parameters: it prepares valid samples and rejects invalid ones",
+    "health": "the driver streams the health of every device (DRAResourceHealth)",
 }
-"""Capabilities that scenarios can ask for; the need `declared-<name>` stands for each."""
+"""Optional capabilities of a driver. Scenarios require NAME with the tag `@needs:declared-NAME`."""
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """A vendor's words. `valid` and `invalid` are opaque parameters of the driver, each a text of YAML."""
+    """The declaration of a driver. `valid` and `invalid` are samples of opaque parameters, each as YAML text."""
 
     capabilities: tuple[str, ...] = ()
     valid: tuple[str, ...] = ()
     invalid: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Raise UsageError for a capability that nobody knows, and for samples that are no YAML mapping."""
+        """Raise UsageError for an unknown capability and for a sample that is not a YAML mapping."""
         for name in self.capabilities:
             if name not in CAPABILITIES:
-                near = get_close_matches(name, CAPABILITIES, n=1)
-                hint = f"Did you mean {near[0]}?" if near else f"Capabilities: {', '.join(CAPABILITIES)}."
-                raise UsageError(f"declaration: there is no capability {name!r}", hint=hint)
+                raise unknown("capability", name, CAPABILITIES)
         for text in self.valid + self.invalid:
             if not isinstance(parameters(text), dict):
-                raise UsageError(f"declaration: {text!r} is no mapping in YAML", hint="Write {apiVersion: …, kind: …}.")
+                raise UsageError(
+                    f"declaration: {text!r} is not a YAML mapping", hint="For example {apiVersion: ..., kind: ...}."
+                )
         if (self.valid or self.invalid) and "configuration" not in self.capabilities:
             raise UsageError(
-                "declaration: samples are given, and the capability configuration is not declared",
+                "declaration: samples require the capability configuration",
                 hint='Add capabilities = ["configuration"].',
             )
 
 
 def parameters(text: str) -> Any:
-    """The opaque parameters of a sample. Raises UsageError where the text does not parse."""
+    """Return the opaque parameters of a sample. Raises UsageError if the text is not valid YAML."""
     try:
         return manifests.parse_value(text)
     except Exception as error:
-        raise UsageError(f"declaration: {text!r} does not parse as YAML: {error}") from None
+        raise UsageError(f"declaration: {text!r} is not valid YAML: {error}") from None
 
 
 REFERENCE = Declaration(
@@ -62,4 +61,4 @@ REFERENCE = Declaration(
         "{apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}",
     ),
 )
-"""What the reference driver gpu.nvidia.com declares."""
+"""The declaration of the reference driver gpu.nvidia.com."""

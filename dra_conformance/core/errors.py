@@ -1,15 +1,17 @@
-"""The suite's own errors and the exit codes that they end in.
+"""The errors of the suite and the exit codes of its commands.
 
-One enum holds every exit code; nothing else in the project names a number.
+ExitCode is the only place in the project that defines an exit code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What `dra-conformance` says to the shell."""
+    """The exit codes of `dra-conformance`; docs/reports-and-verdicts.md describes them."""
 
     OK = 0
     FAILURES = 1
@@ -24,7 +26,7 @@ class ExitCode(IntEnum):
 
 
 class SuiteError(Exception):
-    """A problem told in one sentence, with the exit code that it ends in."""
+    """A problem described in one sentence, with an optional hint and the exit code of the command."""
 
     exit_code = ExitCode.HARNESS_ERROR
 
@@ -35,7 +37,7 @@ class SuiteError(Exception):
 
 
 class UsageError(SuiteError):
-    """The user asked for something that cannot be: a wrong option, tag, file or component."""
+    """The user's input is wrong: an option, tag, file or component."""
 
     exit_code = ExitCode.USAGE
 
@@ -53,7 +55,7 @@ class TargetUnreachable(SuiteError):
 
 
 class CheckFailed(AssertionError):
-    """A check found the target wrong. Carries what was expected and what was seen."""
+    """A check of the target failed. Carries the expected and the observed behaviour."""
 
     def __init__(self, message: str, *, expected: str, observed: str, rules: tuple[str, ...]) -> None:
         self.expected = expected
@@ -63,4 +65,20 @@ class CheckFailed(AssertionError):
 
 
 class Untestable(Exception):
-    """A prerequisite that the target declared is missing, so the scenario's rules cannot be judged."""
+    """A declared prerequisite of the target is missing, so the rules of the scenario cannot be judged."""
+
+
+def unknown(noun: str, value: str, choices: Iterable[str], *, spellings: Iterable[str] = ()) -> UsageError:
+    """Return the error for a value that is none of the choices; the hint is the nearest choice.
+
+    Args:
+        noun: what the value is, such as "profile".
+        value: the value that the user wrote.
+        choices: the accepted values, in the order of the message.
+        spellings: the values to compare with for the hint, if they differ from the choices.
+    """
+    known = list(choices)
+    near = get_close_matches(value, list(spellings) or known, n=1)
+    return UsageError(
+        f"unknown {noun} {value!r} (choose from {', '.join(known)})", hint=f"Did you mean {near[0]}?" if near else ""
+    )

@@ -13,12 +13,13 @@ import time
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
 from dra_conformance.core import assets, features
+from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import (
     CheckFailed,
     ExitCode,
@@ -26,15 +27,16 @@ from dra_conformance.core.errors import (
     SuiteError,
     TargetUnreachable,
     Untestable,
-    UsageError,
 )
-from dra_conformance.core.options import Order, config_file, from_json, from_mapping, redact
+from dra_conformance.core.option_table import OPTIONS
+from dra_conformance.core.options import Order, RunOptions, from_json, redact
 from dra_conformance.core.process_pool import each
 from dra_conformance.core.status import Status
 from dra_conformance.engine import plan, preflight, vocabulary
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.world import World
-from dra_conformance.pytest_plugin import CONVERT, OPTIONS, bdd_adapter
+from dra_conformance.pytest_plugin import bdd_adapter, destination
+from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
 from dra_conformance.pytest_plugin.session import SCENARIO, STATE, Follower, Session, finish
@@ -67,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         order = order_of(config)
         if not worker_input:
+            if order.options.dry_run:
+                _print_plan(order.options)
             preflight.check(order.options)
         folder = Path(order.options.out)
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,6 +107,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
         config.pluginmanager.register(Follower(state, progress), "dra-follower")
+
+
+def _print_plan(options: RunOptions) -> NoReturn:
+    lines, code = dry_run(options)
+    print(*lines, sep="\n")
+    pytest.exit("--dra-dry-run", returncode=int(code))
 
 
 def _prepare(state: Session, command: str) -> None:
@@ -160,21 +170,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def order_of(config: pytest.Config) -> Order:
-    """The run's options: a JSON file from the command, or `--dra-…` over `dra-conformance.toml`."""
+    """Return the input of the run: the JSON file of `dra-conformance run`, or `--dra-...` over the TOML file."""
     if path := config.getoption("dra_options"):
         return from_json(Path(path).read_bytes())
-    named = config.getoption("dra_config")
-    values: dict[str, Any] = config_file(Path(named) if named else None)
-    for name, _ in OPTIONS:
-        given = config.getoption(f"dra_{name.replace('-', '_')}")
-        if given is None or name == "config":
-            continue
-        try:
-            values[name] = CONVERT.get(name, str)(given)
-        except ValueError:
-            raise UsageError(f"--dra-{name} {given!r}: must be a number") from None
+    given = {option.name: config.getoption(destination(option)) for option in OPTIONS if option.in_pytest}
     words = [redact(str(word)) for word in config.invocation_params.args]
-    return Order(options=from_mapping(values, where="options"), command=shlex.join(["pytest", *words]))
+    return Order(options=options_of(given), command=shlex.join(["pytest", *words]))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,6 +15,7 @@ from typing import Any
 from dra_conformance.core.errors import ExitCode, SpecificationError
 from dra_conformance.core.events.log import Event
 from dra_conformance.core.events.timeline import lines as timeline_lines
+from dra_conformance.core.option_table import OPTIONS
 from dra_conformance.core.status import WORST_FIRST, Status, Verdict
 from dra_conformance.core.tags import ON_REQUEST
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
@@ -162,22 +163,7 @@ def _repeat(scenario: str, started: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-_DEFAULTS: Mapping[str, Any] = {
-    "control-plane": "embedded",
-    "claim-controller": "reference",
-    "scheduler": "reference",
-    "binder": "reference",
-    "kubelet": "reference",
-    "driver": "reference",
-    "compute-domain-controller": "reference",
-    "taint-eviction": "reference",
-    "webhook": "reference",
-    "webhook-path": "/validate-resource-claim-parameters",
-    "driver-name": "gpu.nvidia.com",
-    "kubernetes-version": "1.36",
-    "revision": "kai-0.17",
-    "inventory": "dgx-h100",
-}
+_DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in OPTIONS}
 
 
 def _rule_in(rule: str, scenario: ScenarioResult, planned_checks: int) -> tuple[Status, str]:

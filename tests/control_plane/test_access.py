@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from dra_conformance.cli import call
+from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.options import from_mapping
 from dra_conformance.rbac import check, roles, table
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import Right

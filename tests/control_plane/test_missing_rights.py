@@ -18,9 +18,9 @@ from dra_api.transport import Response
 from dra_conformance.cli import call
 from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.core import assets, features
+from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.events.calls import Calls, CallsTransport
-from dra_conformance.core.options import from_mapping
 from dra_conformance.core.status import Status
 from dra_conformance.pytest_plugin import runner
 from dra_conformance.rbac import missing, roles

@@ -14,8 +14,8 @@ from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
 from dra_api.request import User
 from dra_conformance.cli import call
+from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.options import from_mapping
 from dra_conformance.doctor import kubelet, show
 from dra_conformance.doctor.finding import State, missing, ok, wrong
 from dra_conformance.kubelet.real import requirements

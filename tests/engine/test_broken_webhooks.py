@@ -77,9 +77,9 @@ def test_mistakes_of_the_user_are_told_before_anything_starts(door: Door) -> Non
     for options, said in (
         (["--webhook", f"exec:{sys.executable} {{prt}}"], "unknown placeholder {prt}"),
         (["--webhook", "reference:foo=1"], "the reference has no setting 'foo'"),
-        (["--webhook", "refrence"], "the component cannot hold 'refrence'"),
+        (["--webhook", "refrence"], "unknown webhook 'refrence'"),
         (["--webhook-path", "validate"], "must be the path of a URL"),
-        (["--webhook", "cluster"], "has no webhook in it"),
+        (["--webhook", "cluster"], "has no webhook"),
     ):
         code, out, err = door.run("run", *options)
         assert code == ExitCode.USAGE

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import UsageError
-from dra_conformance.core.options import RunOptions, from_mapping
+from dra_conformance.core.options import RunOptions
 
 
 def options(**declaration: list[str]) -> RunOptions:
@@ -26,10 +27,10 @@ def test_the_reference_declares_itself_and_a_vendor_nothing() -> None:
 @pytest.mark.parametrize(
     ("declaration", "told"),
     [
-        ({"capabilities": ["configuraton"]}, "no capability 'configuraton'"),
-        ({"valid": ["{kind: A}"]}, "configuration is not declared"),
-        ({"capabilities": ["configuration"], "valid": ["just words"]}, "no mapping"),
-        ({"capabilities": ["configuration"], "invalid": ["{kind: ["]}, "does not parse"),
+        ({"capabilities": ["configuraton"]}, "unknown capability 'configuraton'"),
+        ({"valid": ["{kind: A}"]}, "require the capability configuration"),
+        ({"capabilities": ["configuration"], "valid": ["just words"]}, "not a YAML mapping"),
+        ({"capabilities": ["configuration"], "invalid": ["{kind: ["]}, "not valid YAML"),
         ({"capabilites": []}, "capabilites"),
     ],
 )

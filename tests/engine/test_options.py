@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from dra_conformance.core.configuration import config_file, from_mapping
 from dra_conformance.core.errors import TargetUnreachable, UsageError
-from dra_conformance.core.options import Order, RunOptions, config_file, from_json, from_mapping, plain, redact, to_json
+from dra_conformance.core.options import Order, RunOptions, from_json, plain, redact, to_json
 from dra_conformance.engine import preflight
 
 WAIVER = {"rule": "DRA-001", "owner": "ann", "reason": "later", "expires": date(2026, 12, 31)}
@@ -26,24 +27,36 @@ def test_options_travel_unchanged() -> None:
         ({"drivr": "x"}, "unknown key 'drivr'", "Did you mean driver?"),
         ({"zzz": 1}, "unknown key 'zzz'", "Known keys: control-plane"),
         ({"seed": "x"}, "here: seed: Expected `int | null`, got `str`", ""),
-        ({"profile": ["driver-cor"]}, "there is no profile 'driver-cor'", "Did you mean driver-core?"),
+        (
+            {"profile": ["driver-cor"]},
+            "unknown profile 'driver-cor' (choose from driver-core, ",
+            "Did you mean driver-core?",
+        ),
         ({"kubernetes-version": "1.33"}, "--kubernetes-version 1.33", ""),
         ({"kubernetes-version": "new"}, "'new' is not a Kubernetes version", ""),
-        ({"revision": "kai-0.1"}, "one of kai-0.17, documented", ""),
+        (
+            {"revision": "kai-0.1"},
+            "unknown protocol revision 'kai-0.1' (choose from kai-0.17, documented)",
+            "Did you mean",
+        ),
         ({"patience": 0}, "must be more than 0", ""),
         ({"patience": float("nan")}, "must be more than 0", ""),
-        ({"require": "green"}, "one of conformant, partial", ""),
-        ({"focus": ["("]}, "--focus '(' is no regular expression", ""),
-        ({"skip": ["["]}, "--skip '[' is no regular expression", ""),
-        ({"driver": "refrence"}, "the component cannot hold 'refrence'", "Did you mean reference?"),
-        ({"driver": "exec:"}, "needs a command", ""),
-        ({"driver": "exec:'x"}, "does not parse", ""),
-        ({"driver": "socket:"}, "needs the path of a Unix socket", ""),
-        ({"binder": "none:x"}, "none takes nothing behind the colon", ""),
+        ({"require": "green"}, "unknown verdict 'green' (choose from conformant, partial)", ""),
+        ({"focus": ["("]}, "--focus '(': not a regular expression", ""),
+        ({"skip": ["["]}, "--skip '[': not a regular expression", ""),
+        (
+            {"driver": "refrence"},
+            "unknown driver 'refrence' (choose from reference, exec:COMMAND, socket:PATH",
+            "Did you mean reference?",
+        ),
+        ({"driver": "exec:"}, "requires a command", ""),
+        ({"driver": "exec:'x"}, "invalid command line", ""),
+        ({"driver": "socket:"}, "requires the path of a Unix socket", ""),
+        ({"binder": "none:x"}, "none takes no argument", ""),
         ({"scheduler": "reference:publish"}, "'publish' is not key=value", ""),
-        ({"scheduler": "cluster"}, "is not a cluster", "here this component holds reference"),
+        ({"scheduler": "cluster"}, "is not a cluster", "or choose from reference, exec"),
         ({"waivers": [{**WAIVER, "expires": "soon"}]}, "waivers[0].expires: Invalid", ""),
-        ({"waivers": [{**WAIVER, "owner": " "}]}, "owner and reason must say something", ""),
+        ({"waivers": [{**WAIVER, "owner": " "}]}, "owner and reason must not be empty", ""),
         ({"waivers": [{"rule": "DRA-001"}]}, "missing required field `owner`", ""),
     ],
 )
@@ -80,7 +93,7 @@ def test_a_configuration_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a = \n", r"dra\.toml: does not parse as TOML: .*line 1"),
+        ("a = \n", r"dra\.toml: not valid TOML: .*line 1"),
         ('sead = "1"\n', r"dra\.toml: unknown key 'sead'"),
         ('seed = "1"\n', r"dra\.toml: seed: Expected"),
     ],

@@ -10,8 +10,9 @@ import pytest
 from stories import Story
 
 from dra_conformance.cli import run
+from dra_conformance.core.configuration import from_mapping, options_of
 from dra_conformance.core.errors import ExitCode, SpecificationError
-from dra_conformance.core.options import from_mapping, plain
+from dra_conformance.core.options import plain
 from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report import build
 
@@ -124,9 +125,7 @@ def test_the_command_that_repeats_a_failure_means_the_options_of_the_run() -> No
     story = Story(options=plain(options))
     repeat = build(story.scenario("a", status="failed").events()).scenarios[0].repeat
     words = run.command.make_context("run", shlex.split(repeat)[2:]).params
-    again = run.options_of(
-        None, {name: value for name, value in words.items() if name not in ("config_path", "workers")}
-    )
+    again = options_of({name.replace("_", "-"): value for name, value in words.items()})
     assert msgspec.structs.replace(again, focus=(), seed=None) == options
 
 

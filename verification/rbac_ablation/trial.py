@@ -19,7 +19,7 @@ import orjson
 
 from dra_api.transport import HttpTransport
 from dra_conformance.cli import call
-from dra_conformance.core.options import from_mapping
+from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.status import Status
 from dra_conformance.engine.mutation import Patch
 from dra_conformance.rbac.check import Need

@@ -1,0 +1,201 @@
+"""Checks of run options, before anything starts: one function each, registered by `@_check`.
+
+Each check looks at one property of the options and raises UsageError. These checks read nothing but the options; those
+that look at the machine (programs, sockets, inventories) are in dra_conformance.engine.preflight.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
+from dra_conformance.core.errors import UsageError, unknown
+from dra_conformance.core.option_table import CHECKED_RELEASES, OPTIONS
+from dra_conformance.core.options import RunOptions
+from dra_conformance.core.rules.window import Version
+from dra_conformance.core.tags import PROFILES
+
+Check = Callable[[RunOptions], None]
+CHECKS: list[Check] = []
+"""Every check, in the order in which they run."""
+
+
+def validated(options: RunOptions) -> RunOptions:
+    """Return the options. Raises UsageError for the first check that fails."""
+    for check in CHECKS:
+        check(options)
+    return options
+
+
+def _check(function: Check) -> Check:
+    CHECKS.append(function)
+    return function
+
+
+def _control_plane(options: RunOptions) -> str:
+    return options.component("control-plane").kind
+
+
+@_check
+def component_values_parse(options: RunOptions) -> None:
+    """Every component option has a value that exists."""
+    options.components()
+
+
+@_check
+def values_are_choices(options: RunOptions) -> None:
+    """An option with choices has one of them."""
+    for option in OPTIONS:
+        if option.choices and option.in_file and not option.is_component:
+            found = getattr(options, option.attribute)
+            for value in found if option.multiple else (found,):
+                if value != option.default and value not in option.choices:
+                    raise unknown(option.noun, value, option.choices)
+
+
+@_check
+def profiles_exist(options: RunOptions) -> None:
+    """Every profile exists."""
+    for profile in options.profile:
+        if profile not in PROFILES:
+            raise unknown("profile", profile, PROFILES)
+
+
+@_check
+def numbers_are_in_range(options: RunOptions) -> None:
+    """An option with a minimum and a maximum is between them."""
+    for option in OPTIONS:
+        if option.minimum is not None and option.maximum is not None and option.in_file:
+            value = getattr(options, option.attribute)
+            # The negation also refuses NaN.
+            if not option.minimum <= value <= option.maximum:
+                raise UsageError(f"--{option.name} {value}: must be from {option.minimum} to {option.maximum}")
+
+
+@_check
+def patience_is_positive(options: RunOptions) -> None:
+    """The patience is a positive, finite number of seconds."""
+    if options.patience is not None and not 0 < options.patience < 1e6:
+        raise UsageError(f"--patience {options.patience}: must be more than 0 seconds")
+
+
+@_check
+def release_is_covered(options: RunOptions) -> None:
+    """The Kubernetes release is one that the catalogue covers."""
+    try:
+        version = Version.parse(options.kubernetes_version)
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from None
+    if not Version.parse(CHECKED_RELEASES[0]) <= version <= Version.parse(CHECKED_RELEASES[-1]):
+        raise UsageError(
+            f"--kubernetes-version {version}: not supported (supported releases: {', '.join(CHECKED_RELEASES)})"
+        )
+
+
+@_check
+def kubernetes_programs_have_a_real_control_plane(options: RunOptions) -> None:
+    """kube-scheduler, kube-controller-manager and the kubelet run with --control-plane binaries only."""
+    for name, spec in options.components().items():
+        if spec.is_kubernetes and _control_plane(options) != "binaries":
+            raise UsageError(
+                f"--{name} {spec.kind}: requires --control-plane binaries", hint="Add --control-plane binaries."
+            )
+
+
+@_check
+def feature_gates_can_be_set(options: RunOptions) -> None:
+    """Feature gates parse, and the control plane is one that the run starts."""
+    if options.gates() and _control_plane(options) == "kubeconfig":
+        raise UsageError("--feature-gates: an existing cluster keeps its own feature gates", hint="Remove the option.")
+
+
+@_check
+def api_versions_can_be_set(options: RunOptions) -> None:
+    """API versions parse, and the control plane is one that the run starts."""
+    if options.api_versions() and _control_plane(options) == "kubeconfig":
+        raise UsageError("--runtime-config: an existing cluster keeps its own API versions", hint="Remove the option.")
+
+
+@_check
+def running_driver_options_have_a_running_driver(options: RunOptions) -> None:
+    """--node-name and --cdi-root describe a driver that runs already."""
+    for name, value in (("node-name", options.node_name), ("cdi-root", options.cdi_root)):
+        if value and options.component("driver").kind != "socket":
+            raise UsageError(f"--{name}: requires a running driver (--driver socket:PATH)")
+
+
+@_check
+def k3s_image_has_k3s(options: RunOptions) -> None:
+    """--k3s-image belongs to --control-plane k3s."""
+    if options.k3s_image and _control_plane(options) != "k3s":
+        raise UsageError("--k3s-image: requires --control-plane k3s")
+
+
+@_check
+def bin_dir_has_binaries(options: RunOptions) -> None:
+    """--bin-dir belongs to --control-plane binaries."""
+    if options.bin_dir and _control_plane(options) != "binaries":
+        raise UsageError("--bin-dir: requires --control-plane binaries")
+
+
+@_check
+def cluster_components_are_in_the_cluster(options: RunOptions) -> None:
+    """`cluster` needs a cluster that has the component."""
+    plane = _control_plane(options)
+    for name, spec in options.components().items():
+        if spec.kind != "cluster" or plane == "kubeconfig" or (plane == "k3s" and name in K3S_COMPONENTS):
+            continue
+        others = ", ".join(choice for choice in CHOICES[name] if choice != "cluster")
+        if plane == "k3s":
+            raise UsageError(f"--{name} cluster: the k3s cluster has no {name}", hint=f"Choose from {others}.")
+        raise UsageError(
+            f"--{name} cluster: --control-plane {plane} is not a cluster and has no {name}",
+            hint=f"Use --control-plane kubeconfig, or choose from {others}.",
+        )
+
+
+@_check
+def watch_lag_has_the_embedded_control_plane(options: RunOptions) -> None:
+    """Only the emulated API server can delay watches."""
+    if options.watch_lag and _control_plane(options) != "embedded":
+        raise UsageError(
+            f"--watch-lag {options.watch_lag}: only the embedded control plane can delay watches",
+            hint="Remove --watch-lag or --control-plane.",
+        )
+
+
+@_check
+def webhook_path_is_a_path(options: RunOptions) -> None:
+    """The webhook path is the path of a URL, without query and fragment."""
+    if not options.webhook_path.startswith("/") or set(options.webhook_path) & set(" ?#"):
+        raise UsageError(
+            f"--webhook-path {options.webhook_path!r}: must be the path of a URL",
+            hint="For example /validate-resource-claim-parameters",
+        )
+
+
+@_check
+def patterns_compile(options: RunOptions) -> None:
+    """--focus and --skip are regular expressions."""
+    for name, patterns in (("focus", options.focus), ("skip", options.skip)):
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(f"--{name} {pattern!r}: not a regular expression: {error}") from None
+
+
+@_check
+def waivers_have_owner_and_reason(options: RunOptions) -> None:
+    """A waiver names its owner and its reason."""
+    for waiver in options.waivers:
+        if not (waiver.owner.strip() and waiver.reason.strip()):
+            raise UsageError(f"waiver of {waiver.rule}: owner and reason must not be empty")
+
+
+@_check
+def declaration_is_consistent(options: RunOptions) -> None:
+    """The declaration names known capabilities and parsable samples."""
+    if options.declaration is not None:
+        options.declaration.check()

@@ -1,0 +1,495 @@
+"""The table of run options: the single definition of every option of `run`.
+
+The command line, the `--dra-...` options of pytest, the JSON Schema of dra-conformance.toml and the reference pages are
+generated from OPTIONS. Every pytest run of a user imports this module (pytest loads plugins by entry point), so it
+imports nothing but a few modules of the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+GROUPS: dict[str, str] = {
+    "components": "Components",
+    "driver": "Driver and devices",
+    "control-plane": "Control plane",
+    "selection": "Selection of scenarios",
+    "execution": "Execution",
+    "report": "Report",
+}
+"""Headings of the options in the help text and on the reference pages, in this order."""
+
+CHECKED_RELEASES = ("1.34", "1.35", "1.36", "1.37")
+"""Kubernetes releases that the catalogue and the emulated API server cover."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One run option.
+
+    Attributes:
+        name: the name in dra-conformance.toml; `--NAME` on the command line, `--dra-NAME` in pytest.
+        help: one sentence in the imperative mood. `description` adds the rest.
+        note: further sentences, which follow the choices.
+        group: a key of GROUPS.
+        type: how the text of a command line is read. `yaml` is YAML text on a command line and a table in the file.
+        default: the value of RunOptions when the option is not given.
+        metavar: the placeholder in the help text.
+        multiple: the option may be repeated and is a list in the file.
+        separator: the character that separates several values in one text; empty when values may contain any character.
+        choices: the accepted values. `exec:COMMAND` and `kubeconfig[:FILE]` stand for values with an argument.
+        noun: what an error message calls the value, as in "unknown control plane 'x'".
+        minimum: the smallest accepted number.
+        maximum: the largest accepted number.
+        example: a value for the reference page.
+        completion: the list that shell completion offers: `profiles`, `rules`, `inventories`, `files` or `directories`.
+        short: the one-letter form on the command line.
+        is_component: whether the option selects the implementation of a component.
+        shared: whether `doctor` and `rbac` accept the option too.
+        in_file: whether the option is part of RunOptions and of dra-conformance.toml.
+        in_pytest: whether pytest has the option.
+    """
+
+    name: str
+    help: str
+    group: str
+    note: str = ""
+    type: Literal["text", "integer", "number", "flag", "yaml"] = "text"
+    default: Any = ""
+    metavar: str = "TEXT"
+    multiple: bool = False
+    separator: str = ""
+    choices: tuple[str, ...] = ()
+    noun: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    example: str = ""
+    completion: str = ""
+    short: str = ""
+    is_component: bool = False
+    shared: bool = False
+    in_file: bool = True
+    in_pytest: bool = True
+
+    @property
+    def attribute(self) -> str:
+        """The name of the option's attribute in RunOptions."""
+        return self.name.replace("-", "_")
+
+    @property
+    def description(self) -> str:
+        """The help text with choices, note, repetition and default."""
+        text = self.help
+        if self.choices:
+            text = f"{text.removesuffix('.')}: {', '.join(self.choices[:-1])} or {self.choices[-1]}."
+        if self.note:
+            text += f" {self.note}"
+        if self.multiple:
+            text += " May be repeated" + (" or comma-separated." if self.separator else ".")
+        return f"{text} [default: {self.default}]" if self.default else text
+
+
+def _component(
+    name: str, *choices: str, text: str, note: str = "", example: str = "", default: str = "reference"
+) -> Option:
+    return Option(
+        name=name,
+        help=text,
+        note=note,
+        group="components",
+        default=default,
+        metavar="COMPONENT",
+        choices=choices,
+        noun=name.replace("-", " "),
+        example=example,
+        is_component=True,
+        shared=True,
+    )
+
+
+OPTIONS: tuple[Option, ...] = (
+    _component(
+        "control-plane",
+        *("embedded", "binaries", "k3s", "kubeconfig[:FILE]"),
+        text="Use this control plane.",
+        example="kubeconfig:./config",
+        default="embedded",
+    ),
+    _component(
+        "claim-controller",
+        *("reference", "exec:COMMAND", "kube-controller-manager", "cluster", "none"),
+        text="Use this ResourceClaim controller.",
+        example="kube-controller-manager",
+    ),
+    _component(
+        "scheduler",
+        *("reference", "exec:COMMAND", "kube-scheduler", "cluster", "none"),
+        text="Use this scheduler.",
+        example="exec:./my-scheduler --kubeconfig={kubeconfig}",
+    ),
+    _component(
+        "binder",
+        *("reference", "exec:COMMAND", "cluster", "none"),
+        text="Use this binder of BindRequests.",
+        example="exec:./my-binder --kubeconfig={kubeconfig}",
+    ),
+    _component(
+        "kubelet",
+        *("reference", "kubelet", "cluster"),
+        text="Use this kubelet.",
+        note="`kubelet` is a real kubelet with containerd.",
+        example="kubelet",
+    ),
+    _component(
+        "driver",
+        *("reference", "exec:COMMAND", "socket:PATH", "cluster"),
+        text="Use this DRA driver.",
+        note="`socket` is the registration socket of a running driver.",
+        example="exec:./my-driver --kubeconfig={kubeconfig} --node-name={node}",
+    ),
+    _component(
+        "compute-domain-controller",
+        *("reference", "exec:COMMAND", "cluster", "none"),
+        text="Use this ComputeDomain controller.",
+        example="none",
+    ),
+    _component(
+        "taint-eviction",
+        *("reference", "exec:COMMAND", "kube-controller-manager", "cluster", "none"),
+        text="Use this controller for the eviction of pods from tainted devices.",
+        example="none",
+    ),
+    _component(
+        "webhook",
+        *("reference", "exec:COMMAND", "cluster", "none"),
+        text="Use this admission webhook.",
+        example="exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}",
+    ),
+    Option(
+        name="webhook-path",
+        help="Send admission reviews to this URL path.",
+        group="components",
+        default="/validate-resource-claim-parameters",
+        metavar="PATH",
+        example="/validate",
+        shared=True,
+    ),
+    Option(
+        name="revision",
+        help="Expect this revision of the BindRequest protocol.",
+        group="components",
+        default="kai-0.17",
+        metavar="NAME",
+        choices=("kai-0.17", "documented"),
+        noun="protocol revision",
+        example="documented",
+        shared=True,
+    ),
+    Option(
+        name="driver-name",
+        help="Set the name of the driver under test.",
+        group="driver",
+        default="gpu.nvidia.com",
+        metavar="NAME",
+        example="gpu.example.com",
+        shared=True,
+    ),
+    Option(
+        name="device-class",
+        help="Use this existing DeviceClass instead of creating one.",
+        group="driver",
+        metavar="NAME",
+        example="gpu.example.com",
+        shared=True,
+    ),
+    Option(
+        name="node-name",
+        help="Set the node of a running driver (--driver socket:PATH) instead of reading it from its ResourceSlices.",
+        group="driver",
+        metavar="NAME",
+        example="n1",
+        shared=True,
+    ),
+    Option(
+        name="cdi-root",
+        help="Read the CDI files of a running driver (--driver socket:PATH) from this directory.",
+        group="driver",
+        metavar="DIR",
+        example="/var/run/cdi",
+        completion="directories",
+        shared=True,
+    ),
+    Option(
+        name="declaration",
+        help="Declare capabilities and sample configurations of the driver, as YAML.",
+        group="driver",
+        type="yaml",
+        default=None,
+        metavar="YAML",
+        example="{capabilities: [health]}",
+        shared=True,
+    ),
+    Option(
+        name="inventory",
+        help="Simulate the GPUs of this inventory: a name or a YAML file.",
+        group="driver",
+        default="dgx-h100",
+        metavar="NAME",
+        example="dgx-b200",
+        completion="inventories",
+        shared=True,
+    ),
+    Option(
+        name="nvml",
+        help="Test this NVML library.",
+        note="`real` is the library of this machine.",
+        group="driver",
+        default="fake",
+        metavar="LIBRARY",
+        choices=("fake", "real"),
+        noun="NVML library",
+        example="real",
+        shared=True,
+    ),
+    Option(
+        name="kubernetes-version",
+        help="Start or emulate this Kubernetes release (1.34 to 1.37).",
+        group="control-plane",
+        default="1.36",
+        metavar="X.Y",
+        example="1.35",
+        shared=True,
+    ),
+    Option(
+        name="bin-dir",
+        help="Look here first for the programs of --control-plane binaries.",
+        group="control-plane",
+        metavar="DIR",
+        example="/opt/kubernetes/bin",
+        completion="directories",
+        shared=True,
+    ),
+    Option(
+        name="k3s-image",
+        help="Start this image with --control-plane k3s instead of the pinned one.",
+        group="control-plane",
+        metavar="IMAGE",
+        example="rancher/k3s:v1.36.2-k3s1",
+        shared=True,
+    ),
+    Option(
+        name="feature-gates",
+        help="Set feature gates of the control plane that the run starts.",
+        group="control-plane",
+        default=(),
+        metavar="GATE=true|false",
+        multiple=True,
+        separator=",",
+        example="DRAConsumableCapacity=true",
+        shared=True,
+    ),
+    Option(
+        name="runtime-config",
+        help="Enable or disable versions of resource.k8s.io, as kube-apiserver's flag does.",
+        group="control-plane",
+        default=(),
+        metavar="VERSION=true|false",
+        multiple=True,
+        separator=",",
+        example="resource.k8s.io/v1=false",
+        shared=True,
+    ),
+    Option(
+        name="watch-lag",
+        help="Delay events on half of the watches by up to S seconds (embedded control plane only).",
+        group="control-plane",
+        type="number",
+        default=0.0,
+        metavar="S",
+        minimum=0,
+        maximum=1,
+        example="0.03",
+    ),
+    Option(
+        name="profile",
+        help="Run only the scenarios of this profile.",
+        group="selection",
+        default=(),
+        metavar="NAME",
+        multiple=True,
+        separator=",",
+        example="driver-core",
+        completion="profiles",
+        shared=True,
+    ),
+    Option(
+        name="rule",
+        help="Run only scenarios that test this rule.",
+        group="selection",
+        default=(),
+        metavar="ID",
+        multiple=True,
+        separator=",",
+        example="DRA-258",
+        completion="rules",
+    ),
+    Option(
+        name="focus",
+        help="Run only scenarios whose id or name matches.",
+        group="selection",
+        default=(),
+        metavar="REGEX",
+        multiple=True,
+        example="^driver/",
+    ),
+    Option(
+        name="skip",
+        help="Skip scenarios whose id or name matches.",
+        group="selection",
+        default=(),
+        metavar="REGEX",
+        multiple=True,
+        example="restart",
+    ),
+    Option(
+        name="features",
+        help="Also read the feature files of this directory.",
+        group="selection",
+        default=(),
+        metavar="DIR",
+        multiple=True,
+        example="./my-features",
+        completion="directories",
+    ),
+    Option(
+        name="allow-disruptive",
+        help="Also run disruptive scenarios (may break the cluster).",
+        group="selection",
+        type="flag",
+        default=False,
+    ),
+    Option(
+        name="dry-run",
+        help="Print the plan without starting anything.",
+        group="execution",
+        type="flag",
+        default=False,
+    ),
+    Option(
+        name="fail-fast",
+        help="Stop at the first failure.",
+        group="execution",
+        type="flag",
+        default=False,
+    ),
+    Option(
+        name="patience",
+        help="Wait up to S seconds for an expected result.",
+        note="The default depends on the control plane: 5 s embedded, 20 s binaries, 60 s otherwise.",
+        group="execution",
+        type="number",
+        default=None,
+        metavar="S",
+        example="10",
+    ),
+    Option(
+        name="retries",
+        help="Retry failed scenarios up to N times.",
+        note="A scenario that passes on retry is reported as flaky, not passed.",
+        group="execution",
+        type="integer",
+        default=0,
+        metavar="N",
+        minimum=0,
+        maximum=100,
+        example="2",
+    ),
+    Option(
+        name="seed",
+        help="Seed the random number generator.",
+        note="Every run prints its seed.",
+        group="execution",
+        type="integer",
+        default=None,
+        metavar="N",
+        example="7",
+    ),
+    Option(
+        name="workers",
+        help="Run scenarios in N worker processes.",
+        group="execution",
+        type="integer",
+        default=None,
+        metavar="N",
+        minimum=1,
+        maximum=64,
+        example="2",
+        short="n",
+        in_file=False,
+        in_pytest=False,  # pytest-xdist has -n already
+    ),
+    Option(
+        name="out",
+        help="Write the report to this directory.",
+        group="report",
+        default="dra-report",
+        metavar="DIR",
+        example="build/dra-report",
+        completion="directories",
+    ),
+    Option(
+        name="report",
+        help="Write only this report format (default: all formats).",
+        group="report",
+        default=(),
+        metavar="FORMAT",
+        multiple=True,
+        separator=",",
+        choices=("json", "yaml", "junit", "html"),
+        noun="report format",
+        example="junit",
+    ),
+    Option(
+        name="progress",
+        help="Select the progress display.",
+        group="report",
+        default="auto",
+        metavar="KIND",
+        choices=("auto", "live", "plain", "none"),
+        noun="progress display",
+        example="plain",
+    ),
+    Option(
+        name="require",
+        help="Exit with code 12 when the verdict is lower.",
+        group="report",
+        metavar="VERDICT",
+        choices=("conformant", "partial"),
+        noun="verdict",
+        example="conformant",
+    ),
+    Option(
+        name="config",
+        help="Read this configuration file instead of dra-conformance.toml.",
+        group="report",
+        default=None,
+        metavar="FILE",
+        example="ci.toml",
+        completion="files",
+        shared=True,
+        in_file=False,
+    ),
+)
+
+BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
+
+
+def default_of(name: str) -> Any:
+    """Return the default of an option."""
+    return BY_NAME[name].default
+
+
+def kind_of(choice: str) -> str:
+    """Return the part of a choice before its argument: `exec` for `exec:COMMAND`."""
+    return choice.partition("[")[0].partition(":")[0]

@@ -1,0 +1,34 @@
+"""The plan of a run, without starting anything (`--dry-run`)."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from dra_conformance.core import assets, features
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.options import RunOptions
+from dra_conformance.engine import plan, preflight, vocabulary
+from dra_conformance.engine.run import Run
+from dra_conformance.steps.catalogue import catalogue
+
+
+def dry_run(options: RunOptions) -> tuple[list[str], ExitCode]:
+    """Return the decision on every scenario, one line each with a summary at the end, and the exit code."""
+    preflight.check(options)
+    with tempfile.TemporaryDirectory(prefix="dra-dry-") as folder:
+        run = Run(options, folder=Path(folder))
+        try:
+            scenarios = features.read_all([assets.features(), *(Path(extra) for extra in options.features)])
+            vocabulary.check(scenarios, catalogue())
+            made = plan.make(scenarios, run.catalogue, options, run.target())
+        finally:
+            run.stop()
+            run.log.close()
+    lines = []
+    for decision in made.decisions:
+        status = decision.status.value if decision.status else "run"
+        reason = f"  ({decision.reason})" if decision.reason else ""
+        lines.append(f"{status:<15} {decision.scenario.id}{reason}")
+    lines.append(f"{len(made)} scenarios planned, {len(made.to_run)} to run; nothing was started")
+    return lines, ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED
