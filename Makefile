@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint unit nvml-sanitized suite mutants bench third-party verify-third-party differential clean help
+.PHONY: run test lint docs unit nvml-sanitized suite mutants bench third-party verify-third-party differential clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,6 +57,10 @@ third-party: $(DEV_READY)       ## build the third-party programs that we test a
 
 verify-third-party: $(DEV_READY)       ## run the suite against the built third-party programs, and all other checks of verification/
 	@$(BIN)/python -m verification verify
+
+docs: $(DEV_READY)       ## build the documentation site in build/site (strict, no network)
+	@$(BIN)/python -m tools.gen_reference
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 CASES ?= 2000
 SEED ?=

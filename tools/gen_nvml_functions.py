@@ -1,4 +1,4 @@
-"""Write docs/fake-nvml-functions.md: what the fake answers itself, and what it answers as a GPU without the feature.
+"""Write docs/reference/fake-nvml-functions.md: what the fake answers itself, and what it answers as a GPU without the feature.
 
 Read from the export list, the C sources and the recording of one H200. Run as `python tools/gen_nvml_functions.py`
 after any change to those; `tests/fake_nvml/test_nvml_functions.py` fails when the page is stale, when a function has no
@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from fake_nvml.src import gen_layout  # noqa: E402 - found from the checkout
 
-PAGE = ROOT / "docs" / "fake-nvml-functions.md"
+PAGE = ROOT / "docs" / "reference" / "fake-nvml-functions.md"
 RECORDED = ROOT / "fixtures" / "nvml" / "h200_nvml.json"
 
 #: Pattern and reason, first match first; every function without an implementation has one.
@@ -83,7 +83,7 @@ def page() -> str:
         "# What the fake NVML implements",
         "",
         "Written by `tools/gen_nvml_functions.py`; a test keeps it in step with the sources. How to use the library is",
-        "told in [fake-nvml.md](fake-nvml.md).",
+        "described in [fake-nvml.md](../how-to/fake-nvml.md).",
         "",
         f"The library exports {len(names)} functions and implements {len(names) - len(rows)} of them: all that the DRA",
         "driver, go-nvlib, gpustat and nvitop call, all that DCGM calls apart from vGPU, and all that nvidia-smi looks",

@@ -13,7 +13,7 @@ from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.rbac import roles
 
 
-@click.command(cls=GroupedCommand, epilog="docs/your-cluster.md tells what is proven about these roles, and how.")
+@click.command(cls=GroupedCommand, epilog="docs/how-to/your-cluster.md describes how these roles are verified.")
 @run_options(shared=True)
 @click.option("--user", metavar="NAME", default=None, help="Bind to this user of the cluster.")
 @click.option(

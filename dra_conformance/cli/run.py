@@ -16,8 +16,8 @@ from dra_conformance.core.options import redact
     cls=GroupedCommand,
     epilog="Every option can also be set in dra-conformance.toml, by the same name. A command after exec: can use the "
     "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root} {flags} (see "
-    "docs/driver-first-run.md); the command of a webhook {host} {port} {tls_cert} {tls_key} {feature_gates} "
-    "{kubeconfig} (see docs/webhook.md).",
+    "docs/tutorials/driver.md); the command of a webhook {host} {port} {tls_cert} {tls_key} {feature_gates} "
+    "{kubeconfig} (see docs/how-to/webhook.md).",
 )
 @run_options()
 @click.pass_context

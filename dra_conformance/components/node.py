@@ -180,7 +180,7 @@ class ScenarioNode:
     def _never_came(self, message: str) -> Exception:
         if self.world.run.components.driver_came or self.world.run.components.spec("driver").kind == "reference":
             return Untestable(message)
-        return TargetUnreachable(message, hint="docs/driver-first-run.md tells what a driver is given and must do.")
+        return TargetUnreachable(message, hint="docs/tutorials/driver.md tells what a driver is given and must do.")
 
     def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
         """Wait in short turns, so that a program that died at once is told from one that is slow."""

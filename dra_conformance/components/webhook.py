@@ -226,7 +226,7 @@ class WebhookComponent:
         deadline = clock.monotonic() + seconds
         while not _listens(endpoint.port):
             said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ", without a word"
-            hint = "docs/webhook.md tells what a webhook is given and must do."
+            hint = "docs/how-to/webhook.md tells what a webhook is given and must do."
             if not process.running:
                 told = f"the webhook ended with exit code {process.exit_code} before it listened{said}"
                 raise TargetUnreachable(told, hint=hint)

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The exit codes of `dra-conformance`; docs/reports-and-verdicts.md describes them."""
+    """The exit codes of `dra-conformance`; docs/reference/reports-and-verdicts.md describes them."""
 
     OK = 0
     FAILURES = 1

@@ -103,7 +103,7 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         else:
             choices = [f"{k}:{v}" for k, values in known_values.items() for v in values]
             near = get_close_matches(tag, [*choices, "disruptive"], n=1)
-            hint = f"Did you mean @{near[0]}?" if near else "docs/writing-a-scenario.md lists the tags."
+            hint = f"Did you mean @{near[0]}?" if near else "docs/how-to/writing-a-scenario.md lists the tags."
             raise SpecificationError(f"{where}: unknown tag @{tag}", hint=hint)
     for version in [*sorted_in["since"], *sorted_in["until"]]:
         try:

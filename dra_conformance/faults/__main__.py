@@ -1,7 +1,7 @@
 """`python -m dra_conformance.faults LOG… [--write]`: does a scenario make every write of every part fail?
 
 LOG are the `events.jsonl` of runs with the reference in its components: one of all scenarios, the sweeps, and those with
-direct binding. `--write` makes the table and docs/half-written.md from them; what a write leaves is kept, and
+direct binding. `--write` makes the table and docs/reference/partial-writes.md from them; what a write leaves is kept, and
 written by hand for a new one. Exit code 1 where a write is not covered, or not in the table.
 """
 
@@ -18,7 +18,7 @@ from dra_conformance.core.errors import UsageError
 from dra_conformance.faults import half_written
 from dra_conformance.faults.page import page
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "half-written.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "partial-writes.md"
 _HEAD = """\
 # Which writes the reference parts make, in order, and which scenarios make them fail; what the driver does to disk.
 # Made from event logs by `python -m dra_conformance.faults LOG... --write`; `leaves` and `disk` are written by hand.

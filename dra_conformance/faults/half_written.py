@@ -2,7 +2,7 @@
 
 A write is a step at which state may be left half written. `made` and `struck` are pure functions of logs; the table
 `half_written.yaml` beside this module is made from them (`python -m dra_conformance.faults LOG… --write`), and so is
-docs/half-written.md. Nobody owns anything here.
+docs/reference/partial-writes.md. Nobody owns anything here.
 """
 
 from __future__ import annotations

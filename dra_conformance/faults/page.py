@@ -1,4 +1,4 @@
-"""docs/half-written.md: every write of every component and what makes it fail, from the table alone; no dates in it."""
+"""docs/reference/partial-writes.md: every write of every component and what makes it fail, from the table alone; no dates in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD = """\
 
 Made by `python -m dra_conformance.faults LOG… --write` from the event logs of `make suite`; do not edit. `make suite`
 runs the same command without `--write`: it fails where a reference part makes a write that no scenario makes fail. What
-the scenarios' sentences do is told in [faults.md](faults.md).
+the scenarios' sentences do is told in [faults.md](../how-to/faults.md).
 
 The order is that in which a part makes its writes, as far as one follows another; events are told beside them. A
 scenario that makes a write fail is named with the ways in which it fails. Where the answer is lost, API server and part

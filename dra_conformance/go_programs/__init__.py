@@ -65,7 +65,7 @@ CONTAINERS: tuple[GoProgram, ...] = (
         program="containerd-shim-runc-v2", package="github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"
     ),
     GoProgram(program="ctr", package="github.com/containerd/containerd/v2/cmd/ctr", tags=_NO_SNAPSHOTTERS),
-    # Without libseccomp, whose headers few machines have; docs/real-kubelet.md explains what that changes.
+    # Without libseccomp, whose headers few machines have; docs/how-to/real-kubelet.md explains what that changes.
     GoProgram(program="runc", package="github.com/opencontainers/runc", env={"CGO_ENABLED": "1"}),
     GoProgram(program="dra-node", package="./node"),
 )

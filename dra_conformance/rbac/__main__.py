@@ -18,7 +18,7 @@ from dra_conformance.rbac import check, roles, table
 _HEAD = """\
 # What a run asks of a cluster: who (`holder`), which resource, which verbs, for which profiles (none: all).
 # Made from a run's event log by `python -m dra_conformance.rbac LOG --write`, and read by a person before it is
-# committed. Rows with `only` are written by hand; docs/your-cluster.md says how they are proven.
+# committed. Rows with `only` are written by hand; docs/how-to/your-cluster.md says how they are proven.
 """
 
 

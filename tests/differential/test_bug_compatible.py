@@ -73,7 +73,7 @@ def test_every_deviation_is_told_where_it_is_reproduced() -> None:
 
 
 def test_every_deviation_has_its_number_and_the_document_tells_it() -> None:
-    table = (Path(__file__).parents[2] / "docs" / "peers.md").read_text()
+    table = (Path(__file__).parents[2] / "docs" / "explanation" / "third-party-results.md").read_text()
     rows = {row[1]: row[2] for row in re.finditer(r"^\| `([a-z0-9-]+)`: (.*) \|$", table, re.MULTILINE)}
     for one in DEVIATIONS:
         number = one.source.removeprefix("kubernetes/kubernetes")

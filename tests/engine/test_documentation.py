@@ -13,7 +13,7 @@ from dra_conformance.core.rules.catalogue import Catalogue
 from dra_conformance.core.status import Status, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -22,14 +22,14 @@ def blocks(page: str, language: str) -> list[str]:
 
 def test_the_worked_example_passes_and_its_mutant_dies(door: Door) -> None:
     (door.folder / "mine").mkdir()
-    (door.folder / "mine" / "templates.feature").write_text(blocks("writing-a-scenario.md", "gherkin")[0])
+    (door.folder / "mine" / "templates.feature").write_text(blocks("how-to/writing-a-scenario.md", "gherkin")[0])
     (door.folder / "mutants").mkdir()
-    mutant = next(block for block in blocks("writing-a-scenario.md", "python") if "@mutant" in block)
+    mutant = next(block for block in blocks("how-to/writing-a-scenario.md", "python") if "@mutant" in block)
     (door.folder / "mutants" / "templates.py").write_text(mutant)
     ended = door.suite("--features", "mine", "--focus", "^mine/")
     assert ended.code == ExitCode.OK, ended.out
     code, out, _ = door.run("mutants", "--mutants", "mutants", "--features", "mine")
-    assert (code, out) == (ExitCode.OK, blocks("writing-a-scenario.md", "text")[0])
+    assert (code, out) == (ExitCode.OK, blocks("how-to/writing-a-scenario.md", "text")[0])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
@@ -54,7 +54,7 @@ def test_readme_promises_no_more_rules_than_there_are_and_not_many_fewer() -> No
 
 
 def test_every_status_verdict_and_exit_code_is_explained() -> None:
-    page = (ROOT / "docs" / "reports-and-verdicts.md").read_text()
+    page = (ROOT / "docs" / "reference" / "reports-and-verdicts.md").read_text()
     for name in [*Status, *Verdict]:
         assert f"| `{name.value}` |" in page
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [int(code) for code in ExitCode]

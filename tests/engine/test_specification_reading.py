@@ -114,8 +114,8 @@ def test_tags_are_sorted_into_their_meanings() -> None:
     [
         ("@profile:driver-cor", "Did you mean @profile:driver-core?"),
         ("@component:drivr", "Did you mean @component:driver?"),
-        ("@DRA-1", "docs/writing-a-scenario.md"),
-        ("@wip", "docs/writing-a-scenario.md"),
+        ("@DRA-1", "docs/how-to/writing-a-scenario.md"),
+        ("@wip", "docs/how-to/writing-a-scenario.md"),
         ("@component:", ""),
         ("@disruptiv", "Did you mean @disruptive?"),
     ],

@@ -312,8 +312,8 @@ def test_commands(tmp_path: Path) -> None:
 
 
 def test_the_page_s_minute_works(tmp_path: Path) -> None:
-    """The first two blocks of docs/fake-nvml.md, line by line, in a shell; the third is test_build_hook's."""
-    page = Path(fake_nvml.__file__).resolve().parent.parent / "docs" / "fake-nvml.md"
+    """The first two blocks of docs/how-to/fake-nvml.md, line by line, in a shell; the third is test_build_hook's."""
+    page = Path(fake_nvml.__file__).resolve().parent.parent / "docs" / "how-to" / "fake-nvml.md"
     first, second, musl = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert "fake_nvml.build" in musl
     (tmp_path / "mine.yaml").write_text(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.M | re.DOTALL)[0])

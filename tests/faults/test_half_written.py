@@ -41,7 +41,7 @@ def test_every_write_is_explained_and_made_to_fail_by_a_scenario_that_exists() -
 
 
 def test_the_page_shows_the_list() -> None:
-    assert (ROOT / "docs" / "half-written.md").read_text() == page(half_written.kept())
+    assert (ROOT / "docs" / "reference" / "partial-writes.md").read_text() == page(half_written.kept())
 
 
 @pytest.mark.parametrize("part", ["scheduler", "binder", "claim_controller", "taint_eviction"])

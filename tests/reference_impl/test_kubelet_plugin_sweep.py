@@ -389,7 +389,7 @@ def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[
 
 @pytest.mark.parametrize("name", HAPPY)
 def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[..., Machine]) -> None:
-    """docs/half-written.md says what the driver does to disk and hardware; above it is killed after each of it."""
+    """docs/reference/partial-writes.md says what the driver does to disk and hardware; above it is killed after each of it."""
     machine = kind_of(name, machines)()
     plugin = machine.start()
     begins = machine.effects.count

@@ -17,7 +17,7 @@ from verification.fidelity.prober import Record, Talk
 from verification.fidelity.probes import all_probes
 from verification.fidelity.report import page, short
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "fidelity.md"
 USAGE = "usage: python -m verification fidelity [--write] [--only PATTERN] [--answers FILE]"
 
 

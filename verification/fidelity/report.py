@@ -1,4 +1,4 @@
-"""docs/fidelity.md: what was asked, how many answers agree, and every difference with its reason. No dates in it."""
+"""docs/explanation/fidelity.md: what was asked, how many answers agree, and every difference with its reason. No dates in it."""
 
 from __future__ import annotations
 

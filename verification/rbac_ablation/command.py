@@ -8,7 +8,7 @@ it needed?
 3. What a killed run leaves, of every kind, removed by `cleanup` under the same identity; everything else stays.
 4. Verbs taken away one by one, each from one holder (a sample of 60, of N, or all): the scenario that
    `verification/rbac_ablation/evidence.yaml` names, or another that asks for it, must no longer pass, and say which
-   right is missing. `--write` looks for these scenarios anew and writes that file and docs/rbac.md.
+   right is missing. `--write` looks for these scenarios anew and writes that file and docs/reference/rbac.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is known of each printed verb: which scenario does not pass without it, and what the user is told then.
 
 `evidence.yaml` is made by `python -m verification rbac --write` on a real API server and read by `python -m
-verification access`, which tries its rows again, and by `docs/rbac.md`.
+verification access`, which tries its rows again, and by `docs/reference/rbac.md`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import HOLDERS, SOMETIMES, rights
 
 FILE = Path(__file__).with_name("evidence.yaml")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "rbac.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "rbac.md"
 
 _HEAD = """\
 # Who misses which right: made by `python -m verification rbac --write` on a real API server; not to be edited.
@@ -79,7 +79,7 @@ def by_chance() -> dict[Need, str]:
 
 
 def page(rows: Sequence[Missed]) -> str:
-    """docs/rbac.md; no dates in it."""
+    """docs/reference/rbac.md; no dates in it."""
     share = f"{len(rows)} of {len(printed())}"
     lines = [
         "# Every right, and what fails without it",
@@ -89,7 +89,7 @@ def page(rows: Sequence[Missed]) -> str:
         "scenario in its row passes with all rights, and does not pass without this one; its reason then goes on with",
         "`missing rights: the … may not …` and names this right and no other. `python -m verification rbac` tries",
         "the rows again; `make test` fails where the roles and this page differ. How the roles are made, and what else is",
-        "proven of them, is told in [your-cluster.md](your-cluster.md).",
+        "proven of them, is told in [your-cluster.md](../how-to/your-cluster.md).",
         "",
         f"**{share} rights are missed by a scenario.** Where the reason is that a part could not",
         "do its work, every check passed, but a part of the run was refused something meanwhile: on a cluster such a",
