@@ -166,6 +166,34 @@ def _(patch: Patch) -> None:
     _node_selector(patch, lambda found, node: _pinned(node))
 
 
+def _tolerant_integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+@mutant("selector-integers-with-underscores", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Node selectors parse integers as Python does, but keep to 64 bits."""
+
+    def parse(text: str) -> int | None:
+        number = _tolerant_integer(text)
+        return number if number is not None and -(2**63) <= number < 2**63 else None
+
+    patch.replace("reference_impl.node_selector:parse_int64", parse)
+
+
+@mutant("selector-integers-of-any-size", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Node selectors compare integers that do not fit into 64 bits."""
+
+    def parse(text: str) -> int | None:
+        return _tolerant_integer(text) if text.isdecimal() else None
+
+    patch.replace("reference_impl.node_selector:parse_int64", parse)
+
+
 @mutant("oldest-generation", rule="DRA-145")
 def _(patch: Patch) -> None:
     """The first generation of a pool is kept for ever."""

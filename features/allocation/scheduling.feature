@@ -177,6 +177,27 @@ Feature: Nodes and devices for claims
     Then pod "train" is bound to "n2"
     And the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
 
+  @DRA-143
+  Scenario Outline: A node selector compares a label only if it is a 64-bit integer in decimal digits (<label>)
+    Given node "n1" with label "dra.test/gpus" set to "<label>"
+    And node "n2" with label "dra.test/gpus" set to "8"
+    And a ResourceSlice "large" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/gpus, operator: <operator>, values: ["<bound>"]}]}]}
+      devices: [{name: near}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n2"
+    And claim "mine" is allocated the devices "near"
+
+    Examples:
+      | label                | operator | bound |
+      | 1_0                  | Gt       | 5     |
+      | 99999999999999999999 | Gt       | 5     |
+      | 1_0                  | Lt       | 20    |
+
   @DRA-145
   Scenario: Only the newest generation of a pool counts
     Given node "n1"

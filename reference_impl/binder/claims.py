@@ -23,9 +23,10 @@ from dra_api.client import Conflict, KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Informer
 from dra_api.objects import Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
-from reference_impl.binder import node_selector
+from reference_impl import node_selector
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.options import BinderOptions
+from reference_impl.node_selector import NodeFacts
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 RESERVED_FOR_LIMIT = 256
@@ -161,7 +162,7 @@ class ClaimWriter:
         """The devices must be usable on the selected node."""
         if allocation is None or self._options.existing_allocation == "keep":
             return
-        if not node_selector.matches(allocation.get("nodeSelector"), node):
+        if not node_selector.matches_if_valid(allocation.get("nodeSelector"), NodeFacts.of(node)):
             raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
 
     def check_reservable(self, claim: Obj) -> None:

@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
 from reference_impl.scheduler.allocator import DeviceClass
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
 from reference_impl.scheduler.engines import Correct, Engine
 from reference_impl.scheduler.extended_index import ExtendedIndex
-from reference_impl.scheduler.node_match import NodeFacts
 from reference_impl.scheduler.pod_claims import recorded, references
 from reference_impl.scheduler.pool_index import PoolIndex
 

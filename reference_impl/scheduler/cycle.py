@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dra_api.objects import Obj, key_of
-from reference_impl import binding_conditions
-from reference_impl.scheduler import extended_resources, node_filter, node_match, pod_claims
+from reference_impl import binding_conditions, node_selector
+from reference_impl.scheduler import extended_resources, node_filter, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim
 from reference_impl.scheduler.allocator.model import Allocation, Features
 from reference_impl.scheduler.claim_ledger import ClaimKey
@@ -316,10 +316,7 @@ class Cycle:
 
 def usable_on(allocation: Obj, state: NodeState) -> bool:
     """Whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054)."""
-    try:
-        return node_match.matches(allocation.get("nodeSelector"), state.facts)
-    except node_match.NodeSelectorError:
-        return False
+    return node_selector.matches_if_valid(allocation.get("nodeSelector"), state.facts)
 
 
 def preference(allocations: Sequence[Allocation]) -> int:

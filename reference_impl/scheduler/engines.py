@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import Allocator, Claim, NodeInventory, Outcome, Slice, Taken
 from reference_impl.scheduler.allocator.model import Classes, Features
 from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Release
-from reference_impl.scheduler.node_match import NodeFacts
 
 
 class PodAllocator(Protocol):

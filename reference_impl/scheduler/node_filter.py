@@ -8,10 +8,11 @@ Source: kube-scheduler plugins NodeUnschedulable, TaintToleration, NodeAffinity,
 from __future__ import annotations
 
 from dra_api.objects import Obj
-from reference_impl.scheduler import node_match, pod_resources
+from reference_impl import node_selector
+from reference_impl.node_selector import NodeFacts
+from reference_impl.scheduler import pod_resources
 from reference_impl.scheduler.allocator import taints
 from reference_impl.scheduler.allocator.model import Taint
-from reference_impl.scheduler.node_match import NodeFacts
 from reference_impl.scheduler.pod_resources import Amounts
 
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -52,8 +53,8 @@ def unselected(pod: Obj, facts: NodeFacts) -> str:
     if any(facts.labels.get(key) != value for key, value in wanted.items()):
         return "node(s) didn't match Pod's node affinity/selector"
     try:
-        selected = node_match.matches(required, facts)
-    except node_match.NodeSelectorError as error:
+        selected = node_selector.matches(required, facts)
+    except node_selector.NodeSelectorError as error:
         return f"node(s) cannot be matched: {error}"
     return "" if selected else "node(s) didn't match Pod's node affinity/selector"
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from dra_api.objects import Obj, name_of
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import Slice, decode_slice, taint_rules
 from reference_impl.scheduler.allocator.model import Features, PoolId
 from reference_impl.scheduler.allocator.taint_rules import TaintRule
 from reference_impl.scheduler.engines import Engine
-from reference_impl.scheduler.node_match import NodeFacts
 
 
 class PoolIndex:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dra_api.objects import Obj, name_of
 from dra_conformance.oracle import Case, Cluster, Settings, read_claim
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler import allocator
 from reference_impl.scheduler.allocator import (
     AllocationError,
@@ -21,7 +22,6 @@ from reference_impl.scheduler.allocator import (
     Taken,
     taint_rules,
 )
-from reference_impl.scheduler.node_match import NodeFacts
 
 DRIVER = "gpu.example.com"
 NODES = {"n1": {"zone": "z1"}, "n2": {"zone": "z2"}}

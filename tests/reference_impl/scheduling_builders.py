@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dra_api.objects import Obj
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler import allocator
 from reference_impl.scheduler.allocator import Allocator, DeviceClass, Features, NodeInventory, Outcome, Taken
-from reference_impl.scheduler.node_match import NodeFacts
 
 DRIVER = "gpu.example.com"
 

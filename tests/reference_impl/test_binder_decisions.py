@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_api.objects import Obj
-from reference_impl.binder import attempts, claims, node_selector
+from reference_impl.binder import attempts, claims
 from reference_impl.binder.failure import BindFailure
 
 
@@ -35,34 +35,6 @@ def test_a_status_change_is_no_change() -> None:
     assert attempts.fingerprint(one) == attempts.fingerprint(two)
     two["metadata"]["annotations"] = {"a": "b"}
     assert attempts.fingerprint(one) != attempts.fingerprint(two)
-
-
-NODE = {"metadata": {"name": "n1", "labels": {"zone": "z1", "gen": "3"}}}
-
-
-def expression(key: str, operator: str, *values: str) -> Obj:
-    return {"key": key, "operator": operator, "values": list(values)}
-
-
-@pytest.mark.parametrize(
-    ("term", "matches"),
-    [
-        ({"matchFields": [expression("metadata.name", "In", "n1")]}, True),
-        ({"matchFields": [expression("metadata.name", "In", "n2")]}, False),
-        ({"matchExpressions": [expression("zone", "NotIn", "z2")]}, True),
-        ({"matchExpressions": [expression("none", "NotIn", "z2")]}, True),
-        ({"matchExpressions": [expression("zone", "Exists"), expression("none", "Exists")]}, False),
-        ({"matchExpressions": [expression("none", "DoesNotExist")]}, True),
-        ({"matchExpressions": [expression("gen", "Gt", "2")]}, True),
-        ({"matchExpressions": [expression("gen", "Lt", "3")]}, False),
-        ({"matchExpressions": [expression("zone", "Gt", "2")]}, False),
-        ({}, False),
-    ],
-)
-def test_node_selectors(term: Obj, matches: bool) -> None:
-    assert node_selector.matches({"nodeSelectorTerms": [term]}, NODE) is matches
-    assert node_selector.matches({"nodeSelectorTerms": [{}, term]}, NODE) is matches
-    assert node_selector.matches(None, NODE)
 
 
 def allocation(**changes: Any) -> Obj:

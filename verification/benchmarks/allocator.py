@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from dra_api.objects import Obj
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import (
     Allocator,
     DeviceClass,
@@ -24,7 +25,6 @@ from reference_impl.scheduler.allocator import (
     decode_slice,
 )
 from reference_impl.scheduler.allocator.model import PoolId
-from reference_impl.scheduler.node_match import NodeFacts
 from verification.benchmarks import allocation_cases as cases
 from verification.benchmarks.figures import Figure
 from verification.differential.reference import features_of

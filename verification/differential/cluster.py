@@ -52,6 +52,13 @@ POLICIES: tuple[Obj, ...] = (
     {"default": "1Gi", "validValues": ["1Gi"]},
     {"default": "1Gi", "validValues": ["1Gi", "1536Mi", "2Gi"]},
 )
+# Labels that Go's strconv.ParseInt and Python's int() read differently, beside some on which they agree.
+_NUMBERS = (
+    *("1_0", "+5", "-5", " 7", "7 ", "", "007", "1.0", "0x1", "x", "\u0667"),
+    *("9223372036854775807", "9223372036854775808", "-9223372036854775808", "99999999999999999999"),
+)
+# Bounds are valid integers: for which devices upstream parses an invalid one depends on the order of its search.
+_BOUNDS = ("0", "5", "007", "9223372036854775806")
 _LARGE_ENOUGH = ("4Gi", "8Gi")
 # Attribute values of every type, so that one replaces a value of another type as often as of its own.
 _VALUES: tuple[Obj, ...] = (
@@ -66,11 +73,14 @@ _LISTS: tuple[Obj, ...] = ({"ints": [1]}, {"ints": [1, 2]}, {"strings": ["a"]}, 
 
 
 def nodes(dice: Dice, aspects: Aspects) -> list[Obj]:
-    """One node, or three in two zones where placement matters."""
-    count = 3 if aspects & {"placement", "per-device-placement"} else 1
-    return [
-        {"metadata": {"name": f"n{at}", "labels": {"zone": ZONES[at % 2], "number": str(at)}}} for at in range(count)
-    ]
+    """Return one node, or three in two zones if the case is about placement."""
+    if not aspects & {"placement", "per-device-placement"}:
+        return [_node(0, "0")]
+    return [_node(at, dice.pick(_NUMBERS) if dice.one_in(3) else str(at)) for at in range(3)]
+
+
+def _node(at: int, number: str) -> Obj:
+    return {"metadata": {"name": f"n{at}", "labels": {"zone": ZONES[at % 2], "number": number}}}
 
 
 def selector(dice: Dice) -> Obj:
@@ -81,6 +91,7 @@ def selector(dice: Dice) -> Obj:
             {"key": "zone", "operator": "NotIn", "values": ["a"]},
             {"key": "number", "operator": "Gt", "values": ["0"]},
             {"key": "number", "operator": "Lt", "values": ["2"]},
+            {"key": "number", "operator": dice.pick(["Gt", "Lt"]), "values": [dice.pick(_BOUNDS)]},
             {"key": "zone", "operator": "Exists"},
             {"key": "absent", "operator": "DoesNotExist"},
             {"key": "absent", "operator": "NotIn", "values": ["x"]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dra_api.objects import Obj
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import (
     AllocationError,
     Allocator,
@@ -20,7 +21,6 @@ from reference_impl.scheduler.allocator import (
 from reference_impl.scheduler.allocator.model import Outcome, PoolId
 from reference_impl.scheduler.allocator.search import SearchLimit
 from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Panic, Release
-from reference_impl.scheduler.node_match import NodeFacts
 
 # A walk through all combinations is given up early: what it needs is told apart from what it finds.
 WALK_STEPS = 400

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from dra_api.quantity import Quantity
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import capacity, constraints, counters, pools, selectors, taints
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, PoolId, Slice, SubRequest
 from reference_impl.scheduler.allocator.pools import NodePool
 from reference_impl.scheduler.allocator.taken import Taken
-from reference_impl.scheduler.node_match import NodeFacts
 
 Wanted: TypeAlias = tuple[tuple[str, Quantity], ...]  # capacity.requests of a request
 # So many different requests' figures are kept for a node before they are forgotten.

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reference_impl.scheduler import node_match
+from reference_impl import node_selector
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator.model import AllocationError, Device, Features, PoolId, Slice
-from reference_impl.scheduler.node_match import NodeFacts
 
 PoolState = Literal["complete", "incomplete", "invalid"]
 
@@ -77,8 +77,8 @@ def device_offered_to(device: Device, node: NodeFacts) -> bool:
 def selects(selector: dict[str, object], node: NodeFacts, *, where: str) -> bool:
     """Whether a node selector of a slice or device selects `node`. Raises AllocationError when it cannot be read."""
     try:
-        return node_match.matches(selector, node)
-    except node_match.NodeSelectorError as error:
+        return node_selector.matches(selector, node)
+    except node_selector.NodeSelectorError as error:
         raise AllocationError(f"{where}: {error}") from error
 
 

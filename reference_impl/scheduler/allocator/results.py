@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dra_api.objects import Obj
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator.model import AllocationError, Claim, Classes, Device, SubRequest
-from reference_impl.scheduler.node_match import NodeFacts
 
 # One chosen (sub)request with its devices, in the order of allocation.
 Chosen = Sequence[tuple[SubRequest, Sequence[Device]]]

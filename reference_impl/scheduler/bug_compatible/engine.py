@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import capacity, results
 from reference_impl.scheduler.allocator.allocate import INVALID_POOLS, check_claim, exceeds_limit, new_share_id
 from reference_impl.scheduler.allocator.model import (
@@ -36,7 +37,6 @@ from reference_impl.scheduler.bug_compatible.ledger import Available, Ledger
 from reference_impl.scheduler.bug_compatible.selecting import Selecting
 from reference_impl.scheduler.bug_compatible.trackers import tracker_for
 from reference_impl.scheduler.bug_compatible.walk import Candidate, ClaimPlan, Plan, Use, Walk, has_room
-from reference_impl.scheduler.node_match import NodeFacts
 
 # A look at one device is cheaper than a step of the reference's search, and kube-scheduler's 10 s allow for more.
 _LOOKS_PER_STEP = 50

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import pools
 from reference_impl.scheduler.allocator.model import Device, Features, PoolId, Slice
 from reference_impl.scheduler.allocator.pools import PoolState
 from reference_impl.scheduler.bug_compatible.deviations import Release
 from reference_impl.scheduler.bug_compatible.variants import Variant, slice_as_read
-from reference_impl.scheduler.node_match import NodeFacts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

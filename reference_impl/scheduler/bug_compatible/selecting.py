@@ -7,9 +7,9 @@ Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6.
 
 from __future__ import annotations
 
+from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import capacity, pools, selectors
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, SubRequest
-from reference_impl.scheduler.node_match import NodeFacts
 
 
 class Selecting:
