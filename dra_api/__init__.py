@@ -3,4 +3,4 @@
 Nothing here decides; nothing here imports from the other packages.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

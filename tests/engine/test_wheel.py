@@ -32,13 +32,17 @@ def run(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[
 
 def test_everything_is_inside(installed: Path) -> None:
     names = set(zipfile.ZipFile(installed / "the.whl").namelist())
-    for folder, inside in (("features", "features"), ("fixtures", "fixtures"), ("dra_conformance/mutants", "mutants")):
+    for folder in ("features", "fixtures"):
         for path in (ROOT / folder).rglob("*.*"):
-            if path.suffix in (".feature", ".yaml", ".py"):
-                assert f"dra_conformance/_assets/{inside}/{path.relative_to(ROOT / folder).as_posix()}" in names
+            if path.suffix in (".feature", ".yaml"):
+                assert f"dra_conformance/_assets/{folder}/{path.relative_to(ROOT / folder).as_posix()}" in names
+    for folder in ("mutants", "go_programs"):
+        for path in (ROOT / "dra_conformance" / folder).rglob("*.*"):
+            if path.suffix in (".py", ".go", ".mod", ".sum"):
+                assert path.relative_to(ROOT).as_posix() in names
     assert {"fake_nvml/lib/libnvidia-ml.so.1", "dra_conformance/report/templates/report.html"} <= names
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert packages == {"dra_api", "dra_conformance", "fake_nvml", "reference_impl"}
+    assert packages == {"apiserver_emulator", "dra_api", "dra_conformance", "fake_nvml", "reference_impl"}
 
 
 def test_it_runs_from_there(installed: Path, tmp_path: Path) -> None:
