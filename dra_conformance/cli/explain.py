@@ -1,62 +1,102 @@
-"""`dra-conformance explain RULE`: the rule, its source and window, the scenarios that judge it, common mistakes."""
+"""`dra-conformance explain RULE`: prints a rule and every place that belongs to it."""
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from dra_conformance.cli.option_decorators import complete_rules
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.rules import Catalogue
 
+if TYPE_CHECKING:
+    from dra_conformance.cli.rule_places import RulePlaces
+    from dra_conformance.core.rules import Rule
+
+_WIDTH = 96
+
 
 @click.command()
-@click.argument("rule")
-def command(rule: str) -> int:
-    """Tell all about one rule.
+@click.argument("rule", shell_complete=complete_rules)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
+def command(rule: str, form: str) -> int:
+    """Explain a rule.
+
+    Prints the text and the source of the rule, and where it is in the suite: catalogue row, profiles, scenarios, step
+    definitions, mutants, the code that implements it, and third-party programs that break it.
 
     \b
-    Example:
+    Examples:
       dra-conformance explain DRA-258
+      dra-conformance explain DRA-258 --format json
     """
-    from dra_conformance.core import assets, features
-    from dra_conformance.engine import mutation
-
     found = Catalogue.load().find(rule)
-    click.echo(f"{found.id}  {found.level}  binds the {found.component}\n")
-    for line in textwrap.wrap(found.text, 96):
-        click.echo(f"  {line}")
-    click.echo("")
+    # Deferred: imports all step definitions and mutants, which an unknown rule and --help do not need.
+    from dra_conformance.cli import rule_places
+
+    places = rule_places.find(found.id)
+    if form == "json":
+        document = {"rule": dataclasses.asdict(found), "places": msgspec.to_builtins(places)}
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    else:
+        for line in [*_rule(found), *_places(found.id, places)]:
+            click.echo(line)
+    return ExitCode.OK
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    yield f"{rule.id}  {rule.level}  {rule.component}"
+    yield ""
+    yield from (f"  {line}" for line in textwrap.wrap(rule.text, _WIDTH))
+    yield ""
     window = " ".join(
-        f"{word} {version}" for word, version in (("since", found.since), ("until", found.until)) if version
+        f"{word} {version}" for word, version in (("since", rule.since), ("until", rule.until)) if version
     )
     rows = [
-        ("source", found.source),
-        ("window", f"Kubernetes {window}" if window else "every supported Kubernetes"),
-        ("gate", found.gate or ""),
-        ("quirk", "describes what one release does, not what is intended" if found.quirk else ""),
-        ("why", found.why),
-        ("mistake", found.mistake),
-        ("corrected", found.corrected),
+        ("source", rule.source),
+        ("releases", f"Kubernetes {window}" if window else "every supported Kubernetes release"),
+        ("gate", rule.gate or ""),
+        ("quirk", "known deviation of one release, not intended behaviour" if rule.quirk else ""),
+        ("why", rule.why),
+        ("mistake", rule.mistake),
+        ("corrected", rule.corrected),
     ]
     for name, value in rows:
-        if value:
-            wrapped = textwrap.wrap(value, 84) or [""]
-            click.echo(f"{name:<10} {wrapped[0]}")
-            for line in wrapped[1:]:
-                click.echo(f"{'':<10} {line}")
-    judging = [scenario for scenario in features.read_all() if found.id in scenario.rules]
-    click.echo("")
-    if not judging:
-        click.echo("no scenario judges it yet")
-    for scenario in judging:
-        click.echo(f"{scenario.where}  {scenario.name}")
-        for step in scenario.steps:
-            if step.kind == "then" and (not step.rules or found.id in step.rules):
-                click.echo(f"    Then {step.text}")
-    for one in mutation.load() if assets.mutants().is_dir() else ():
-        if one.rule == found.id:
-            click.echo(f"mutant {one.id}: {one.purpose}")
-    if judging:
-        click.echo(f"\njudge it: dra-conformance run --rule {found.id}")
-    return ExitCode.OK
+        yield from _row(name, value)
+
+
+def _row(name: str, value: str) -> Iterator[str]:
+    for number, line in enumerate(textwrap.wrap(value, _WIDTH - 11)):
+        yield f"{name if number == 0 else '':<10} {line}"
+
+
+def _places(rule: str, places: RulePlaces) -> Iterator[str]:
+    yield from _row("catalogue", str(places.catalogue or ""))
+    yield from _row("profiles", ", ".join(places.profiles))
+    if places.scenarios:
+        yield "\nscenarios"
+    else:
+        yield "\nno scenario tests this rule"
+    for scenario in places.scenarios:
+        yield f"  {scenario.place}  {scenario.name}"
+        yield from (f"      Then {check}" for check in scenario.checks)
+    sections = [
+        ("step definitions", [(str(step.place), step.sentence) for step in places.steps]),
+        ("mutants", [(str(mutant.place), f"{mutant.id}: {mutant.purpose}") for mutant in places.mutants]),
+        ("code", [(str(target.place), target.name) for target in places.code]),
+        (
+            "third-party programs that break it",
+            [(f"{each.program} {each.version}", f"{each.status}: {each.reason}") for each in places.third_party],
+        ),
+    ]
+    for heading, rows in sections:
+        if rows:
+            yield f"\n{heading}"
+            yield from (f"  {place}  {text}" for place, text in rows)
+    if places.scenarios:
+        yield f"\nrun its scenarios: dra-conformance run --rule {rule}"

@@ -1,4 +1,4 @@
-"""Locations of the specification: features, fixtures and mutants, in a checkout or in an installed wheel."""
+"""Locations of the specification's files, in a checkout or in an installed wheel."""
 
 from __future__ import annotations
 
@@ -15,15 +15,25 @@ def _find(name: str) -> Path:
 
 
 def features() -> Path:
-    """The folder of the features, one sub-folder a chapter."""
+    """Return the directory of the feature files, with one subdirectory for each chapter."""
     return _find("features")
 
 
 def fixtures() -> Path:
-    """The folder of manifests, CRDs and the rule catalogue."""
+    """Return the directory of manifests, CRDs and the rule catalogue."""
     return _find("fixtures")
 
 
 def mutants() -> Path:
-    """Return the folder of the suite's own mutants, a subpackage."""
+    """Return the directory of the suite's own mutants, a subpackage."""
     return _PACKAGE / "mutants"
+
+
+def third_party_results() -> Path:
+    """Return the directory of the expected results of third-party programs, which only a checkout has."""
+    return _CHECKOUT / "verification" / "third_party" / "expected"
+
+
+def relative(path: Path) -> str:
+    """Return a path for people: relative to the checkout or to the directory of the installed packages."""
+    return path.relative_to(_CHECKOUT).as_posix() if path.is_relative_to(_CHECKOUT) else str(path)

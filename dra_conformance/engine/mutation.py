@@ -32,7 +32,7 @@ class Patch:
 
     def replace(self, target: str, new: Any) -> None:
         """Put `new` in the place of the target. Raises SpecificationError as `wrap` does."""
-        holder, name, original = self._find(target)
+        holder, name, original = self.find(target)
         self._put(target, holder, name, original, new)
 
     def wrap(self, target: str, make: Callable[[Any], Any]) -> None:
@@ -41,7 +41,7 @@ class Patch:
         Raises SpecificationError when there is no such target, or when what was made takes other arguments: such a
         mutant would die of a TypeError, and that proves nothing.
         """
-        holder, name, original = self._find(target)
+        holder, name, original = self.find(target)
         raw = holder.__dict__.get(name) if isinstance(holder, type) else None
         if isinstance(raw, (staticmethod, classmethod)):
             self._put(target, holder, name, raw.__func__, make(raw.__func__), type(raw))
@@ -55,8 +55,20 @@ class Patch:
             raise SpecificationError(f"the mutant of {target} cannot be called as the target is: {told}")
         setattr(holder, name, kind(new))
 
+    def source(self, file: str, old: str, new: str) -> None:
+        """Let every node of the run use a fake NVML library with one text of a C source file replaced."""
+        # Deferred: only the mutants of the C library compile it.
+        from fake_nvml import build
+
+        library = build.variant(self.scratch, file, old, new) / "libnvidia-ml.so.1"
+        self.replace("fake_nvml.node:library_path", lambda: library)
+
     @staticmethod
-    def _find(target: str) -> tuple[Any, str, Any]:
+    def find(target: str) -> tuple[Any, str, Any]:
+        """Return the object or module that has the target, the attribute's name and its value.
+
+        Raises SpecificationError if there is no such target.
+        """
         module, _, path = target.partition(":")
         try:
             holder: Any = importlib.import_module(module)

@@ -12,32 +12,23 @@ from typing import Any
 from dra_conformance.engine.mutation import Patch, mutant
 
 
-def _built(patch: Patch, file: str, old: str, new: str) -> None:
-    """Let every node of the run use a library in which one place of the sources reads differently."""
-    from fake_nvml import build
-
-    library = build.variant(patch.scratch, file, old, new) / "libnvidia-ml.so.1"
-    patch.replace("fake_nvml.node:library_path", lambda: library)
-
-
 @mutant("export-missing", rule="NVML-001")
 def _(patch: Patch) -> None:
     """One function is not exported."""
     line = "API nvmlReturn_t nvmlDeviceGetCoolerInfo(void) { return fn_stub(__func__, 0); }"
-    _built(patch, "system/stubs.c", line, "")
+    patch.source("system/stubs.c", line, "")
 
 
 @mutant("any-version-taken", rule="NVML-006")
 def _(patch: Patch) -> None:
     """The second memory structure is filled whatever its version says."""
-    _built(patch, "device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
+    patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
 
 
 @mutant("newest-structure-for-all", rule="NVML-007")
 def _(patch: Patch) -> None:
     """A caller of the fabric's second structure gets the third."""
-    _built(
-        patch,
+    patch.source(
         "device/topology.c",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(nvmlGpuFabricInfo_v2_t));",
         "if (version == VERSION(nvmlGpuFabricInfo_v2_t, 2)) memcpy(out, &info, sizeof(info));",
@@ -47,8 +38,7 @@ def _(patch: Patch) -> None:
 @mutant("old-name-new-layout", rule="NVML-008")
 def _(patch: Patch) -> None:
     """The first process list has the entries of the second."""
-    _built(
-        patch,
+    patch.source(
         "device/processes.c",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, true)",
         "PROCESSES(nvmlDeviceGetComputeRunningProcesses, false, false)",
@@ -58,8 +48,7 @@ def _(patch: Patch) -> None:
 @mutant("null-is-success", rule="NVML-009")
 def _(patch: Patch) -> None:
     """NULL for the name is taken without a word."""
-    _built(
-        patch,
+    patch.source(
         "device/device.c",
         "    if (name == NULL) return E_INVALID_ARGUMENT;\n",
         "    if (name == NULL) return OK;\n",
@@ -69,8 +58,7 @@ def _(patch: Patch) -> None:
 @mutant("text-cut-short", rule="NVML-010")
 def _(patch: Patch) -> None:
     """A text that does not fit is written as far as it goes."""
-    _built(
-        patch,
+    patch.source(
         "state/values.c",
         "    if (length >= size) return E_INSUFFICIENT_SIZE;",
         "    if (length >= size && size > 0) return memcpy(buffer, text, size), E_INSUFFICIENT_SIZE;",
@@ -80,8 +68,7 @@ def _(patch: Patch) -> None:
 @mutant("uninitialised-has-no-driver", rule="NVML-011")
 def _(patch: Patch) -> None:
     """Without nvmlInit the answer is that there is no driver."""
-    _built(
-        patch,
+    patch.source(
         "state/session.c",
         "    if (!fn_initialized()) return E_UNINITIALIZED;\n    if (__atomic",
         "    if (!fn_initialized()) return E_DRIVER_NOT_LOADED;\n    if (__atomic",
@@ -91,8 +78,7 @@ def _(patch: Patch) -> None:
 @mutant("first-shutdown-ends-all", rule="NVML-012")
 def _(patch: Patch) -> None:
     """One nvmlShutdown ends every session of the process."""
-    _built(
-        patch,
+    patch.source(
         "state/session.c",
         "if (__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE) == 0) session_wake();",
         "b->references = 0;",
@@ -102,19 +88,19 @@ def _(patch: Patch) -> None:
 @mutant("descriptor-left-open", rule="NVML-014")
 def _(patch: Patch) -> None:
     """Every session leaves its descriptor of the state open."""
-    _built(patch, "state/state.c", "MAP_SHARED, fd, 0);\n    close(fd);", "MAP_SHARED, fd, 0);")
+    patch.source("state/state.c", "MAP_SHARED, fd, 0);\n    close(fd);", "MAP_SHARED, fd, 0);")
 
 
 @mutant("session-survives-fork", rule="NVML-015")
 def _(patch: Patch) -> None:
     """A forked child goes on in its parent's session."""
-    _built(patch, "state/session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
+    patch.source("state/session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
 
 
 @mutant("missing-functions-look-real", rule="NVML-020")
 def _(patch: Patch) -> None:
     """The call log does not tell what is not implemented."""
-    _built(patch, "calls/call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
+    patch.source("calls/call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
 
 
 @mutant("upper-case-uuids", rule="NVML-021")
@@ -126,8 +112,7 @@ def _(patch: Patch) -> None:
 @mutant("bus-without-domain-only", rule="NVML-022")
 def _(patch: Patch) -> None:
     """A PCI address in small letters is not understood."""
-    _built(
-        patch,
+    patch.source(
         "system/system.c",
         "        if (!isxdigit((unsigned char)*at)) return false;",
         '        if (!isxdigit((unsigned char)*at) || strpbrk(text, "abcdef")) return false;',
@@ -137,8 +122,7 @@ def _(patch: Patch) -> None:
 @mutant("unknown-index-not-found", rule="NVML-023")
 def _(patch: Patch) -> None:
     """An index beyond the last GPU is NOT_FOUND."""
-    _built(
-        patch,
+    patch.source(
         "system/system.c",
         "return hand_out(place, device);\n    return E_INVALID_ARGUMENT;",
         "return hand_out(place, device);\n    return E_NOT_FOUND;",
@@ -148,20 +132,19 @@ def _(patch: Patch) -> None:
 @mutant("short-addresses-only", rule="NVML-024")
 def _(patch: Patch) -> None:
     """busId has four digits of domain, too."""
-    _built(patch, "device/pci.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
+    patch.source("device/pci.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
 
 
 @mutant("reserved-memory-forgotten", rule="NVML-025")
 def _(patch: Patch) -> None:
     """The first memory structure's used part lacks what is reserved."""
-    _built(patch, "device/memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
+    patch.source("device/memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
 
 
 @mutant("cuda-version-in-hundreds", rule="NVML-027")
 def _(patch: Patch) -> None:
     """CUDA 13.0 is 1300."""
-    _built(
-        patch,
+    patch.source(
         "system/system.c",
         "return node_value(offsetof(fn_State, cuda_version), version, sizeof(*version));",
         "rc = node_value(offsetof(fn_State, cuda_version), version, sizeof(*version)); *version /= 10; return rc;",
@@ -187,8 +170,7 @@ def _(patch: Patch) -> None:
 @mutant("no-mig-is-invalid", rule="NVML-031")
 def _(patch: Patch) -> None:
     """A board without MIG takes MIG calls for wrong arguments."""
-    _built(
-        patch,
+    patch.source(
         "mig/mode.c",
         "    return rc == OK ? gpu->scalars[F_mig_mode_current].rc : rc;",
         "    return rc == OK && gpu->scalars[F_mig_mode_current].rc != OK ? E_INVALID_ARGUMENT : rc;",
@@ -198,8 +180,7 @@ def _(patch: Patch) -> None:
 @mutant("ampere-needs-no-reset", rule="NVML-032", scenario="nvml/mig#ampere-switches-with-a-reset")
 def _(patch: Patch) -> None:
     """Every GPU switches MIG at once."""
-    _built(
-        patch,
+    patch.source(
         "mig/mode.c",
         "            if (SCALAR(live, mig_mode_immediate)) SCALAR(live, mig_mode_current) = mode;",
         "            if (true) SCALAR(live, mig_mode_current) = mode;",
@@ -209,8 +190,7 @@ def _(patch: Patch) -> None:
 @mutant("mode-goes-under-instances", rule="NVML-033")
 def _(patch: Patch) -> None:
     """The mode changes though instances exist."""
-    _built(
-        patch,
+    patch.source(
         "mig/mode.c",
         "        if (busy) {\n            *activation",
         "        if (false) {\n            *activation",
@@ -220,8 +200,7 @@ def _(patch: Patch) -> None:
 @mutant("number-is-the-id", rule="NVML-034")
 def _(patch: Patch) -> None:
     """A profile's id is the number by which it was asked."""
-    _built(
-        patch,
+    patch.source(
         "mig/profiles.c",
         "    *out = gpu.profiles[profile];\n    return OK;",
         "    *out = gpu.profiles[profile];\n    out->id = profile;\n    return OK;",
@@ -231,8 +210,7 @@ def _(patch: Patch) -> None:
 @mutant("absent-profile-is-invalid", rule="NVML-035")
 def _(patch: Patch) -> None:
     """A profile that the board lacks is an invalid argument."""
-    _built(
-        patch,
+    patch.source(
         "mig/profiles.c",
         "    if (!gpu.profiles[profile].present) return E_NOT_SUPPORTED;",
         "    if (!gpu.profiles[profile].present) return E_INVALID_ARGUMENT;",
@@ -242,8 +220,7 @@ def _(patch: Patch) -> None:
 @mutant("second-version-differs", rule="NVML-036")
 def _(patch: Patch) -> None:
     """The first version counts decoders where copy engines belong."""
-    _built(
-        patch,
+    patch.source(
         "mig/profiles.c",
         "    FILL(info, &p);",
         "    FILL(info, &p);\n    info->copyEngineCount = p.decoders + 1;",
@@ -253,8 +230,7 @@ def _(patch: Patch) -> None:
 @mutant("placements-from-the-end", rule="NVML-037")
 def _(patch: Patch) -> None:
     """Placements are listed from the last."""
-    _built(
-        patch,
+    patch.source(
         "mig/profiles.c",
         "            placements[i].start = p->starts[i];",
         "            placements[i].start = p->starts[all - 1 - i];",
@@ -264,8 +240,7 @@ def _(patch: Patch) -> None:
 @mutant("slices-are-shared", rule="NVML-038")
 def _(patch: Patch) -> None:
     """A place that is half taken is free."""
-    _built(
-        patch,
+    patch.source(
         "mig/instances.c",
         "(taken_slices(gpu) & span_of(start, p->size)) != 0) return false;",
         "(taken_slices(gpu) & span_of(start, 1)) != 0) return false;",
@@ -275,8 +250,7 @@ def _(patch: Patch) -> None:
 @mutant("taken-is-in-use", rule="NVML-039")
 def _(patch: Patch) -> None:
     """A taken place is IN_USE."""
-    _built(
-        patch,
+    patch.source(
         "mig/instances.c",
         "else if (!fits(live, p, start)) rc = E_INSUFFICIENT_RESOURCES;",
         "else if (!fits(live, p, start)) rc = E_IN_USE;",
@@ -287,14 +261,13 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The remaining capacity is that of a GPU without instances."""
     line = "    *count = left;\n    return OK;\n}\n\n/* ---- GPU"
-    _built(patch, "mig/instances.c", line, line.replace("left", "p.instances"))
+    patch.source("mig/instances.c", line, line.replace("left", "p.instances"))
 
 
 @mutant("media-extensions-for-all", rule="NVML-041")
 def _(patch: Patch) -> None:
     """A profile's number of instances is not looked at."""
-    _built(
-        patch,
+    patch.source(
         "mig/instances.c",
         "    return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu)",
         "    return instances_of(gpu, p->id) < 8 && compute_slices_used(gpu)",
@@ -304,8 +277,7 @@ def _(patch: Patch) -> None:
 @mutant("mig-devices-without-uuid", rule="NVML-042")
 def _(patch: Patch) -> None:
     """A MIG device has the UUID of its GPU."""
-    _built(
-        patch,
+    patch.source(
         "device/device.c",
         "    if (h.kind == KIND_DEVICE) return read_text(h.gpu, S_uuid, uuid, size);",
         "    return read_text(h.gpu, S_uuid, uuid, size);",
@@ -315,8 +287,7 @@ def _(patch: Patch) -> None:
 @mutant("compute-instance-names-the-gpu", rule="NVML-043")
 def _(patch: Patch) -> None:
     """The device of a compute instance is the whole GPU."""
-    _built(
-        patch,
+    patch.source(
         "mig/compute.c",
         "    out->device = handle_make(KIND_MIG, h.gpu, h.gi, h.ci, ci->serial); /* the MIG device itself */",
         "    out->device = handle_make(KIND_DEVICE, h.gpu, 0, 0, 0);",
@@ -326,8 +297,7 @@ def _(patch: Patch) -> None:
 @mutant("instance-goes-with-its-contents", rule="NVML-044")
 def _(patch: Patch) -> None:
     """A GPU instance can be destroyed together with its compute instances."""
-    _built(
-        patch,
+    patch.source(
         "mig/instances.c",
         "        if (live->instances[h.gi].compute[i].used) rc = E_IN_USE;",
         "        (void)0;",
@@ -337,8 +307,7 @@ def _(patch: Patch) -> None:
 @mutant("handles-are-places", rule="NVML-045")
 def _(patch: Patch) -> None:
     """A handle to a destroyed instance reaches what lies there now."""
-    _built(
-        patch,
+    patch.source(
         "state/mig_lookup.c",
         "        if ((instance->serial & mask) != h->serial) return E_NOT_FOUND;",
         "        (void)mask;",
@@ -348,32 +317,31 @@ def _(patch: Patch) -> None:
 @mutant("room-with-mig-off", rule="NVML-047")
 def _(patch: Patch) -> None:
     """A GPU has room for seven MIG devices whatever its mode."""
-    _built(patch, "mig/mode.c", "*count = rc == OK && SCALAR(&gpu, mig_mode_current) ? 7 : 0;", "*count = 7;")
+    patch.source("mig/mode.c", "*count = rc == OK && SCALAR(&gpu, mig_mode_current) ? 7 : 0;", "*count = 7;")
 
 
 @mutant("slice-with-all-memory", rule="NVML-048")
 def _(patch: Patch) -> None:
     """A MIG device has all memory of its GPU."""
-    _built(patch, "device/memory.c", "        m->total = profile->memory_mib << 20;\n", "")
+    patch.source("device/memory.c", "        m->total = profile->memory_mib << 20;\n", "")
 
 
 @mutant("remapped-rows-beside-instances", rule="NVML-051")
 def _(patch: Patch) -> None:
     """Remapped rows are told though instances exist."""
-    _built(patch, "device/health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
+    patch.source("device/health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
 
 
 @mutant("any-event-registered", rule="NVML-055")
 def _(patch: Patch) -> None:
     """Every event type can be registered."""
-    _built(patch, "events/events.c", "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;", "")
+    patch.source("events/events.c", "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;", "")
 
 
 @mutant("events-of-all-gpus", rule="NVML-056")
 def _(patch: Patch) -> None:
     """A set reports events of GPUs that it was not registered for."""
-    _built(
-        patch,
+    patch.source(
         "events/event_sets.c",
         "        if ((__atomic_load_n(&s->mask[event.gpu], __ATOMIC_ACQUIRE) & event.type) == 0) continue;",
         "",
@@ -383,26 +351,26 @@ def _(patch: Patch) -> None:
 @mutant("wait-does-not-wait", rule="NVML-057")
 def _(patch: Patch) -> None:
     """A wait returns at once."""
-    _built(patch, "events/event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
+    patch.source("events/event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
 
 
 @mutant("every-other-event-lost", rule="NVML-058")
 def _(patch: Patch) -> None:
     """A set skips the event after each that it reports."""
     line = "        *out = event;\n        return true;"
-    _built(patch, "events/event_sets.c", line, line.replace("return", "s->cursor++;\n        return"))
+    patch.source("events/event_sets.c", line, line.replace("return", "s->cursor++;\n        return"))
 
 
 @mutant("whole-gpu-is-instance-0", rule="NVML-060")
 def _(patch: Patch) -> None:
     """An event of a whole GPU names GPU instance 0."""
-    _built(patch, "events/events.c", "    data->gpuInstanceId = event.gi;", "    data->gpuInstanceId = event.gi & 15;")
+    patch.source("events/events.c", "    data->gpuInstanceId = event.gi;", "    data->gpuInstanceId = event.gi & 15;")
 
 
 @mutant("lost-gpu-is-handed-out", rule="NVML-061")
 def _(patch: Patch) -> None:
     """The handle of a lost GPU can be had."""
-    _built(patch, "system/system.c", "    if (lost) return E_GPU_IS_LOST;", "    (void)lost;")
+    patch.source("system/system.c", "    if (lost) return E_GPU_IS_LOST;", "    (void)lost;")
 
 
 @mutant("xid-without-effect", rule="NVML-062")
@@ -427,8 +395,7 @@ def _(patch: Patch) -> None:
 @mutant("first-version-of-another-clique", rule="NVML-066")
 def _(patch: Patch) -> None:
     """The first version of the fabric's structure tells another clique."""
-    _built(
-        patch,
+    patch.source(
         "device/topology.c",
         "    out->cliqueId = (unsigned int)f.clique;",
         "    out->cliqueId = (unsigned int)f.clique + 1;",
@@ -438,8 +405,7 @@ def _(patch: Patch) -> None:
 @mutant("single-node-has-a-cluster", rule="NVML-067")
 def _(patch: Patch) -> None:
     """A node with switches of its own has a cluster UUID."""
-    _built(
-        patch,
+    patch.source(
         "device/topology.c",
         "    memcpy(f->cluster, gpu.cluster_uuid, 16);",
         "    memset(f->cluster, 1, 16);",
@@ -449,14 +415,13 @@ def _(patch: Patch) -> None:
 @mutant("a-clique-for-each-gpu", rule="NVML-068")
 def _(patch: Patch) -> None:
     """Every GPU is in a clique of its own."""
-    _built(patch, "device/topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
+    patch.source("device/topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
 
 
 @mutant("fault-on-every-call", rule="NVML-077")
 def _(patch: Patch) -> None:
     """A rule for every n-th call acts on all."""
-    _built(
-        patch,
+    patch.source(
         "calls/faults.c",
         "    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;",
         "",
@@ -467,13 +432,13 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """nvmlInit_v2 succeeds without any GPU."""
     line = "    if (head.gpu_count == 0 && (flags & 1) == 0) return E_DRIVER_NOT_LOADED;"
-    _built(patch, "state/session.c", line, "")
+    patch.source("state/session.c", line, "")
 
 
 @mutant("capability-files-stay-behind", rule="NVML-050")
 def _(patch: Patch) -> None:
     """Capability files are not made when instances are."""
-    _built(patch, "mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
+    patch.source("mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
 
 
 @mutant("layout-taken-as-written", rule="NVML-052")
@@ -486,7 +451,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Who waits on a set that is freed waits until the time is up."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
-    _built(patch, "events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
+    patch.source("events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
 
 
 @mutant("unknown-keys-taken", rule="NVML-079")
@@ -498,6 +463,6 @@ def _(patch: Patch) -> None:
 @mutant("handles-for-eight", rule="NVML-080")
 def _(patch: Patch) -> None:
     """A handle has room for eight GPUs."""
-    _built(
-        patch, "abi/handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4"
+    patch.source(
+        "abi/handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4"
     )

@@ -7,19 +7,10 @@ from typing import Any
 from dra_conformance.engine.mutation import Patch, mutant
 
 
-def _built(patch: Patch, file: str, old: str, new: str) -> None:
-    """Let every node of the run use a library in which one place of the sources reads differently."""
-    from fake_nvml import build
-
-    library = build.variant(patch.scratch, file, old, new) / "libnvidia-ml.so.1"
-    patch.replace("fake_nvml.node:library_path", lambda: library)
-
-
 @mutant("calls-what-it-lacks", rule="NVML-002")
 def _(patch: Patch) -> None:
     """A function calls another one that is nowhere."""
-    _built(
-        patch,
+    patch.source(
         "state/session.c",
         "API int fnvml_use_state(const char *path) {",
         "extern int nvmlNotThere(void) __attribute__((weak));\nAPI int fnvml_use_state(const char *path) {\n"
@@ -30,7 +21,7 @@ def _(patch: Patch) -> None:
 @mutant("inner-name-exported", rule="NVML-003")
 def _(patch: Patch) -> None:
     """A function of the library's own is seen from outside."""
-    _built(patch, "abi/handles.c", "\nhandle_t handle_make(", "\nAPI handle_t handle_make(")
+    patch.source("abi/handles.c", "\nhandle_t handle_make(", "\nAPI handle_t handle_make(")
 
 
 @mutant("file-without-version", rule="NVML-004")
@@ -53,8 +44,7 @@ def _(patch: Patch) -> None:
 @mutant("rates-change-places", rule="NVML-005")
 def _(patch: Patch) -> None:
     """The memory's utilisation stands where the GPU's belongs."""
-    _built(
-        patch,
+    patch.source(
         "device/readings.c",
         "device, F_utilization_gpu, F_utilization_memory, out",
         "device, F_utilization_memory, F_utilization_gpu, out",
@@ -64,8 +54,7 @@ def _(patch: Patch) -> None:
 @mutant("signal-of-the-process-taken", rule="NVML-016")
 def _(patch: Patch) -> None:
     """Initialisation catches a signal for the whole process."""
-    _built(
-        patch,
+    patch.source(
         "state/session.c",
         "static nvmlReturn_t attach(unsigned int flags) {",
         "#include <signal.h>\nstatic nvmlReturn_t attach(unsigned int flags) {\n    signal(SIGUSR1, _exit);",
@@ -75,8 +64,7 @@ def _(patch: Patch) -> None:
 @mutant("texts-shared-by-threads", rule="NVML-018")
 def _(patch: Patch) -> None:
     """One buffer for the texts of all threads."""
-    _built(
-        patch,
+    patch.source(
         "state/values.c",
         "    if (rc == OK) rc = text.rc;\n",
         "    static fn_Text shared;\n    extern int usleep(unsigned int);\n    shared = text;\n    usleep(20);\n"
@@ -87,20 +75,19 @@ def _(patch: Patch) -> None:
 @mutant("newer-layouts-taken", rule="NVML-019")
 def _(patch: Patch) -> None:
     """A state of another layout is read as if it were one of ours."""
-    _built(patch, "state/state.c", "header->layout_version != LAYOUT_VERSION || ", "")
+    patch.source("state/state.c", "header->layout_version != LAYOUT_VERSION || ", "")
 
 
 @mutant("links-followed", rule="NVML-085")
 def _(patch: Patch) -> None:
     """A symbolic link in the place of the state is followed."""
-    _built(patch, "state/state.c", "flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK", "flags | O_CLOEXEC | O_NONBLOCK")
+    patch.source("state/state.c", "flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK", "flags | O_CLOEXEC | O_NONBLOCK")
 
 
 @mutant("counts-are-believed", rule="NVML-075")
 def _(patch: Patch) -> None:
     """The number of GPUs that the state says is taken as it is."""
-    _built(
-        patch,
+    patch.source(
         "system/system.c",
         "sizeof(count)) != OK || count > MAX_GPUS) return 0;",
         "sizeof(count)) != OK) return 0;",
@@ -110,8 +97,7 @@ def _(patch: Patch) -> None:
 @mutant("no-permission-is-no-driver", rule="NVML-053")
 def _(patch: Patch) -> None:
     """Who may not change the state is told that there is no driver."""
-    _built(
-        patch,
+    patch.source(
         "state/state.c",
         "errno == EACCES || errno == EPERM || errno == EROFS ? E_NO_PERMISSION : E_DRIVER_NOT_LOADED",
         "E_DRIVER_NOT_LOADED",
@@ -121,14 +107,13 @@ def _(patch: Patch) -> None:
 @mutant("reading-needs-writing", rule="NVML-076")
 def _(patch: Patch) -> None:
     """The state is opened for writing by everybody."""
-    _built(patch, "state/state.c", "open_state(path, O_RDONLY, &info, &fd);", "open_state(path, O_RDWR, &info, &fd);")
+    patch.source("state/state.c", "open_state(path, O_RDONLY, &info, &fd);", "open_state(path, O_RDWR, &info, &fd);")
 
 
 @mutant("readers-can-lock", rule="NVML-074", patience=2)
 def _(patch: Patch) -> None:
     """Writers take a lock that a reader can hold, too."""
-    _built(
-        patch,
+    patch.source(
         "state/state.c",
         "    do rc = fcntl(fd, F_OFD_SETLKW, &lock);",
         "    extern int flock(int, int);\n    do rc = flock(fd, type == F_RDLCK ? 1 : 2);",
@@ -138,8 +123,7 @@ def _(patch: Patch) -> None:
 @mutant("written-in-place", rule="NVML-071")
 def _(patch: Patch) -> None:
     """The MIG modes are written where readers look, one after the other."""
-    _built(
-        patch,
+    patch.source(
         "mig/mode.c",
         "            SCALAR(live, mig_mode_pending) = mode;\n            if (SCALAR(live, mig_mode_immediate))",
         "            extern int usleep(unsigned int);\n"
@@ -153,8 +137,7 @@ def _(patch: Patch) -> None:
 @mutant("two-readings-in-one-call", rule="NVML-072")
 def _(patch: Patch) -> None:
     """A pair of numbers is read one after the other."""
-    _built(
-        patch,
+    patch.source(
         "calls/getters.c",
         "    if (gpu.scalars[f2].rc != OK) return gpu.scalars[f2].rc;\n    *a",
         "    if (gpu.scalars[f2].rc != OK) return gpu.scalars[f2].rc;\n    uint64_t later;\n"
@@ -180,8 +163,7 @@ def _(patch: Patch) -> None:
 @mutant("hangs-with-the-lock", rule="NVML-078", patience=2)
 def _(patch: Patch) -> None:
     """A call that a rule holds back keeps the state locked meanwhile."""
-    _built(
-        patch,
+    patch.source(
         "calls/faults.c",
         "            txn_commit(&txn);\n        }\n        if (!applies) continue;",
         "            txn_publish(&txn);\n            if (applies && rule->hang != 0) hang(i);\n"
@@ -203,8 +185,7 @@ def _(patch: Patch) -> None:
 @mutant("capability-turned-round", rule="NVML-026")
 def _(patch: Patch) -> None:
     """The compute capability's minor number comes first."""
-    _built(
-        patch,
+    patch.source(
         "device/device.c",
         "PAIR(nvmlDeviceGetCudaComputeCapability, compute_capability_major, compute_capability_minor)",
         "PAIR(nvmlDeviceGetCudaComputeCapability, compute_capability_minor, compute_capability_major)",
@@ -214,14 +195,13 @@ def _(patch: Patch) -> None:
 @mutant("ids-begin-elsewhere", rule="NVML-046")
 def _(patch: Patch) -> None:
     """Instances of one slice have ids from 6 on."""
-    _built(patch, "mig/instances.c", "size >= 2 ? 3 : 7;", "size >= 2 ? 3 : 6;")
+    patch.source("mig/instances.c", "size >= 2 ? 3 : 7;", "size >= 2 ? 3 : 6;")
 
 
 @mutant("instances-remembered", rule="NVML-049")
 def _(patch: Patch) -> None:
     """A process goes on with what it saw of MIG first."""
-    _built(
-        patch,
+    patch.source(
         "mig/mode.c",
         "    rc = read_gpu(h->gpu, gpu);\n    return rc == OK ? gpu->scalars",
         "    static fn_Gpu kept;\n    static bool have;\n"
@@ -233,8 +213,7 @@ def _(patch: Patch) -> None:
 @mutant("profile-with-double-memory", rule="NVML-054")
 def _(patch: Patch) -> None:
     """The first version of a profile tells twice its memory."""
-    _built(
-        patch,
+    patch.source(
         "mig/profiles.c",
         "    FILL(info, &p);",
         "    FILL(info, &p);\n    info->memorySizeMB *= 2;",
@@ -244,8 +223,7 @@ def _(patch: Patch) -> None:
 @mutant("newest-events-lost", rule="NVML-065")
 def _(patch: Patch) -> None:
     """Who is too slow begins again behind all that there is."""
-    _built(
-        patch,
+    patch.source(
         "events/event_sets.c",
         "next = top - RING_SIZE / 2 + 1; /* too slow: oldest dropped */",
         "next = top;",
@@ -255,7 +233,7 @@ def _(patch: Patch) -> None:
 @mutant("links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-links-is-out-of-reach")
 def _(patch: Patch) -> None:
     """Only the links of the GPU that asks are looked at."""
-    _built(patch, "device/topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
+    patch.source("device/topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
 
 
 @mutant("fabric-of-all-nodes", rule="NVML-070")
@@ -284,8 +262,7 @@ def _(patch: Patch) -> None:
 @mutant("a-function-of-glibc-alone", rule="NVML-017")
 def _(patch: Patch) -> None:
     """Initialisation asks for glibc's version, which musl has no function for."""
-    _built(
-        patch,
+    patch.source(
         "state/session.c",
         "static nvmlReturn_t attach(unsigned int flags) {",
         "extern const char *gnu_get_libc_version(void);\nstatic nvmlReturn_t attach(unsigned int flags) {\n"
@@ -296,14 +273,13 @@ def _(patch: Patch) -> None:
 @mutant("waits-look-again-and-again", rule="NVML-059")
 def _(patch: Patch) -> None:
     """A waiter looks every 10 ms."""
-    _built(patch, "events/event_sets.c", "#define SLICE_NS 100000000", "#define SLICE_NS 10000000")
+    patch.source("events/event_sets.c", "#define SLICE_NS 100000000", "#define SLICE_NS 10000000")
 
 
 @mutant("state-looked-up-in-every-call", rule="NVML-081")
 def _(patch: Patch) -> None:
     """Each read of the state looks first whether its file is still there."""
-    _built(
-        patch,
+    patch.source(
         "state/state.c",
         "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {",
         "nvmlReturn_t map_snapshot(const fn_map *map, size_t offset, void *out, size_t size) {\n"
@@ -315,14 +291,13 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """nvmlDeviceGetIndex is left to those who need it."""
     place = "    uint64_t removed = 0; /* a GPU's index counts"
-    _built(patch, "device/device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
+    patch.source("device/device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
 
 
 @mutant("other-cores-than-recorded", rule="NVML-082")
 def _(patch: Patch) -> None:
     """The number of cores is another number of the GPU."""
-    _built(
-        patch,
+    patch.source(
         "device/device.c",
         "UINT(nvmlDeviceGetNumGpuCores, gpu_cores)",
         "UINT(nvmlDeviceGetNumGpuCores, board_id)",

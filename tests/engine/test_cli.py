@@ -161,20 +161,6 @@ def test_listing_rules_needs_neither_pytest_nor_the_parts() -> None:
     assert done.stderr == "[]\n"
 
 
-def test_explain_tells_source_window_scenarios_and_mutants(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = said(capsys, "explain", "dra-258")
-    assert code == ExitCode.OK
-    for part in (
-        "DRA-258  MUST  binds the kubelet",
-        "source  ",
-        "window  ",
-        "features/driver/",
-        "mutant ",
-        "judge it: ",
-    ):
-        assert part in out
-
-
 def test_a_dry_run_starts_nothing_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
