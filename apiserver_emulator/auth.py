@@ -1,7 +1,7 @@
-"""Who asks and what they may: bearer tokens, and authorization by RBAC objects.
+"""Authentication by bearer tokens, and authorization by RBAC objects.
 
-Tokens are random and opaque, kept in memory by `Authenticator` until the server goes away; nothing logs them. The
-authorizer reads Roles and bindings from the store on each question, so a change takes effect at once.
+Tokens are random and opaque. `Authenticator` keeps them in memory until the server ends; nothing logs them. The
+authorizer reads roles and bindings from the store for each request, so a change takes effect at once.
 
 Source: pkg/registry/rbac/validation (rule matching), k8s.io/apiserver endpoints/filters (texts of 401 and 403).
 """
@@ -27,7 +27,7 @@ RBAC = "rbac.authorization.k8s.io"
 ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 
-# What every authenticated user may read without a role (system:discovery, system:public-info-viewer) and may ask
+# Every authenticated user may read these without a role (system:discovery, system:public-info-viewer), and may create
 # about themselves (system:basic-user).
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
@@ -58,7 +58,7 @@ class Authenticator:
         return token
 
     def revoke(self, token: str) -> None:
-        """Forget a token."""
+        """Revoke a token."""
         with self._lock:
             self._tokens.pop(token, None)
 
@@ -72,7 +72,7 @@ class Authenticator:
     def authenticate(self, headers: Mapping[str, str]) -> User:
         """The user of a request. Raises 401 for a bad token; no token is the anonymous user."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":  # nobody else looks at the header
+        if scheme.lower() != "bearer":  # only `impersonated` reads the header
             return ANONYMOUS
         user = self.user(token.strip())
         if user is None:
@@ -83,7 +83,7 @@ class Authenticator:
 def service_account_user(
     namespace: str, name: str, *, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None
 ) -> User:
-    """The user that a service account's token stands for."""
+    """Return the user that a service account's token authenticates."""
     return User(
         f"system:serviceaccount:{namespace}:{name}",
         uid=uid,
@@ -93,20 +93,20 @@ def service_account_user(
 
 
 def impersonated(
-    user: User, headers: Mapping[str, str], rbac: RbacAuthorizer, *, asked: RequestInfo | None = None
+    user: User, headers: Mapping[str, str], rbac: RbacAuthorizer, *, request: RequestInfo | None = None
 ) -> User:
-    """Apply Impersonate-* headers; raises 403 when the user may not.
+    """Return the user that the Impersonate-* headers name. Raises 403 if `user` may not impersonate it.
 
-    `asked`: the request itself, which releases with ConstrainedImpersonation (1.36) name in the refusal.
+    `request`: the request itself, which releases with ConstrainedImpersonation (1.36) name in the refusal.
     """
     name = headers.get("impersonate-user", "")
     if not name:
         return user
-    question = RequestInfo("impersonate", "", "", "v1", "", "users", name)
-    if not (user.is_master or rbac.allowed(user, question)):
-        if asked is not None:
-            question = replace(asked, verb=f"impersonate-on:user-info:{asked.verb}")
-        raise denied(user, question)
+    impersonation = RequestInfo("impersonate", "", "", "v1", "", "users", name)
+    if not (user.is_master or rbac.allowed(user, impersonation)):
+        if request is not None:
+            impersonation = replace(request, verb=f"impersonate-on:user-info:{request.verb}")
+        raise denied(user, impersonation)
     groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())
     extra = {
         key.removeprefix("impersonate-extra-").replace("%2f", "/"): tuple(v.strip() for v in value.split(","))
@@ -161,7 +161,7 @@ class RbacAuthorizer:
         return self.decide(user, info)[0]
 
     def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
-        """Ask the Node authorizer, then RBAC."""
+        """Decide by the Node authorizer, then by RBAC."""
         if user.is_master:
             return True, ""
         allowed, why_not = self._nodes.decide(user, info)

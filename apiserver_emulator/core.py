@@ -1,6 +1,6 @@
-"""What every part of the server shares: store, resource table, schemas, clock, authorizer, observers.
+"""State that all modules of one server share: store, resource table, schemas, clock, authorizer, observers.
 
-Made by `ApiServer` and handed to its reader, writer and controllers; it has no behaviour beyond look-ups.
+`ApiServer` creates it and passes it to its handlers and controllers. It has no behaviour beyond look-ups.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ WriteObserver = Callable[[str, ResourceType, Obj, User, str], None]
 
 
 class Authorizer(Protocol):
-    """Says whether a user may do something."""
+    """Decides whether a user may make a request."""
 
     def allowed(self, user: User, info: RequestInfo) -> bool:
-        """The decision for one request."""
+        """Return whether the request is allowed."""
 
     def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
-        """The decision with the reason of a refusal, which may be empty."""
+        """Return whether the request is allowed, and the reason if not (may be empty)."""
 
 
 class ValidatingAdmission(Protocol):
     """A check after validation and before the store (webhooks)."""
 
     def interested(self, resource: ResourceType, operation: str, info: RequestInfo) -> bool:
-        """Whether `review` would do anything: lets a door know that a request may block."""
+        """Return whether `review` would do anything for a write."""
 
     def review(
         self,
@@ -122,8 +122,8 @@ class Core:
         user = request.user or User("system:anonymous", groups=("system:unauthenticated",))
 
         def allowed(verb: str, group: str, resource: str, subresource: str, namespace: str, name: str) -> bool:
-            question = RequestInfo(verb, "", group, info.version, namespace, resource, name, subresource)
-            return user.is_master or self.authorizer.allowed(user, question)
+            attributes = RequestInfo(verb, "", group, info.version, namespace, resource, name, subresource)
+            return user.is_master or self.authorizer.allowed(user, attributes)
 
         return RequestContext(
             user=user,
@@ -145,7 +145,7 @@ class Core:
         )
 
     def observe(self, verb: str, resource: ResourceType, record: Record, ctx: RequestContext) -> None:
-        """Tell the write observers; called under the store lock so that they see commits in order."""
+        """Call the write observers; called under the store lock, so that they see commits in order."""
         for observer in self.observers:
             observer(verb, resource, record.obj, ctx.user, ctx.user_agent)
 

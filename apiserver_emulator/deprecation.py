@@ -19,7 +19,7 @@ _YOUNGER = frozenset(  # they came with 1.36
 
 
 def warned(answer: Response, info: RequestInfo, table: ResourceTable, *, kubernetes_version: str) -> Response:
-    """The answer with a deprecation warning where the request's version has one."""
+    """Return the response, with a Warning header if the requested API version is deprecated."""
     life = _LIVES.get(info.version) if info.group == "resource.k8s.io" else None
     if life is None or (info.version, info.resource) in _YOUNGER:
         return answer

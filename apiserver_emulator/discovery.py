@@ -1,6 +1,6 @@
 """Discovery documents: /api, /apis and below, legacy and aggregated; /version.
 
-Built from the resource table on each request (they are small and seldom asked for).
+Built from the resource table for each request: they are small and rarely requested.
 
 Source: k8s.io/apiserver pkg/endpoints/discovery; KEP-3352 (aggregated discovery v2).
 """
@@ -101,7 +101,7 @@ def api_group_list(table: ResourceTable) -> Obj:
 
 
 _CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
-# In which version etcd has them, where it is another than the one that is kept here (1.36).
+# Storage versions of a real API server (1.36) that differ from those of this store; discovery publishes their hash.
 _STORED_AS = {
     ("resource.k8s.io", "DeviceTaintRule"): "v1alpha3",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",

@@ -1,7 +1,7 @@
-"""The embedded control plane as a part: server, HTTPS door, kubeconfig, transports.
+"""`ApiServerEmulator`: the server with its HTTPS endpoint, kubeconfig and in-process transports.
 
-Owns its folder's files (certificates, kubeconfig), the server and its threads; `stop` ends the threads and leaves the
-folder to whoever gave it.
+Owns the server, its threads, and the files in its directory (certificates, kubeconfig). `stop` ends the threads; the
+caller removes the directory.
 """
 
 from __future__ import annotations
@@ -30,11 +30,16 @@ SERVE_ALL: Mapping[str, str | bool] = {"api/all": True}
 class ApiServerEmulator:
     """A Kubernetes API server emulation in this process.
 
-    `kubernetes_version` is "1.34", "1.35", "1.36" or "1.37"; `directory` gets the kubeconfig and certificates; `https`
-    False leaves the HTTPS door shut (then there is no kubeconfig and no url). `feature_gates` override the release's
-    defaults; `runtime_config` is kube-apiserver's flag for resource.k8s.io (unlike there, the default serves every
-    version of the release). `node_restriction` holds node identities to their own slices.
-    `watch_lag` makes half of the in-process watches tell of a write up to so many seconds late, each by its own time.
+    Arguments:
+        directory: gets the kubeconfig and the certificates.
+        kubernetes_version: "1.34", "1.35", "1.36" or "1.37".
+        feature_gates: override the defaults of the release.
+        clock: the time of timestamps, timeouts and bookmarks; the machine's own by default.
+        seed: makes generated names and watch delays repeatable.
+        https: without it there is no HTTPS endpoint, no kubeconfig and no url.
+        runtime_config: kube-apiserver's flag, for resource.k8s.io only; by default all versions are served.
+        node_restriction: enable the NodeRestriction admission plugin for ResourceSlices.
+        watch_lag: delay the events of half of the in-process watches by up to this many seconds.
 
     Raises ValueError for a release without definitions, FeatureGateError for a gate that the release does not have.
     """
@@ -77,29 +82,29 @@ class ApiServerEmulator:
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin kubeconfig (0600), there after `start`."""
+        """The kubeconfig of the administrator (mode 0600); it exists after `start`."""
         return self._directory / "kubeconfig"
 
     @property
     def url(self) -> str:
-        """The HTTPS address, or an empty string when the door is shut."""
+        """The HTTPS address; empty without an HTTPS endpoint."""
         return self._endpoint.url if self._endpoint is not None else ""
 
     def start(self) -> None:
-        """Open the doors. Raises CertificateError."""
+        """Start the controllers and the endpoints. Raises CertificateError."""
         if self._running:
             return
         self.server.start()
         if self._https:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._certificates = certificates.make(self._directory)
-            self._endpoint = door = self._opened()
-            self.server.address = door.url.removeprefix("https://")
+            self._endpoint = endpoint = self._listen()
+            self.server.address = endpoint.url.removeprefix("https://")
             self.write_kubeconfig(self.kubeconfig, ADMIN)
         self._running = True
 
     def stop(self) -> None:
-        """Close doors and watches, end threads. Idempotent."""
+        """Close endpoints and watches, end the threads. Idempotent."""
         self._running = False
         for transport in self._transports:
             transport.close()
@@ -110,9 +115,9 @@ class ApiServerEmulator:
             self._endpoint = None
 
     def kill(self) -> None:
-        """End the API server as a crash would: connections break, new ones are refused. What it stored stays.
+        """Stop serving as a crash would: connections break, new ones are refused, stored objects stay. Idempotent.
 
-        The controllers of this package go on: in a cluster they live in another process. Idempotent.
+        The controllers go on: in a cluster they run in another process.
         """
         self.server.down = True
         for watcher in self.server.store.watchers():
@@ -123,10 +128,10 @@ class ApiServerEmulator:
             self._endpoint = None
 
     def restart(self) -> None:
-        """Start the API server again after `kill`: the same address, the same objects, the same tokens."""
+        """Serve again after `kill`, with the same address, objects and tokens."""
         if self._running and self.server.down:
             if self._https:
-                self._endpoint = self._opened(port=self._port)
+                self._endpoint = self._listen(port=self._port)
             self.server.down = False
 
     def watches_drained(self) -> bool:
@@ -145,8 +150,8 @@ class ApiServerEmulator:
         self.stop()
 
     def transport(self) -> InProcessTransport:
-        """An in-process transport as the admin."""
-        return self._as(ADMIN)
+        """Return an in-process transport as the administrator."""
+        return self._transport_as(ADMIN)
 
     def transport_for(
         self,
@@ -155,27 +160,27 @@ class ApiServerEmulator:
         *,
         extra: Mapping[str, tuple[str, ...]] | None = None,
     ) -> InProcessTransport:
-        """An in-process transport as a user, authorized by RBAC. `system:authenticated` is added to its groups."""
+        """Return an in-process transport as a user whom RBAC authorizes; `system:authenticated` joins its groups."""
         found = tuple(groups)
         if "system:authenticated" not in found:
             found = (*found, "system:authenticated")
-        return self._as(User(user, groups=found, extra=extra or {}))
+        return self._transport_as(User(user, groups=found, extra=extra or {}))
 
-    def _opened(self, *, port: int = 0) -> HttpsEndpoint:
+    def _listen(self, *, port: int = 0) -> HttpsEndpoint:
         made = self._certificates
         if made is None:
             raise certificates.CertificateError("the control plane has not been started")
-        door = HttpsEndpoint(self.server, certificate=made.certificate, key=made.key, port=port)
-        door.start()
-        return door
+        endpoint = HttpsEndpoint(self.server, certificate=made.certificate, key=made.key, port=port)
+        endpoint.start()
+        return endpoint
 
-    def _as(self, user: User) -> InProcessTransport:
+    def _transport_as(self, user: User) -> InProcessTransport:
         made = InProcessTransport(self.server, user)
         self._transports.append(made)
         return made
 
     def write_kubeconfig(self, path: Path, user: User, *, namespace: str = "default") -> Path:
-        """A kubeconfig (0600) with a fresh token for a user. The HTTPS door must be open."""
+        """Write a kubeconfig (mode 0600) with a new token for a user. The HTTPS endpoint must be running."""
         authority = (self._directory / "ca.crt").read_bytes()
         config = {
             "apiVersion": "v1",

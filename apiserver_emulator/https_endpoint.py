@@ -1,7 +1,7 @@
-"""The HTTPS endpoint: a pure ASGI application on uvicorn, in a thread of its own.
+"""The HTTPS endpoint: an ASGI application on uvicorn, in a thread of its own.
 
-Requests that cannot block are served on the event loop; those that may (webhooks) get a worker thread. A watch
-is a coroutine that sleeps until the store wakes it. `HttpsEndpoint.stop` ends the loop, all connections and the thread.
+The event loop serves requests that cannot block; those that may (admission webhooks) get a worker thread. A watch is
+a coroutine that sleeps until the store wakes it. `HttpsEndpoint.stop` ends the loop, all connections and the thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 STOP_TIMEOUT_S = 5.0
-HANG_UP_AFTER_S = 0.02  # time for the last lines of watches to leave
+HANG_UP_AFTER_S = 0.02  # time for the last lines of watches to be sent
 WORKERS = 16
 
 
@@ -83,7 +83,7 @@ class Application:
             try:
                 loop.call_soon_threadsafe(ready.set)
             except RuntimeError:
-                stream.ended = True  # the loop is closed: nobody listens any more
+                stream.ended = True  # the loop is closed, and so is the connection
 
         gone = asyncio.ensure_future(_disconnected(receive, ready))
         stream.set_waker(wake)
@@ -122,7 +122,7 @@ async def _disconnected(receive: Receive, ready: asyncio.Event) -> None:
 
 
 async def _read_body(receive: Receive) -> bytes:
-    """The body, cut just above the limit: the server refuses it by its length."""
+    """Return the body, cut just above the limit: the server refuses it because of its length."""
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -165,8 +165,8 @@ class HttpsEndpoint:
         self.url = ""
 
     def start(self) -> None:
-        """Listen on the port that was given, or a free one. Returns when connections are accepted."""
-        # The protocol must be named: asyncio turns Nagle's algorithm off only for sockets that say TCP.
+        """Listen on the given port, or on a free one. Return when connections are accepted."""
+        # The protocol must be named: asyncio disables Nagle's algorithm only for sockets created with IPPROTO_TCP.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((self._host, self._port))
@@ -215,7 +215,7 @@ class HttpsEndpoint:
         await server.serve(sockets=[sock])
 
     def _hang_up(self) -> None:
-        """Abort what is still connected: an idle TLS peer would make an orderly close wait for its answer."""
+        """Abort the remaining connections: an orderly TLS close would wait for an idle client."""
         if self._uvicorn is not None:
             for connection in list(self._uvicorn.server_state.connections):
                 transport = getattr(connection, "transport", None)
@@ -228,7 +228,7 @@ class HttpsEndpoint:
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
-            with contextlib.suppress(RuntimeError):  # the loop may close between the question and the call
+            with contextlib.suppress(RuntimeError):  # the loop may close between the check and the call
                 self._loop.call_soon_threadsafe(self._loop.call_later, HANG_UP_AFTER_S, self._hang_up)
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT_S)

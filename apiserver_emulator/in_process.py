@@ -1,6 +1,6 @@
-"""The in-process door: a `Transport` that calls the server directly, with the same bytes as the HTTPS door.
+"""The in-process endpoint: a `Transport` that calls the server directly, with the same bytes as over HTTPS.
 
-A transport speaks as one user. It owns the watches opened through it; `close` ends them.
+A transport authenticates as one user. It owns the watches that were opened through it; `close` ends them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dra_api.transport import NO_HEADERS, Response, Stream, TransportError
 
 
 class InProcessTransport:
-    """Requests as one user, without sockets."""
+    """Sends requests as one user, without sockets."""
 
     def __init__(self, server: ApiServer, user: User) -> None:
         self._server = server
@@ -54,7 +54,7 @@ class InProcessTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Serve one request on the caller's thread."""
+        """Serve one request on the caller's thread. Raises TransportError after `close` and while the server is down."""
         answer = self._server.handle(self._request(method, path, query, body, content_type, headers))
         if isinstance(answer, Response):
             return answer

@@ -1,4 +1,4 @@
-"""What a fresh cluster holds before anybody wrote to it."""
+"""The objects of a new cluster: namespaces, and the cluster-admin role with its binding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dra_api.objects import Obj
 
 
 def first_objects(now: Any) -> list[tuple[tuple[str, str], Obj]]:
-    """What a fresh cluster holds: the four namespaces, and the cluster-admin role with its binding."""
+    """Return the objects of a new cluster: four namespaces, and the cluster-admin role with its binding."""
     created = micro_timestamp(now)[:19] + "Z"
     found: list[tuple[tuple[str, str], Obj]] = []
     for name in ("default", "kube-node-lease", "kube-public", "kube-system"):

@@ -3,8 +3,8 @@
 A field set is a `frozenset` of paths; a path is a tuple of FieldsV1 elements (`f:name`, `k:{…}`, `v:…`). Pure
 functions on private copies of objects.
 
-Source: KEP-555 (server-side apply); sigs.k8s.io/structured-merge-diff (merge, typed, fieldpath: what is a member of a
-set, pruning, conflicts); k8s.io/apimachinery pkg/util/managedfields (manager identity, stripped fields, the cap of ten
+Source: KEP-555 (server-side apply); sigs.k8s.io/structured-merge-diff (merge, typed, fieldpath: members of a set,
+pruning, conflicts); k8s.io/apimachinery pkg/util/managedfields (manager identity, stripped fields, the cap of ten
 update managers).
 """
 
@@ -41,7 +41,7 @@ _STRIPPED_META = frozenset(
         "f:resourceVersion",
     }
 )
-# Struct fields that Go always serializes, so their mere presence belongs to nobody.
+# Struct fields that Go always serializes: no manager owns their mere presence.
 _ALWAYS_THERE = ("metadata", "spec", "status")
 _EMPTY: FieldSet = frozenset()
 
@@ -58,7 +58,7 @@ class Manager:
 
 @dataclass(slots=True)
 class Entry:
-    """What one manager owns."""
+    """The fields that one manager owns in one version."""
 
     fields: FieldSet
     api_version: str
@@ -167,7 +167,7 @@ def _stripped(path: Path) -> bool:
 
 @dataclass(slots=True)
 class Comparison:
-    """What changed between two objects."""
+    """The difference between two objects as field sets."""
 
     added: set[Path]
     modified: set[Path]
@@ -355,7 +355,7 @@ def write(meta: Obj, managers: Managers) -> None:
 
 
 def _reset(fields: Iterable[Path], resource: ResourceType, subresource: str) -> FieldSet:
-    """Drop what this (sub)resource resets anyway: status on the main door, all else on the status door."""
+    """Drop the fields that this (sub)resource resets: status without a subresource, all else with `status`."""
     if subresource == "status":
         if resource.custom:
             return frozenset(path for path in fields if path[0] == "f:status")
@@ -375,7 +375,7 @@ def update(
     time: str,
     resource: ResourceType,
 ) -> None:
-    """Account for a create or an update (not an apply): the writer owns what it changed, others lose it."""
+    """Record a create or an update (not an apply): the writer owns the fields that it changed, others lose them."""
     meta = new["metadata"]
     if meta.get("managedFields") == [{}]:
         meta["managedFields"] = []  # an empty list or one empty entry (managedfields.isResetManagedFields)
@@ -461,7 +461,7 @@ def apply(
     time: str,
     resource: ResourceType,
 ) -> Obj:
-    """Server-side apply: merge, prune what this manager no longer claims, settle conflicts.
+    """Server-side apply: merge, remove fields that this manager no longer applies, check conflicts.
 
     `live` and `config` are private copies in the request's version. Raises 409 with one cause for each conflict,
     422 for another uid.
@@ -470,7 +470,7 @@ def apply(
     managers = read(meta)
     wanted_uid = config["metadata"].pop("uid", None)
     if wanted_uid and wanted_uid != meta.get("uid"):
-        # Twice, as upstream does: once for the object that was stored, once for what it is stored as.
+        # Twice, as upstream does: once in the version of the request, once in the storage version.
         problem = invalid("metadata.uid", wanted_uid, "field is immutable")
         raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem, problem])
     revision = config["metadata"].pop("resourceVersion", None)

@@ -1,4 +1,4 @@
-"""Rules of metadata that all kinds share: names, labels, what an update may not change, generated names.
+"""Rules of metadata that all kinds share: names, labels, immutable fields, generated names.
 
 Pure functions over objects. Source: k8s.io/apimachinery pkg/api/validation/objectmeta.go and
 k8s.io/apiserver pkg/registry/rest/{create,update}.go.
@@ -55,7 +55,7 @@ def _too_long_name(limit: int) -> str:
 
 
 def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldError]:
-    """What is wrong with an object's name."""
+    """Return the errors in an object's name."""
     if group in _FREE_NAMES or (group, plural) == ("", "events"):
         problems = []
         if name in (".", ".."):
@@ -74,7 +74,7 @@ def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldErr
 
 
 def qualified_name_problems(key: str) -> list[str]:
-    """What is wrong with a label key, annotation key or qualified name."""
+    """Return the errors in a label key, an annotation key or another qualified name."""
     prefix, slash, name = key.rpartition("/")
     problems: list[str] = []
     if slash and "/" in prefix:
@@ -97,7 +97,7 @@ def qualified_name_problems(key: str) -> list[str]:
 
 
 def label_errors(labels: Obj | None, field: str) -> list[FieldError]:
-    """What is wrong with labels."""
+    """Return the errors in labels."""
     problems: list[FieldError] = []
     for key, value in (labels or {}).items():
         problems += [invalid(field, key, text) for text in qualified_name_problems(key)]
@@ -194,9 +194,9 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
 
 
 def twice_owned(meta: Obj) -> str:
-    """The warning for an owner that is named twice; empty where none is (dedupOwnerReferencesAndAddWarning).
+    """Remove duplicate owner references; return the warning, empty without duplicates.
 
-    All but the first are taken out, as upstream does.
+    Source: dedupOwnerReferencesAndAddWarning.
     """
     owners = meta.get("ownerReferences") or []
     kept: list[Obj] = []
@@ -217,7 +217,7 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 
 
 def carry_over_metadata(new: Obj, old: Obj) -> None:
-    """Fill what a client may leave out of an update (BeforeUpdate): system fields keep their values."""
+    """Restore the system fields that a client may omit in an update (BeforeUpdate)."""
     for key in ("uid", "creationTimestamp", "generation"):
         if key in old and (not new.get(key) or key != "uid"):
             new[key] = old[key]
@@ -257,7 +257,7 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
             problems.append(invalid(f"metadata.{key}", new.get(key), "field is immutable"))
     unchanged = all(new.get(k) == old.get(k) for k in ("labels", "annotations", "ownerReferences", "finalizers"))
     if not unchanged:
-        # Twice: upstream checks these by themselves and in what every object has.
+        # Twice: upstream checks these separately and again in ValidateObjectMeta.
         problems += 2 * label_errors(new.get("labels"), "metadata.labels")
         problems += 2 * _annotations(new.get("annotations"))
         problems += _owners(new.get("ownerReferences"))
@@ -270,7 +270,7 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
 
 
 def settle_namespace(obj: Obj, namespace: str, *, namespaced: bool) -> None:
-    """Make metadata.namespace agree with the path. Raises a 400 when the client said something else."""
+    """Set metadata.namespace from the path. Raises 400 if the body has another namespace."""
     meta = obj["metadata"]
     found = meta.get("namespace", "")
     if not namespaced:

@@ -1,7 +1,7 @@
-"""What node identities may do: the Node authorizer and the part of NodeRestriction that pods and nodes need.
+"""The Node authorizer, and the part of NodeRestriction that pods and nodes need.
 
-A node (`system:node:<name>` in `system:nodes`) sees and changes what belongs to it: itself, the pods bound to it, what
-those pods refer to, its lease and its ResourceSlices. Reads the store on each question; keeps nothing.
+A node (`system:node:<name>` in `system:nodes`) has access to its Node, the pods bound to it, the objects that those
+pods refer to, its lease and its ResourceSlices. Reads the store for each request; has no state of its own.
 
 Source: plugin/pkg/auth/authorizer/node/node_authorizer.go, plugin/pkg/admission/noderestriction (release 1.36; field
 selectors count, as AuthorizeNodeWithSelectors is on since 1.32); rules DRA-048, 080, 081.
@@ -39,20 +39,20 @@ _STATIC: tuple[tuple[str, str, frozenset[str]], ...] = (
 
 
 def node_name(user: User) -> str:
-    """The node that a user is, or an empty string."""
+    """Return the name of the node that a user identifies; empty for any other user."""
     if GROUP in user.groups and user.name.startswith(PREFIX):
         return user.name.removeprefix(PREFIX)
     return ""
 
 
 class NodeAuthorizer:
-    """Decides for node identities."""
+    """Authorizes the requests of nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def decide(self, user: User, info: RequestInfo) -> tuple[bool, str]:
-        """Whether a node may, and why not."""
+        """Return whether a node may make a request, and the reason if not."""
         node = node_name(user)
         if not node or not info.is_resource:
             return False, ""
@@ -84,7 +84,7 @@ class NodeAuthorizer:
         if info.subresource:
             return False, "cannot authorize ResourceSlice subresources"
         if info.verb == "create":
-            return True, ""  # NodeRestriction looks at the object
+            return True, ""  # NodeRestriction checks the object
         if info.verb in _COLLECTION:
             return (
                 _selects(info, "spec.nodeName", node),
@@ -148,29 +148,43 @@ def _selects(info: RequestInfo, field: str, value: str) -> bool:
 
 
 def _references(pod: Obj, resource: str) -> set[str]:
-    """Names of objects that a pod refers to."""
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    """Return the names of the objects of a resource that a pod refers to."""
     if resource == "resourceclaims":
-        found = {c.get("resourceClaimName") for c in spec.get("resourceClaims") or ()}
-        found |= {c.get("resourceClaimName") for c in status.get("resourceClaimStatuses") or ()}
-        found.add((status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
-        return {name for name in found if name}
-    volume_field, env_field = ("configMap", "configMap") if resource == "configmaps" else ("secret", "secret")
-    names: set[str] = set()
-    for volume in spec.get("volumes") or ():
-        source = volume.get(volume_field) or {}
-        names.add(str(source.get("name") or source.get("secretName") or ""))
+        found = _claims(pod)
+    elif resource == "configmaps":
+        found = {*_in_volumes(pod, "configMap"), *_in_environment(pod, "configMap")}
+    else:
+        pulls = (pull.get("name") for pull in (pod.get("spec") or {}).get("imagePullSecrets") or ())
+        found = {*_in_volumes(pod, "secret"), *_in_environment(pod, "secret"), *pulls}
+    return {name for name in found if name}
+
+
+def _claims(pod: Obj) -> set[str | None]:
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    return {
+        *(claim.get("resourceClaimName") for claim in spec.get("resourceClaims") or ()),
+        *(claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()),
+        (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"),
+    }
+
+
+def _in_volumes(pod: Obj, field: str) -> Iterator[str | None]:
+    """Yield the names in the volumes of a pod; `field` is `configMap` or `secret`."""
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        source = volume.get(field) or {}
+        yield source.get("name") or source.get("secretName")
         for projected in (volume.get("projected") or {}).get("sources") or ():
-            names.add(str((projected.get(volume_field) or {}).get("name") or ""))
+            yield (projected.get(field) or {}).get("name")
+
+
+def _in_environment(pod: Obj, field: str) -> Iterator[str | None]:
+    """Yield the names in the environment of a pod's containers; `field` is `configMap` or `secret`."""
+    spec = pod.get("spec") or {}
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         for source in container.get("envFrom") or ():
-            names.add(str((source.get(f"{env_field}Ref") or {}).get("name") or ""))
+            yield (source.get(f"{field}Ref") or {}).get("name")
         for env in container.get("env") or ():
-            names.add(str(((env.get("valueFrom") or {}).get(f"{env_field}KeyRef") or {}).get("name") or ""))
-    for pull in spec.get("imagePullSecrets") or () if resource == "secrets" else ():
-        names.add(str(pull.get("name") or ""))
-    names.discard("")
-    return names
+            yield ((env.get("valueFrom") or {}).get(f"{field}KeyRef") or {}).get("name")
 
 
 def restrict_pod(pod: Obj | None, user: User, verb: str) -> None:

@@ -1,9 +1,6 @@
-"""Patches: JSON (RFC 6902), merge (RFC 7396) and strategic merge. Pure functions on private copies.
+"""Patch formats: JSON patch (RFC 6902), merge patch (RFC 7396), strategic merge patch. Functions on private copies.
 
-Server-side apply is in `managed_fields`.
-
-Source of strategic merge: k8s.io/apimachinery pkg/util/strategicpatch/patch.go (directives $patch, $retainKeys,
-$setElementOrder/, $deleteFromPrimitiveList/; merge keys from the OpenAPI extensions).
+Strategic merge is in `strategic_merge`, server-side apply in `managed_fields`.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ import orjson
 import yaml
 
 from apiserver_emulator.schema_tree import Node
+from apiserver_emulator.strategic_merge import strategic_merge
 from dra_api.status import StatusError, bad_request
 
 Obj = dict[str, Any]
@@ -30,11 +28,11 @@ MAX_OPERATIONS = 10_000
 
 
 def parse(kind: str, body: bytes) -> Any:
-    """Decode a patch. Raises 400 or 413."""
+    """Decode a patch of a media type. Raises 400 or 413."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        # Go's words for the mistake that people make; the others keep ours.
+        # Go's message for the most common mistake; other messages are orjson's.
         text = "unexpected end of JSON input" if "unexpected end" in str(error) else str(error)
         if kind == JSON_PATCH:
             raise bad_request(f"error decoding patch: {text}") from error
@@ -79,7 +77,7 @@ def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
     if kind == MERGE:
         merged: Obj = merge(obj, change)
         return merged
-    return strategic(obj, orjson.loads(orjson.dumps(change)), node)
+    return strategic_merge(obj, orjson.loads(orjson.dumps(change)), node)
 
 
 def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
@@ -96,10 +94,10 @@ def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
 
 
 def _as_upstream(obj: Any, operation: Obj) -> Obj | None:
-    """An operation as evanphx/json-patch takes it where RFC 6902 is stricter; None: nothing is to be done.
+    """Return the operation that RFC 6902 needs for the effect that it has in evanphx/json-patch; None for no operation.
 
-    A member that is not there is null: it can be replaced, copied, and tested to be null. An `add` without value adds
-    null.
+    There, a missing member counts as null: it can be replaced, copied, and tested to be null. `add` without a value
+    adds null.
     """
     op, path = operation.get("op"), operation.get("path")
     if op in ("add", "replace") and "value" not in operation:
@@ -114,7 +112,7 @@ def _as_upstream(obj: Any, operation: Obj) -> Obj | None:
 
 
 def _lacks(obj: Any, path: Any) -> bool:
-    """Whether a path leads to a member that its object does not have; not where the object itself is not there."""
+    """Return whether a path names a missing member of an existing object."""
     if not isinstance(path, str) or not path.startswith("/"):
         return False
     parts = jsonpointer.JsonPointer(path).parts
@@ -123,7 +121,7 @@ def _lacks(obj: Any, path: Any) -> bool:
 
 
 def merge(target: Any, change: Any) -> Any:
-    """RFC 7396."""
+    """Return `target` with a merge patch applied (RFC 7396)."""
     if not isinstance(change, dict):
         return change
     if not isinstance(target, dict):
@@ -134,152 +132,3 @@ def merge(target: Any, change: Any) -> Any:
         else:
             target[name] = merge(target.get(name), value)
     return target
-
-
-# --- strategic merge -------------------------------------------------------------------------------------------------
-
-_DIRECTIVE = "$patch"
-_RETAIN = "$retainKeys"
-_DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
-_ORDER = "$setElementOrder/"
-
-
-def strategic(current: Obj, change: Obj, node: Node | None) -> Obj:
-    """Strategic merge of an object."""
-    directive = change.pop(_DIRECTIVE, None)
-    if directive == "replace":
-        replaced: Obj = _without_directives(change)
-        return replaced
-    if directive == "delete":
-        return {}
-    if directive not in (None, "merge"):
-        raise bad_request(f"unknown patch type found: {directive}")
-    retain = change.pop(_RETAIN, None)
-    if retain is not None:
-        for name in [name for name in current if name not in retain]:
-            del current[name]
-    orders: dict[str, list[Any]] = {}
-    removals: dict[str, list[Any]] = {}
-    for name in list(change):
-        if name.startswith(_ORDER):
-            orders[name.removeprefix(_ORDER)] = change.pop(name)
-        elif name.startswith(_DELETE_PRIMITIVES):
-            removals[name.removeprefix(_DELETE_PRIMITIVES)] = change.pop(name)
-    for name, values in removals.items():
-        if isinstance(current.get(name), list):
-            current[name] = [v for v in current[name] if v not in values]
-    for name, value in change.items():
-        typed = node.child(name) if node is not None else None
-        if value is None:
-            current.pop(name, None)
-        elif name not in current or current[name] is None:
-            if isinstance(value, dict) and value.get(_DIRECTIVE) == "replace":
-                continue  # upstream drops what replaces nothing
-            current[name] = _fresh(value, typed)
-        elif isinstance(value, dict) and isinstance(current[name], dict):
-            strategies = typed.patch_strategies if typed is not None else frozenset()
-            if "replace" in strategies:
-                current[name] = _without_directives(value)
-            else:
-                current[name] = strategic(current[name], value, typed)
-        elif isinstance(value, list) and isinstance(current[name], list):
-            current[name] = _merge_list(current[name], value, typed)
-        else:
-            current[name] = value
-    for name, order in orders.items():
-        if isinstance(current.get(name), list):
-            typed = node.child(name) if node is not None else None
-            current[name] = _ordered(current[name], order, typed)
-    return current
-
-
-def _fresh(value: Any, typed: Node | None) -> Any:
-    """A patch value where nothing was before: directives act on nothing."""
-    if isinstance(value, dict):
-        return strategic({}, value, typed)
-    if isinstance(value, list) and typed is not None and _mergeable(typed):
-        return _merge_list([], value, typed)
-    return value
-
-
-def _mergeable(typed: Node) -> bool:
-    return "merge" in typed.patch_strategies
-
-
-def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> list[Any]:
-    replace = [item for item in change if isinstance(item, dict) and item.get(_DIRECTIVE) == "replace"]
-    if replace:
-        return [
-            _without_directives(item)
-            for item in change
-            if not (isinstance(item, dict) and _DIRECTIVE in item and len(item) == 1)
-        ]
-    if typed is None or not _mergeable(typed):
-        return change
-    key = typed.merge_key
-    if not key:
-        return [*current, *(item for item in change if item not in current)]
-    merged = list(current)
-    for item in change:
-        if not isinstance(item, dict):
-            raise bad_request("a list of objects is merged with something that is not an object")
-        directive = item.get(_DIRECTIVE)
-        if key not in item:
-            shown = " ".join(f"{name}:{item[name]}" for name in sorted(item))
-            raise StatusError(500, "", f"map: map[{shown}] does not contain declared merge key: {key}")
-        places = [at for at, have in enumerate(merged) if isinstance(have, dict) and have.get(key) == item[key]]
-        if directive == "delete":
-            merged = [have for at, have in enumerate(merged) if at not in places]
-        elif places:
-            merged[places[0]] = strategic(merged[places[0]], item, typed.items)
-        else:
-            merged.append(strategic({}, item, typed.items))
-    named = [item[key] for item in change if item.get(_DIRECTIVE) != "delete"]
-    return _patched_first(merged, named, [have.get(key) for have in current if isinstance(have, dict)], key)
-
-
-def _patched_first(items: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
-    """The order that upstream gives a merged list (normalizeElementOrder, mergeSortedSlice).
-
-    What the patch names comes in the patch's order. An item that it does not name goes before the first of these
-    that stood behind it.
-    """
-    patched = sorted((item for item in items if item[key] in named), key=lambda item: named.index(item[key]))
-    others = [item for item in items if item[key] not in named]
-    result: list[Any] = []
-    while patched and others:
-        mine, other = patched[0][key], others[0][key]
-        in_front = mine in before and other in before and before.index(other) < before.index(mine)
-        result.append((others if in_front else patched).pop(0))
-    return [*result, *patched, *others]
-
-
-def _ordered(items: list[Any], order: list[Any], typed: Node | None) -> list[Any]:
-    """Sort as $setElementOrder says; items that it does not name keep their place relative to their neighbours."""
-    key = typed.merge_key if typed is not None else ""
-
-    def identity(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, dict) else item
-
-    rank = {orjson.dumps(identity(item)): at for at, item in enumerate(order)}
-    named = sorted(
-        (item for item in items if orjson.dumps(identity(item)) in rank),
-        key=lambda item: rank[orjson.dumps(identity(item))],
-    )
-    result: list[Any] = []
-    rest = iter(named)
-    for item in items:
-        result.append(next(rest) if orjson.dumps(identity(item)) in rank else item)
-    return result
-
-
-def _without_directives(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            k: _without_directives(v)
-            for k, v in value.items()
-            if k not in (_DIRECTIVE, _RETAIN) and not k.startswith((_ORDER, _DELETE_PRIMITIVES)) and v is not None
-        }
-    if isinstance(value, list):
-        return [_without_directives(item) for item in value]
-    return value

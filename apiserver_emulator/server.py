@@ -1,7 +1,7 @@
 """The API server: requests in, responses or watch streams out. Synchronous, thread-safe, no sockets.
 
-`ApiServer` owns the store and everything around it; `start` runs the garbage and namespace controllers in one thread,
-`stop` ends it and all watches. The doors (`http_door`, `inprocess`) carry requests to `handle`.
+`ApiServer` owns the store, the handlers and the controllers. `start` starts the thread of the controllers, `stop` ends
+it and all watches. The endpoints (`https_endpoint`, `in_process`) pass requests to `handle`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.handlers.write import Writer
 from apiserver_emulator.initial_objects import first_objects
 from apiserver_emulator.node_lifecycle import NodeLifecycle
-from apiserver_emulator.pods.subresources import PodDoors
+from apiserver_emulator.pods.subresources import PodSubresources
 from apiserver_emulator.protobuf_responses import check_accepted, served
 from apiserver_emulator.rendering import negotiate, to_yaml
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
@@ -52,7 +52,7 @@ _OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "D
 class ApiServer:
     """One emulated API server.
 
-    `kubernetes_version` is a minor ("1.36"); `feature_gates` override the defaults that `resource.register` sets;
+    `kubernetes_version` is a minor ("1.36"); `feature_gates` override the defaults of the release;
     `seed` makes generated names repeatable; `history` bounds the events that a watch can be resumed from.
     """
 
@@ -76,7 +76,7 @@ class ApiServer:
         self.authenticator = Authenticator(self._now)
         self.address = ""
         self.down = False
-        """Whether the process that this server stands for is dead: every door then refuses connections."""
+        """Whether the emulated process is dead: every endpoint then refuses connections."""
         self.failures = Failures()
         """Bugs of this server that showed in a request or in a thread; empty in a healthy run."""
         self.core = Core(
@@ -92,9 +92,19 @@ class ApiServer:
         )
         self.reader = Reader(self.core)
         self.writer = Writer(self.core, self.reader)
+        self._handlers: dict[str, Callable[[ResourceType, Request, RequestInfo], Answer]] = {
+            "get": self.reader.get,
+            "list": self.reader.list,
+            "watch": self.reader.watch,
+            "create": self.writer.create,
+            "update": self.writer.update,
+            "patch": self.writer.patch,
+            "delete": self.writer.delete,
+            "deletecollection": self.writer.delete_collection,
+        }
         self.webhooks = ValidatingWebhooks(self.core)
         self.core.admission.append(self.webhooks)
-        self._pods = PodDoors(self.core, self.reader)
+        self._pods = PodSubresources(self.core, self.reader)
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)
         self.controllers = Controllers(self.core, self.failures)
@@ -123,11 +133,11 @@ class ApiServer:
     # --- life --------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Run the controllers (garbage collection, namespaces)."""
+        """Start the controllers."""
         self.controllers.start()
 
     def stop(self) -> None:
-        """End the controllers and all watches. Idempotent."""
+        """Stop the controllers and end all watches. Idempotent."""
         self.controllers.stop()
         for watcher in self.store.watchers():
             watcher.close()
@@ -150,7 +160,7 @@ class ApiServer:
         self.core.observers = (*self.core.observers, observer)
 
     def compact(self) -> int:
-        """Forget history as etcd's compaction does: older watches and continue tokens answer 410."""
+        """Drop the history as etcd's compaction does: older watches and continue tokens get 410. Return the revision."""
         return self.store.compact()
 
     def drop_watches(self, group: str | None = None, plural: str | None = None) -> int:
@@ -168,12 +178,12 @@ class ApiServer:
             return dict(self._counts)
 
     def reset_counts(self) -> None:
-        """Start counting anew."""
+        """Set all counters to zero."""
         with self._counts_lock:
             self._counts.clear()
 
     def may_block(self, request: Request) -> bool:
-        """Whether serving this request may wait (webhooks): a door then gives it a thread of its own."""
+        """Return whether this request may wait for a webhook; an endpoint then serves it in a thread of its own."""
         return request.method != "GET" and self.webhooks.any()
 
     # --- requests ----------------------------------------------------------------------------------------------
@@ -192,8 +202,8 @@ class ApiServer:
                 request.user = self.authenticator.authenticate(request.headers)
             info = request_info(request)
             if "impersonate-user" in request.headers:
-                asked = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
-                request.user = impersonated(request.user, request.headers, self.rbac, asked=asked)
+                named = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
+                request.user = impersonated(request.user, request.headers, self.rbac, request=named)
             self._count(info)
             allowed, why_not = self.rbac.decide(request.user, info)
             if not allowed:
@@ -237,39 +247,27 @@ class ApiServer:
     def _dispatch(self, request: Request, info: RequestInfo) -> Answer:
         if not info.is_resource:
             return self._path(request, info)
-        review = (info.group, info.resource)
-        if review in discovery.REVIEWS and info.version == "v1":
-            if info.resource == "bindings":
-                return self._pods.legacy_binding(request, info)
-            if info.verb != "create":
-                raise method_not_supported(info.group, info.resource, info.verb)
-            return self._reviews.answer(request, info)
+        if (info.group, info.resource) in discovery.REVIEWS and info.version == "v1":
+            return self._review(request, info)
         resource = self.resources.served(info.group, info.version, info.resource)
-        if resource is None and not self._routed(info.group, info.version):
-            return _nothing_here()
-        if resource is None or (info.subresource and info.subresource not in resource.subresources):
-            if resource is not None and resource.custom:
-                raise not_found(info.group, info.resource, info.name)
+        if resource is None:
+            if not self._routed(info.group, info.version):
+                return _nothing_here()
             raise _no_resource()
-        if resource.namespaced and not info.namespace and info.verb not in ("list", "watch", "get"):
-            raise (
-                _no_resource()
-                if info.verb != "create"
-                else StatusError(
-                    405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-                )
-            )
-        if not resource.namespaced and info.namespace and info.resource != "namespaces":
-            raise _no_resource()
-        if resource.namespaced and not info.namespace and info.name:
-            raise _no_resource()
-        if request.method not in _METHODS or (not info.name and not info.namespace and info.verb == "patch"):
-            raise _no_method()
-        if info.verb in ("update", "patch") and not (info.name or info.resource == "namespaces"):
-            raise _no_method()
-        if info.subresource and info.subresource not in ("status", "finalize", "ephemeralcontainers", "resize"):
+        if info.subresource and info.subresource not in resource.subresources:
+            raise not_found(info.group, info.resource, info.name) if resource.custom else _no_resource()
+        _check_scope(resource, info)
+        _check_method(request, info)
+        if info.subresource and info.subresource not in _SUBRESOURCES_OF_OBJECTS:
             return self._pods.subresource(resource, request, info, self._reviews)
         return self._resource(resource, request, info)
+
+    def _review(self, request: Request, info: RequestInfo) -> Answer:
+        if info.resource == "bindings":
+            return self._pods.legacy_binding(request, info)
+        if info.verb != "create":
+            raise method_not_supported(info.group, info.resource, info.verb)
+        return self._reviews.answer(request, info)
 
     def _resource(self, resource: ResourceType, request: Request, info: RequestInfo) -> Answer:
         verb = info.verb
@@ -290,25 +288,12 @@ class ApiServer:
         if info.subresource and verb not in ("get", "update", "patch"):
             raise _no_method()
         check_accepted(request, verb, custom=resource.custom)
-        if verb == "get":
-            return self.reader.get(resource, request, info)
-        if verb == "list":
-            return self.reader.list(resource, request, info)
-        if verb == "watch":
-            return self.reader.watch(resource, request, info)
-        if verb == "create":
-            if info.name:
-                raise _no_method()
-            return self.writer.create(resource, request, info)
-        if verb == "update":
-            return self.writer.update(resource, request, info)
-        if verb == "patch":
-            return self.writer.patch(resource, request, info)
-        if verb == "delete":
-            return self.writer.delete(resource, request, info)
-        if verb == "deletecollection":
-            return self.writer.delete_collection(resource, request, info)
-        raise _no_method()
+        if verb == "create" and info.name:
+            raise _no_method()
+        handle = self._handlers.get(verb)
+        if handle is None:
+            raise _no_method()
+        return handle(resource, request, info)
 
     # --- paths that are not resources --------------------------------------------------------------------------
 
@@ -353,8 +338,11 @@ class ApiServer:
         return self._document(document, request)
 
     def _routed(self, group: str, version: str) -> bool:
-        """Whether a path reaches somebody who answers with a Status: every version of a built-in group, even one that
-        is not served, and the served versions of custom resources."""
+        """Return whether paths of a group version get a Status rather than plain text when nothing is found.
+
+        They do in every version of a built-in group, even one that is not served, and in served versions of custom
+        resources.
+        """
         if version in discovery.groups(self.resources).get(group, ()):
             return True
         return any(each.group == group and not each.custom for each in self.resources.all())
@@ -365,7 +353,7 @@ class ApiServer:
         body = orjson.dumps(document)
         return Response(200, {"content-type": view.content_type}, to_yaml(body) if view.yaml else body)
 
-    # --- for parts inside this process -------------------------------------------------------------------------
+    # --- objects instead of bytes ---------------------------------------------------------------------------
 
     def call(
         self,
@@ -397,8 +385,34 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _HEALTH = re.compile(r"/(healthz|livez|readyz)(/(ping|log|etcd|informer-sync))?")
 
 
+# Served like the object itself; other subresources have handlers of their own.
+_SUBRESOURCES_OF_OBJECTS = frozenset({"status", "finalize", "ephemeralcontainers", "resize"})
+
+
+def _check_scope(resource: ResourceType, info: RequestInfo) -> None:
+    """Raise 404 or 405 for a path with a namespace that should have none, or without one that needs it."""
+    if not resource.namespaced:
+        if info.namespace and info.resource != "namespaces":
+            raise _no_resource()
+        return
+    if info.namespace:
+        return
+    if info.verb == "create":
+        raise StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    if info.name or info.verb not in ("list", "watch", "get"):
+        raise _no_resource()
+
+
+def _check_method(request: Request, info: RequestInfo) -> None:
+    """Raise 405 for a method that no handler is registered for, and for a write to a collection that needs a name."""
+    if request.method not in _METHODS or (not info.name and not info.namespace and info.verb == "patch"):
+        raise _no_method()
+    if info.verb in ("update", "patch") and not (info.name or info.resource == "namespaces"):
+        raise _no_method()
+
+
 def _nothing_here() -> Response:
-    """What a path outside of everything that is served gets, in no Status."""
+    """Return the answer to a path that is not served at all: plain text, not a Status."""
     return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 
 

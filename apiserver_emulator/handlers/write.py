@@ -1,4 +1,4 @@
-"""Writing verbs: create, update, patch, apply, delete, deletecollection.
+"""Handlers of the writing verbs: create, update, patch, apply, delete, deletecollection.
 
 The pipeline of one write: decode → conform to the schema → storage version → default → field ownership → strategy →
 validation → admission → commit. Nothing blocks under the store's lock: a write reads a record, works on a private
@@ -14,15 +14,16 @@ import orjson
 from apiserver_emulator import patch_formats
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import media_type
+from apiserver_emulator.handlers.apply import apply_object
 from apiserver_emulator.handlers.options import WriteOptions, delete_options, with_warnings
-from apiserver_emulator.handlers.patch import apply_object, patch_object
+from apiserver_emulator.handlers.patch import patch_object
 from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.handlers.request_body import read_body
 from apiserver_emulator.metadata import check_name, settle_namespace
 from apiserver_emulator.registry.create import create_object
 from apiserver_emulator.registry.delete import delete_object
 from apiserver_emulator.registry.update import ATTEMPTS, update_object
-from apiserver_emulator.rendering import negotiate
+from apiserver_emulator.rendering import list_body, negotiate
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import Record
 from dra_api.objects import Obj
@@ -30,7 +31,7 @@ from dra_api.request import Request, RequestInfo
 from dra_api.status import StatusError
 from dra_api.transport import Response
 
-# Their DELETE answers with the object instead of a Status (ReturnDeletedObject).
+# DELETE of these returns the object instead of a Status (ReturnDeletedObject).
 RETURNS_DELETED = frozenset(
     {
         ("", "pods"),
@@ -58,7 +59,7 @@ CREATES_ON_UPDATE = frozenset(
 
 
 class Writer:
-    """Answers the requests that write."""
+    """Serves the requests that write."""
 
     def __init__(self, core: Core, reader: Reader) -> None:
         self._core = core
@@ -113,7 +114,7 @@ class Writer:
         return with_warnings(self._reader.answer(resource, info.version, record, view, request), ctx)
 
     def patch(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
-        """PATCH in all four dialects."""
+        """PATCH in all four formats."""
         view = negotiate(request.headers.get("accept", ""))
         options = WriteOptions.of(request)
         kind = media_type(request.headers.get("content-type", ""))
@@ -146,7 +147,7 @@ class Writer:
         return with_warnings(answer, ctx)
 
     def delete_collection(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
-        """DELETE of all that the selectors match."""
+        """DELETE of all objects that the selectors match."""
         options = delete_options(request)
         ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
         resource.strategy.authorize(None, None, ctx)
@@ -173,8 +174,6 @@ class Writer:
                 if error.reason != "NotFound":
                     raise
             deleted.append(record.encoded(info.version, converter))
-        from apiserver_emulator.rendering import list_body
-
         body = list_body(
             resource.api_version(info.version),
             resource.list_kind_name,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Obj = dict[str, Any]
 
 
-class PodDoors:
+class PodSubresources:
     """Serves POST on create-only subresources."""
 
     def __init__(self, core: Core, reader: Reader) -> None:

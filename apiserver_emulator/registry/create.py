@@ -1,4 +1,4 @@
-"""Creating an object, by POST, apply or a controller: named, defaulted, validated, admitted, committed.
+"""Create an object for POST, apply or a controller: name, default, validate, admit, commit.
 
 Source: k8s.io/apiserver pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go.
 """
@@ -34,8 +34,11 @@ def create_object(
     manager: str,
     owned: bool = False,
 ) -> Record:
-    """Create a decoded object of the request's version. `owned`: managedFields are already set (apply)."""
-    version = info.version
+    """Create a decoded object of the request's version and return its record.
+
+    `manager` becomes the owner of all fields; with `owned`, managedFields are set already (apply). Raises 403, 404,
+    409, 422, or whatever admission raises.
+    """
     settle_namespace(obj, info.namespace, namespaced=resource.namespaced)
     meta = obj["metadata"]
     if meta.get("resourceVersion"):
@@ -43,55 +46,75 @@ def create_object(
     if resource.namespaced:
         _check_namespace(core, resource, info, meta.get("name", ""))
     generated = not meta.get("name") and bool(meta.get("generateName"))
-    now = core.clock.now()
+    now = timestamp(core.clock.now())
+    _fill_metadata(resource, meta, ctx, now)
+    obj = core.to_storage(resource, info.version, obj)
+    resource.strategy.default(obj)
+    default_time = getattr(resource.strategy, "default_time", None)
+    if default_time is not None:
+        default_time(obj, now)
+    if not owned:
+        account(core, resource, info.version, obj, None, manager=manager, subresource="")
+    resource.strategy.prepare_create(obj, ctx)
+    attempts = NAME_ATTEMPTS if generated else 1
+    while True:
+        attempts -= 1
+        if generated:
+            obj["metadata"]["name"] = str(obj["metadata"]["generateName"])[:58] + core.name_suffix()
+        try:
+            return _commit(core, resource, info, ctx, obj)
+        except _NameTakenError as error:
+            if not attempts:
+                raise error.refusal from error
+
+
+class _NameTakenError(Exception):
+    """There is an object of this name: a generated name may be drawn again."""
+
+    def __init__(self, refusal: StatusError) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+def _fill_metadata(resource: ResourceType, meta: Obj, ctx: RequestContext, now: str) -> None:
     for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
         meta.pop(key, None)
-    if resource.key != ("", "configmaps"):  # the one kind without a strategy for it, seen to keep what it is given
+    if resource.key != ("", "configmaps"):  # the one kind that keeps a generation from the client (observed)
         meta.pop("generation", None)
     if twice := twice_owned(meta):
         ctx.warn(twice)
     meta["uid"] = str(uuid.uuid4())
-    meta["creationTimestamp"] = timestamp(now)
-    obj = core.to_storage(resource, version, obj)
-    resource.strategy.default(obj)
-    default_time = getattr(resource.strategy, "default_time", None)
-    if default_time is not None:
-        default_time(obj, timestamp(now))
-    if not owned:
-        account(core, resource, version, obj, None, manager=manager, subresource="")
-    resource.strategy.prepare_create(obj, ctx)
-    for attempt in range(NAME_ATTEMPTS):
-        meta = obj["metadata"]
-        if generated:
-            meta["name"] = meta["generateName"][:58] + core.name_suffix()
-        name = meta.get("name", "")
-        resource.strategy.authorize(obj, None, ctx)
-        errors = validate_metadata(meta, group=resource.group, plural=resource.plural, namespaced=resource.namespaced)
-        errors += resource.strategy.validate_create(obj, ctx)
-        if errors:
-            raise invalid_object(resource.group, resource.kind, name, errors)
-        admit(core, resource, "CREATE", info, ctx, obj, None)
-        place = (meta.get("namespace", ""), name)
-        if ctx.dry_run:
-            if core.store.get(resource.storage_key, place) is not None:
-                raise already_exists(resource.group, resource.plural, name)
-            return Record(obj, orjson.dumps(obj), 0)
-        try:
-            with core.store.lock:
-                if resource.namespaced:
-                    _check_namespace(core, resource, info, name)
-                record = core.store.create(resource.storage_key, place, obj)
-                core.observe("create", resource, record, ctx)
-            return record
-        except ExistsError as error:
-            if generated and attempt < NAME_ATTEMPTS - 1:
-                continue
-            refusal = already_exists(resource.group, resource.plural, name)
-            there = core.store.get(resource.storage_key, place)
-            if there is not None and "deletionTimestamp" in there.obj["metadata"]:
-                refusal.message = f"object is being deleted: {refusal.message}"
-            raise refusal from error
-    raise already_exists(resource.group, resource.plural, obj["metadata"]["name"])
+    meta["creationTimestamp"] = now
+
+
+def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestContext, obj: Obj) -> Record:
+    """Authorize, validate, admit and store. Raises _NameTakenError."""
+    meta = obj["metadata"]
+    name = meta.get("name", "")
+    resource.strategy.authorize(obj, None, ctx)
+    errors = validate_metadata(meta, group=resource.group, plural=resource.plural, namespaced=resource.namespaced)
+    errors += resource.strategy.validate_create(obj, ctx)
+    if errors:
+        raise invalid_object(resource.group, resource.kind, name, errors)
+    admit(core, resource, "CREATE", info, ctx, obj, None)
+    key = (meta.get("namespace", ""), name)
+    if ctx.dry_run:
+        if core.store.get(resource.storage_key, key) is not None:
+            raise already_exists(resource.group, resource.plural, name)
+        return Record(obj, orjson.dumps(obj), 0)
+    try:
+        with core.store.lock:
+            if resource.namespaced:
+                _check_namespace(core, resource, info, name)
+            record = core.store.create(resource.storage_key, key, obj)
+            core.observe("create", resource, record, ctx)
+    except ExistsError as error:
+        refusal = already_exists(resource.group, resource.plural, name)
+        existing = core.store.get(resource.storage_key, key)
+        if existing is not None and "deletionTimestamp" in existing.obj["metadata"]:
+            refusal.message = f"object is being deleted: {refusal.message}"
+        raise _NameTakenError(refusal) from error
+    return record
 
 
 def _check_namespace(core: Core, resource: ResourceType, info: RequestInfo, name: str) -> None:
