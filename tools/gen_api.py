@@ -15,7 +15,12 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "dra_conformance.pytest_plugin.launch:execute",
         "dra_conformance.report.build:build",
     ),
-    "Check allocations": ("dra_conformance.oracle.live:read", "dra_conformance.oracle.dumps:load"),
+    "Check allocations": (
+        "dra_conformance.oracle:Cluster",
+        "dra_conformance.oracle:Case",
+        "dra_conformance.oracle:check",
+        "dra_conformance.oracle:could_be_allocated",
+    ),
     "Serve an emulated cluster": (
         "apiserver_emulator:ApiServerEmulator",
         "dra_conformance.components.served:Served",
