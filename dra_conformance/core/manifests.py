@@ -7,7 +7,8 @@ this scenario uses for its n1 or gpu; `$(namespace)`, `$(driver)` and `$(version
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -60,42 +61,79 @@ def parse_value(text: str) -> Any:
     return found[0] if found else None
 
 
-_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
+_PART = re.compile(
+    r"(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]|\[\"(?P<quoted>[^\"]+)\"\]|\['(?P<single>[^']+)'\]"
+    r"|\[(?P<key>[^=\]]+)=(?P<value>[^\]]*)\]|\[(?P<each>\*)\]"
+)
 
 
-def path_parts(path: str) -> list[str | int]:
-    """`spec.devices.requests[0].name` or `metadata.labels["a.b/c"]` as keys and indices."""
-    parts: list[str | int] = []
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The part `[key=value]` of a field path: a list of the items whose field `key` has this value."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The part `[*]` of a field path: the rest of the path is looked up in every item of a list."""
+
+
+PathPart = str | int | Matching | Each
+
+
+def path_parts(path: str) -> list[PathPart]:
+    """Split a field path such as `spec.devices.requests[0].name` or `metadata.labels['a.b/c']`.
+
+    `[type=Ready]` and `[*]` select from a list; only `look_up` accepts them. Raises SpecificationError if `path` is not
+    a field path.
+    """
+    parts: list[PathPart] = []
     position = 0
     while position < len(path):
         if path[position] == ".":
             position += 1
         found = _PART.match(path, position)
         if not found:
-            raise SpecificationError(f"{path!r} is no field path")
-        name, index, quoted, quoted2 = found.groups()
-        parts.append(int(index) if index is not None else (name or quoted or quoted2))
+            raise SpecificationError(f"{path!r} is not a field path")
+        if found["index"] is not None:
+            parts.append(int(found["index"]))
+        elif found["key"] is not None:
+            parts.append(Matching(found["key"], found["value"]))
+        else:
+            parts.append(Each() if found["each"] else str(found["name"] or found["quoted"] or found["single"]))
         position = found.end()
     return parts
 
 
 def look_up(obj: Any, path: str) -> Any:
-    """The value at a field path, or None where there is none."""
-    for part in path_parts(path):
-        if isinstance(part, int):
-            if not isinstance(obj, list) or part >= len(obj):
-                return None
-            obj = obj[part]
-        else:
-            if not isinstance(obj, dict):
-                return None
-            obj = obj.get(part)
+    """Return the value at a field path, or None if there is none. A path with `[*]` gives a list."""
+    return _look_up(obj, path_parts(path))
+
+
+def _look_up(obj: Any, parts: Sequence[PathPart]) -> Any:
+    for at, part in enumerate(parts):
+        match part:
+            case str():
+                obj = obj.get(part) if isinstance(obj, dict) else None
+            case int():
+                obj = obj[part] if isinstance(obj, list) and part < len(obj) else None
+            case Matching(key, value):
+                obj = [item for item in obj or () if str(look_up(item, key)) == value]
+            case Each():
+                return [_look_up(item, parts[at + 1 :]) for item in obj or ()]
     return obj
 
 
 def set_at(obj: Obj, path: str, value: Any) -> None:
-    """Set a field of an object, making the mappings and lists on the way. `None` removes the field."""
-    parts = path_parts(path)
+    """Set a field of an object, making the mappings and lists on the way. `None` removes the field.
+
+    Raises SpecificationError if the path selects from a list by anything but an index.
+    """
+    parts = [part for part in path_parts(path) if isinstance(part, str | int)]
+    if len(parts) != len(path_parts(path)):
+        raise SpecificationError(f"{path!r} may name several fields; only one can be set")
     holder: Any = obj
     for part, following in pairwise(parts):
         empty: Any = [] if isinstance(following, int) else {}

@@ -22,13 +22,19 @@ from dra_conformance.core.features import RULE_SUFFIX, Scenario
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word))?\}("?)')
+_FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word|object))?\}("?)')
+# An object as sentences name it: `ResourceClaim "mine"`, or by its pod: `BindRequest of pod "train"`.
+_OBJECT = r'[A-Z]\w+ (?:of pod )?"[^"]*"'
 DEFINITIONS = "__dra_steps__"
 """The attribute of a step module that lists its definitions."""
 
 
 class Sentence(StepParser):
-    """A sentence with fields: `"{name}"` a quoted text, `{n:d}` a whole number, `{x:f}` a number, `{w:word}` a word."""
+    """A sentence with fields.
+
+    `"{name}"` is a quoted text, `{n:d}` an integer, `{x:f}` a number, `{w:word}` a word, and `{o:object}` an object of
+    the API: `ResourceClaim "mine"` or `BindRequest of pod "train"`.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -37,7 +43,7 @@ class Sentence(StepParser):
         for found in _FIELD.finditer(text):
             pattern += re.escape(text[last : found.start()])
             before, name, kind, after = found.groups()
-            body = {"d": r"-?\d+", "f": r"-?\d+(?:\.\d+)?", "word": r"\S+"}.get(kind, "")
+            body = {"d": r"-?\d+", "f": r"-?\d+(?:\.\d+)?", "word": r"\S+", "object": _OBJECT}.get(kind, "")
             body = body or ('[^"]*' if before and after else ".+?")
             if kind in ("d", "f"):
                 self._convert[name] = int if kind == "d" else float

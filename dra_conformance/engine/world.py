@@ -29,6 +29,7 @@ from dra_api.objects import (
     key_of,
     name_of,
     namespace_of,
+    uid_of,
 )
 from dra_conformance.components.external_driver import ExternalDriver
 from dra_conformance.components.node import ScenarioNode
@@ -90,7 +91,10 @@ class World:
         self._aliases[alias] = name
 
     def fill(self, kind: str, alias: str) -> str:
-        """The value of a placeholder such as $(node:n1) or $(namespace)."""
+        """Return the value of a placeholder such as `$(node:n1)` or `$(namespace)`.
+
+        `$(sim)` is the driver name of ResourceSlices that a scenario writes, `$(uid:train)` the uid of the pod `train`.
+        """
         match kind:
             case "namespace":
                 return self.namespace
@@ -98,6 +102,10 @@ class World:
                 return self.run.options.driver_name
             case "suffix":
                 return self.suffix
+            case "sim":
+                return f"sim-{self.suffix}.dra.test"
+            case "uid":
+                return uid_of(self.seen(PODS, alias) or {})
             case _ if alias:
                 return self.name(alias)
             case _:

@@ -1,26 +1,46 @@
-"""DeviceClasses, ResourceClaims and templates: made by hand, allocated by hand or by the scheduler, and looked at."""
+"""DeviceClasses, ResourceClaims and templates: what scenarios create, and how claims are allocated and reserved."""
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
 
 from dra_api.clock import timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
-from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.nodes import simulated_driver
+from dra_conformance.steps.references import claim_name
 
 
-def device_class(world: World, alias: str, expression: str) -> Obj:
-    """Create a DeviceClass with one selector."""
-    return world.create(
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "DeviceClass",
-            "metadata": {"name": world.name(alias)},
-            "spec": {"selectors": [{"cel": {"expression": expression}}]},
-        }
-    )
+@dataclass
+class DriverClass:
+    """The DeviceClass that the scenario made for the driver under test."""
+
+    name: str = ""
+
+
+def class_object(world: World, alias: str, spec: Obj) -> Obj:
+    """Return a DeviceClass."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": world.name(alias)},
+        "spec": spec,
+    }
+
+
+def device_class(world: World, alias: str, expression: str, *, resource: str = "") -> Obj:
+    """Create a DeviceClass with one selector, and with an extendedResourceName if `resource` is given."""
+    spec: Obj = {"selectors": [{"cel": {"expression": expression}}]}
+    if resource:
+        spec["extendedResourceName"] = resource
+    created = world.create(class_object(world, alias, spec))
+    if resource:
+        world.settle()  # all components must know all classes before a pod requests the resource
+    return created
 
 
 def claim_spec(class_name: str, count: int = 1) -> Obj:
@@ -130,25 +150,42 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu") 
 
 
 def driver_class(world: World) -> str:
-    """A DeviceClass for all devices of the driver under test: the user's own, or one made here."""
+    """Return a DeviceClass for all devices of the driver under test: the user's own, or one created here."""
     if world.run.options.device_class:
         return world.run.options.device_class
-    if "driver-class" not in world.memory:
+    known = world.state(DriverClass)
+    if not known.name:
         expression = f'device.driver == "{world.run.options.driver_name}"'
-        world.memory["driver-class"] = name_of(device_class(world, "driver", expression))
-    return str(world.memory["driver-class"])
+        known.name = name_of(device_class(world, "driver", expression))
+    return known.name
+
+
+def all_simulated(world: World) -> str:
+    """Return the CEL expression that selects every device of the simulated driver."""
+    return f'device.driver == "{simulated_driver(world)}"'
+
+
+# -- objects that scenarios create -------------------------------------------------------------------------------------
 
 
 @given('a DeviceClass "{name}" for those devices')
 def _(world: World, name: str) -> None:
-    """A class that selects every device of the driver on paper."""
-    device_class(world, name, f'device.driver == "{simulated_driver(world)}"')
+    """Create a class that selects every device of the simulated driver."""
+    device_class(world, name, all_simulated(world))
+
+
+@given('a DeviceClass "{name}" for those devices standing for "{resource}"')
+@when('a DeviceClass "{name}" for those devices standing for "{resource}" is created')
+def _(world: World, name: str, resource: str) -> None:
+    """Create a class for every device of the simulated driver, with an extendedResourceName."""
+    device_class(world, name, all_simulated(world), resource=world.text(resource))
 
 
 @given("a DeviceClass \"{name}\" selecting '{expression}'")
+@when("a DeviceClass \"{name}\" selecting '{expression}' is created")
 def _(world: World, name: str, expression: str) -> None:
-    """A class with one CEL selector; `$(sim)` in it is the driver on paper."""
-    device_class(world, name, world.text(expression).replace("$(sim)", simulated_driver(world)))
+    """Create a class with one CEL selector; `$(sim)` in it is the simulated driver."""
+    device_class(world, name, world.text(expression))
 
 
 @given('a ResourceClaim "{claim}" for {count:d} of "{name}"')
@@ -161,7 +198,7 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 def _(world: World, claim: str, count: int, name: str, expression: str) -> None:
     """A claim whose request has a CEL selector of its own."""
     spec = claim_spec(world.name(name), count)
-    selector = {"cel": {"expression": world.text(expression).replace("$(sim)", simulated_driver(world))}}
+    selector = {"cel": {"expression": world.text(expression)}}
     spec["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
     world.create(claim_object(world, claim, spec))
 
@@ -196,21 +233,50 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
 
 
+# -- allocation and reservation ----------------------------------------------------------------------------------------
+
+
 @then('claim "{claim}" is allocated the devices "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
-    """The claim comes to hold exactly these devices, in any order."""
-    wanted = sorted(words(devices))
+    """The claim comes to be allocated exactly these devices, in any order."""
+    wanted, name = sorted(words(devices)), claim_name(world, claim)
 
     def look() -> Seen:
-        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+        held = devices_of(world.seen(RESOURCE_CLAIMS, name))
         return sorted(held) == wanted, held or "not allocated"
 
     world.eventually(f"claim {claim} is allocated", look, expected=wanted)
 
 
+@then('request "{request}" of claim "{claim}" is allocated the devices "{devices}"')
+def _(world: World, request: str, claim: str, devices: str) -> None:
+    """The allocation results of one request come to be exactly these devices, in any order."""
+    wanted = sorted(words(devices))
+
+    def look() -> Seen:
+        results = results_of(world.seen(RESOURCE_CLAIMS, claim))
+        seen = [(str(result["request"]), str(result["device"])) for result in results]
+        return sorted(device for of, device in seen if of == request) == wanted, seen or "not allocated"
+
+    world.eventually(f"request {request} of {claim} is allocated", look, expected=wanted)
+
+
+@then('exactly {count:d} of the claims "{claims}" are allocated')
+def _(world: World, count: int, claims: str) -> None:
+    """This number of the claims comes to be allocated, and it is still this number once the system is idle."""
+    names = words(claims)
+
+    def look() -> Seen:
+        held = [name for name in names if devices_of(world.seen(RESOURCE_CLAIMS, name))]
+        return len(held) == count, held or "none"
+
+    world.wait(look)
+    world.stays(f"{count} of the claims are allocated", look, expected=f"{count} of {claims}")
+
+
 @then('claim "{claim}" stays unallocated')
 def _(world: World, claim: str) -> None:
-    """The claim holds no device, also after everything has come to rest."""
+    """The claim is not allocated once the system is idle."""
 
     def look() -> Seen:
         held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
@@ -219,9 +285,9 @@ def _(world: World, claim: str) -> None:
     world.stays(f"claim {claim} is not allocated", look, expected="not allocated")
 
 
-@then('claim "{claim}" comes to be unallocated')
+@then('claim "{claim}" is deallocated')
 def _(world: World, claim: str) -> None:
-    """The claim gives its devices back."""
+    """The claim exists and comes to have no devices."""
 
     def look() -> Seen:
         seen = world.seen(RESOURCE_CLAIMS, claim)
@@ -233,24 +299,39 @@ def _(world: World, claim: str) -> None:
 
 @then('claim "{claim}" is reserved for pod "{pod}"')
 def _(world: World, claim: str, pod: str) -> None:
-    """reservedFor comes to name the pod with its uid."""
+    """`reservedFor` comes to contain the pod with its uid."""
+    name = claim_name(world, claim)
 
     def look() -> Seen:
         owner = world.seen(PODS, pod)
-        users = consumers(world.seen(RESOURCE_CLAIMS, claim))
+        users = consumers(world.seen(RESOURCE_CLAIMS, name))
         wanted = {"resource": "pods", "name": pod, "uid": uid_of(owner or {})}
         return owner is not None and wanted in users, users
 
     world.eventually(f"claim {claim} is reserved for {pod}", look, expected=f"an entry for pod {pod} with its uid")
 
 
-@then('claim "{claim}" comes to be reserved for nobody')
-def _(world: World, claim: str) -> None:
-    """reservedFor comes to be empty."""
+def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen:
+    """Return whether `reservedFor` has exactly one entry for each of the pods, with its uid, and no other entry."""
+    seen = consumers(world.seen(RESOURCE_CLAIMS, claim_name(world, claim)))
+    wanted = Counter((pod, uid_of(world.seen(PODS, pod) or {})) for pod in pods)
+    return Counter((str(one.get("name")), str(one.get("uid"))) for one in seen) == wanted, seen or "not reserved"
+
+
+@then('claim "{claim}" is reserved for exactly the pods "{pods}"')
+def _(world: World, claim: str, pods: str) -> None:
+    """`reservedFor` comes to contain each of these pods once, with its uid, and no other consumer."""
+    names = words(pods)
+    world.eventually(f"claim {claim} is reserved", lambda: reserved_exactly(world, claim, names), expected=names)
+
+
+@then('claim "{claim}" stays reserved for exactly the pods "{pods}"')
+def _(world: World, claim: str, pods: str) -> None:
+    """`reservedFor` comes to contain exactly these pods, and does not change for half a second."""
+    names = words(pods)
 
     def look() -> Seen:
-        seen = world.seen(RESOURCE_CLAIMS, claim)
-        users = ((seen or {}).get("status") or {}).get("reservedFor") or []
-        return seen is not None and not users, users or "no such claim"
+        return reserved_exactly(world, claim, names)
 
-    world.eventually(f"claim {claim} has no users", look, expected="no reservedFor")
+    world.wait(look)
+    world.stays(f"claim {claim} stays reserved for {pods}", look, expected=names, seconds=0.5)

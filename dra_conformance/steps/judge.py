@@ -1,4 +1,4 @@
-"""The judge's word on allocations: valid by every rule, or impossible."""
+"""Verdicts of the allocation checker: an allocation is valid, or none is possible."""
 
 from __future__ import annotations
 
@@ -32,31 +32,21 @@ def check_allocation(world: World, claim: str) -> None:
 
 @then('the allocation of claim "{claim}" is valid')
 def _(world: World, claim: str) -> None:
-    """The claim comes to be allocated, and the judge finds no rule of allocation broken, whichever devices it got."""
+    """The claim comes to be allocated, and the allocation checker finds no broken rule, whichever devices it has."""
     check_allocation(world, claim)
 
 
 @then('pod "{pod}" is bound or no valid allocation of claim "{claim}" exists')
 def _(world: World, pod: str, claim: str) -> None:
-    """Who waits could not be served: the judge, trying every way to pick devices on every node, finds none."""
+    """A pod waits only if the checker, which tries all combinations of devices on all nodes, finds no allocation."""
     world.settle()
     bound, where = look_bound(world, pod)
     answer = could_claim_be_allocated(world, claim)
     picks = ", ".join("/".join(pick.device) for pick in answer.witness)
-    told = f"{answer.verdict} {answer.reason} {picks and f'on {answer.node}: {picks}'}".strip()
+    found = f"{answer.verdict} {answer.reason} {picks and f'on {answer.node}: {picks}'}".strip()
     world.check(
         bound or answer.verdict == "no",
-        f"pod {pod} waits only where it must",
+        f"pod {pod} is bound if its claim can be allocated",
         expected="bound, or no valid allocation",
-        observed=where if bound else told,
+        observed=where if bound else found,
     )
-
-
-@then('no valid allocation of claim "{claim}" exists')
-def _(world: World, claim: str) -> None:
-    """The judge, trying every way to pick devices on every node, finds none that keeps all rules."""
-    answer = could_claim_be_allocated(world, claim)
-    picks = ", ".join("/".join(pick.device) for pick in answer.witness)
-    where = f"on {answer.node or 'any node'}: {picks}" if picks else ""
-    seen = " ".join(part for part in (answer.verdict, answer.reason, where) if part)
-    world.check(answer.verdict == "no", f"claim {claim} cannot be allocated", expected="no", observed=seen)

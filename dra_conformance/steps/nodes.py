@@ -53,7 +53,7 @@ def wait_schedulable(world: World, alias: str) -> None:
 
 def simulated_driver(world: World) -> str:
     """The driver name of slices that a scenario writes by hand."""
-    return f"sim-{world.suffix}.dra.test"
+    return world.fill("sim", "")
 
 
 def slice_object(world: World, alias: str, devices: list[Obj], *, pool: str = "", generation: int = 1) -> Obj:

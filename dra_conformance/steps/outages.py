@@ -1,8 +1,9 @@
-"""API servers and etcds that die and come back, on control planes that belong to the run."""
+"""Crashes of API server and etcd, on control planes that the run owns."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
 from dra_conformance.core.errors import Untestable
@@ -11,7 +12,14 @@ from dra_conformance.engine.world import World
 from dra_conformance.faults import Fault
 from dra_conformance.steps.faults import arrange
 
-_DEAD = "outages/dead"
+_PROGRAMS = {"API-server": API_SERVER, "etcd": ETCD}
+
+
+@dataclass
+class Crash:
+    """The crash that a scenario arranges: set once the API server is dead."""
+
+    dead: threading.Event = field(default_factory=threading.Event)
 
 
 def _control_plane(world: World) -> ControlPlane:
@@ -22,7 +30,7 @@ def _control_plane(world: World) -> ControlPlane:
 
 
 def kill(world: World, program: str) -> None:
-    """End a program of the control plane as a crash would; the end of the scenario starts it again if no step does."""
+    """Kill a program of the control plane. Raises Untestable if the run does not own it."""
     plane = _control_plane(world)
     world.log.emit("component", component="control-plane", holds=program, action="kill")
     try:
@@ -37,35 +45,26 @@ def restart(world: World, program: str) -> None:
     world.log.emit("component", component="control-plane", holds=program, action="restart")
 
 
-@when("the API server is killed and started again")
-def _(world: World) -> None:
-    """It dies in the middle of things and comes back with its address and its objects."""
+@when("the {program:word} of the control plane is killed and started again")
+def _(world: World, program: str) -> None:
+    """Kill the API server (`API-server`) or its storage (`etcd`) and restart it with its address and its data."""
     world.settle()
-    kill(world, API_SERVER)
-    restart(world, API_SERVER)
-
-
-@when("etcd is killed and started again")
-def _(world: World) -> None:
-    """The storage dies under the API server and comes back with its data."""
-    world.settle()
-    kill(world, ETCD)
-    restart(world, ETCD)
+    kill(world, _PROGRAMS[program])
+    restart(world, _PROGRAMS[program])
 
 
 @given("the API server dies once it has carried out the next {what} of {kind:word}")
-@when("the API server dies once it has carried out the next {what} of {kind:word}")
 def _(world: World, what: str, kind: str) -> None:
-    """It stores what a component asked for and is killed before it can answer."""
-    dead = world.memory[_DEAD] = threading.Event()
+    """Let the API server store the next request of a component, and kill it before it can answer."""
+    crash = world.state(Crash)
 
     def die() -> None:
         kill(world, API_SERVER)
-        dead.set()
+        crash.dead.set()
         world.log.poke()
 
     def revive() -> None:
-        if dead.is_set():
+        if crash.dead.is_set():
             restart(world, API_SERVER)
 
     arrange(world, Fault(lost="answer", then=die), count=1, what=what, kind=kind)
@@ -74,8 +73,8 @@ def _(world: World, what: str, kind: str) -> None:
 
 @when("the dead API server is started again")
 def _(world: World) -> None:
-    """Wait until it has died as arranged, and start it."""
-    dead: threading.Event = world.memory[_DEAD]
-    world.require("the API server dies", lambda: (dead.is_set(), "it lives"))
+    """Wait until the API server has died as arranged, and start it."""
+    dead = world.state(Crash).dead
+    world.require("the API server dies", lambda: (dead.is_set(), "it is alive"))
     restart(world, API_SERVER)
     dead.clear()

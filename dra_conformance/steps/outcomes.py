@@ -1,7 +1,7 @@
-"""What must be true once everything has come to rest, whatever went wrong on the way.
+"""Outcomes that must hold once the system is idle, whatever faults were injected.
 
-These sentences speak of all pods, claims and BindRequests of the scenario. Where the scenario arranges faults, they
-first make sure that every one has struck: an outcome without the fault would judge nothing.
+These sentences cover all pods, claims and BindRequests of the scenario. They first require that every injected fault
+has been triggered: an outcome without the fault would prove nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _pods(world: World) -> list[Obj]:
 
 
 def catch_up(world: World) -> None:
-    """Wait until the observer has seen all that is stored now: after an outage it may be behind like anybody else."""
+    """Wait until the observer has seen everything that is stored now: after an outage its watches lag as well."""
     for resource in (PODS, RESOURCE_CLAIMS, BIND_REQUESTS):
         if not world.observer.watches(resource):
             continue
@@ -48,13 +48,13 @@ def _version(obj: Obj | None) -> int:
 
 
 def look_all_bound(world: World) -> Seen:
-    """Whether every pod is bound, and who is not."""
+    """Return whether every pod is bound, and the pods that are not."""
     waiting = [name_of(pod) for pod in _pods(world) if not look_bound(world, name_of(pod))[0]]
     return not waiting, f"not bound: {', '.join(waiting)}" if waiting else "all bound"
 
 
-def told_why(world: World, pod: Obj) -> str:
-    """What an unbound pod has been told: a condition or a Warning event; empty where nobody said anything."""
+def reported_reason(world: World, pod: Obj) -> str:
+    """Return the message of an unbound pod's condition or last Warning event, or an empty text."""
     for kind in ("PodScheduled", "PodBound"):
         found = condition(pod, kind)
         if found.get("status") == "False" and found.get("message"):
@@ -64,15 +64,17 @@ def told_why(world: World, pod: Obj) -> str:
 
 
 def look_pods_settled(world: World) -> Seen:
-    """Whether every pod is bound or has been told why it is not."""
+    """Return whether every pod is bound or has a condition or Warning event with the reason."""
     silent = [
-        name_of(pod) for pod in _pods(world) if not look_bound(world, name_of(pod))[0] and not told_why(world, pod)
+        name_of(pod)
+        for pod in _pods(world)
+        if not look_bound(world, name_of(pod))[0] and not reported_reason(world, pod)
     ]
-    return not silent, f"neither bound nor told why: {', '.join(silent)}" if silent else "bound or told"
+    return not silent, f"neither bound nor with a reason: {', '.join(silent)}" if silent else "bound or with a reason"
 
 
 def look_claims_once(world: World) -> Seen:
-    """Whether every template entry of every pod has exactly one claim, which the pod's status names."""
+    """Return whether every template entry of every pod has exactly one claim, which the pod's status names."""
     claims = world.all_seen(RESOURCE_CLAIMS)
     wrong: list[str] = []
     for pod in _pods(world):
@@ -95,7 +97,7 @@ def look_claims_once(world: World) -> Seen:
 
 
 def look_devices_once(world: World) -> Seen:
-    """Whether no device of a plain request is in two claims; devices by driver, pool and name."""
+    """Return whether no device of a plain request is in two claims; devices by driver, pool and name."""
     held = Counter(
         (str(result["driver"]), str(result["pool"]), str(result["device"]))
         for claim in world.all_seen(RESOURCE_CLAIMS)
@@ -107,7 +109,7 @@ def look_devices_once(world: World) -> Seen:
 
 
 def look_devices_held(world: World) -> Seen:
-    """Whether every claim of every bound pod is allocated and reserved for this very pod."""
+    """Return whether every claim of every bound pod is allocated and reserved for this pod."""
     without: list[str] = []
     for pod in _pods(world):
         recorded = {
@@ -124,11 +126,11 @@ def look_devices_held(world: World) -> Seen:
 
 
 def look_requests_ended(world: World) -> Seen:
-    """Whether every BindRequest of a pod that is there is Succeeded, the pod bound, or Failed with a reason."""
+    """Return whether every BindRequest of an existing pod is Succeeded (pod bound), or Failed with a reason."""
     open_ones: list[str] = []
     for request in world.all_seen(BIND_REQUESTS):
         if world.seen(PODS, str(request["spec"].get("podName"))) is None:
-            continue  # the pod has gone, and the garbage collector comes when it comes
+            continue  # the pod is gone; the garbage collector deletes the request at some time
         status = request.get("status") or {}
         bound = look_bound(world, str(request["spec"].get("podName")))[0]
         ended = (status.get("phase") == "Succeeded" and bound) or (
@@ -140,15 +142,15 @@ def look_requests_ended(world: World) -> Seen:
 
 
 def invalid_allocations(world: World) -> list[str]:
-    """What the judge finds wrong with any allocation of the scenario, read from the API server as it is now."""
-    told: list[str] = []
+    """Return the violations that the allocation checker finds in the stored allocations of the scenario."""
+    violations: list[str] = []
     for claim in world.all_seen(RESOURCE_CLAIMS):
         if results_of(claim):
-            told += [
+            violations += [
                 f"{name_of(claim)}: {found.rule} {found.path}: {found.message}"
                 for found in check_claim(world, name_of(claim)).violations
             ]
-    return told
+    return violations
 
 
 @then("every pod is bound")
@@ -159,38 +161,14 @@ def _(world: World) -> None:
     world.eventually("every pod is bound", lambda: look_all_bound(world), expected="all bound")
 
 
-@then("every pod is bound or told why not")
+@then("every pod is bound or has a reason why not")
 def _(world: World) -> None:
-    """No pod waits in silence: an unbound one has a condition or a Warning event that says why."""
+    """Each pod is bound, or has a condition or a Warning event with a message."""
     require_met(world)
     catch_up(world)
-    world.eventually("every pod is bound or told why not", lambda: look_pods_settled(world), expected="bound or told")
-
-
-@then('claim "{claim}" comes to be free')
-def _(world: World, claim: str) -> None:
-    """The claim comes to be reserved for nobody and to hold no devices."""
-
-    def look() -> Seen:
-        seen = world.seen(RESOURCE_CLAIMS, claim) or {}
-        status = seen.get("status") or {}
-        held = {"reservedFor": status.get("reservedFor") or [], "devices": len(results_of(seen))}
-        return bool(seen) and not any(held.values()), held if seen else "no such claim"
-
-    require_met(world)
-    catch_up(world)
-    world.eventually(f"claim {claim} is free", look, expected="no pods, no devices")
-
-
-@then('claim "{claim}" is gone')
-def _(world: World, claim: str) -> None:
-    """The claim comes to be deleted: no finalizer holds it."""
-
-    def look() -> Seen:
-        seen = world.seen(RESOURCE_CLAIMS, claim)
-        return seen is None, (seen or {}).get("metadata", {}).get("finalizers") or "there"
-
-    world.eventually(f"claim {claim} is gone", look, expected="gone")
+    world.eventually(
+        "every pod is bound or has a reason", lambda: look_pods_settled(world), expected="bound or with a reason"
+    )
 
 
 @then("every pod has its claims, each once")
@@ -202,9 +180,9 @@ def _(world: World) -> None:
     world.stays("every pod has its claims, each once", lambda: look_claims_once(world), expected="each once")
 
 
-@then("every allocation is valid, and no device is in two")
+@then("every allocation is valid, and no device is allocated twice")
 def _(world: World) -> None:
-    """The judge finds no rule broken by any allocation, and no device is held by two claims."""
+    """The allocation checker finds no broken rule in any allocation, and no device is in two claims."""
     require_met(world)
     catch_up(world)
     world.stays("no device is in two claims", lambda: look_devices_once(world), expected="each device in one claim")
@@ -220,7 +198,7 @@ def _(world: World) -> None:
     world.eventually("bound pods have their devices", lambda: look_devices_held(world), expected="all held")
 
 
-@then("every BindRequest has come to an end")
+@then("every BindRequest is Succeeded or Failed")
 def _(world: World) -> None:
     """Each is Succeeded and its pod bound, or Failed with a reason and its pod not bound."""
     require_met(world)

@@ -1,21 +1,23 @@
-"""Pods: with claims by name or from templates, bound by a scheduler or by hand, and what becomes of them."""
+"""Pods: with claims by name or from templates, bound by a scheduler or by hand; their phases and events."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dra_api.objects import EVENTS, PODS, Obj
+from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 
-# Pods with this scheduler's name are scheduled by nobody: the scenario does it by hand.
+# No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
 BY_HAND = "dra-conformance-by-hand"
 
 
 def pod_object(
     world: World, name: str, claims: list[Obj], *, scheduler: str = "", containers: list[Obj] | None = None
 ) -> Obj:
-    """A pod whose containers use all of its claims."""
+    """Return a pod whose containers use all of its claims."""
     spec: Obj = {
         "containers": containers
         or [
@@ -39,116 +41,136 @@ def pod_object(
 
 
 def _for_kai(scheduler: str) -> Obj:
-    """Labels without which KAI's podgrouper puts a pod into no queue (KAI docs/queues)."""
+    """Return the label that KAI's podgrouper needs to put a pod into a queue (KAI docs/queues)."""
     return {"labels": {"kai.scheduler/queue": "default-queue"}} if scheduler == "kai-scheduler" else {}
 
 
 def by_name(claim: str) -> Obj:
-    """A pod's reference to an existing claim, under the claim's own name."""
+    """Return a pod's reference to an existing claim, under the claim's own name."""
     return {"name": claim, "resourceClaimName": claim}
 
 
 def by_template(name: str, template: str) -> Obj:
-    """A pod's reference to a template."""
+    """Return a pod's reference to a template."""
     return {"name": name, "resourceClaimTemplateName": template}
 
 
 def scheduler_of(world: World) -> str:
-    """The schedulerName of pods that the scheduler under test shall take; nobody's when the scenario has none."""
+    """Return the schedulerName of pods for the scheduler of the scenario, or BY_HAND if the scenario has none."""
     if "scheduler" not in world.scenario.tags.components:
         return BY_HAND
     return "kai-scheduler" if "kai" in world.scenario.tags.needs else ""
 
 
 def look_bound(world: World, pod: str) -> Seen:
-    """Whether a pod is bound, and where."""
+    """Return whether a pod is bound, and its node."""
     seen = world.seen(PODS, pod)
     node = ((seen or {}).get("spec") or {}).get("nodeName")
     return bool(node), node or ("not bound" if seen else "no such pod")
 
 
 def condition(pod: Obj | None, kind: str) -> Obj:
-    """A condition of a pod; empty where it has none of this type."""
+    """Return a condition of a pod, or an empty mapping if it has none of this type."""
     for found in ((pod or {}).get("status") or {}).get("conditions") or ():
         if found.get("type") == kind:
             return dict(found)
     return {}
 
 
-@given('a pod "{pod}" using claim "{claim}"')
-def _(world: World, pod: str, claim: str) -> None:
-    """A pod that names an existing claim."""
-    world.create(pod_object(world, pod, [by_name(claim)], scheduler=scheduler_of(world)))
-
-
-@when('a pod "{pod}" using claim "{claim}" is created')
-def _(world: World, pod: str, claim: str) -> None:
-    """The same, as what happens in the scenario."""
-    world.create(pod_object(world, pod, [by_name(claim)], scheduler=scheduler_of(world)))
-
-
-@given('a pod "{pod}" using claims "{claims}"')
+@given('a pod "{pod}" using claim "{claims}"')
+@when('a pod "{pod}" using claim "{claims}" is created')
 def _(world: World, pod: str, claims: str) -> None:
-    """A pod that names several claims, comma-separated."""
-    names = words(claims)
-    world.create(pod_object(world, pod, [by_name(name) for name in names], scheduler=scheduler_of(world)))
+    """Create a pod that uses claims by name; commas separate several."""
+    world.create(pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world)))
+
+
+@when('a pod "{pod}" using claim "{claims}" is created with:')
+def _(world: World, pod: str, claims: str, docstring: str) -> None:
+    """Create a pod that uses claims by name, with additional fields in its spec (YAML)."""
+    obj = pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world))
+    obj["spec"].update(manifests.parse_value(world.text(docstring)))
+    world.create(obj)
+
+
+@given('a pod "{pod}" without claims')
+def _(world: World, pod: str) -> None:
+    """Create a pod that needs no devices."""
+    world.create(pod_object(world, pod, [], scheduler=scheduler_of(world)))
+
+
+@given('a pod "{pod}" of scheduler "{scheduler}" without claims')
+def _(world: World, pod: str, scheduler: str) -> None:
+    """Create a pod that names a scheduler."""
+    world.create(pod_object(world, pod, [], scheduler=scheduler))
+
+
+def other_namespace(world: World) -> str:
+    """Return the name of a second namespace for this scenario."""
+    return f"{world.namespace}-other"
+
+
+@given('a pod "{pod}" without claims in another namespace')
+def _(world: World, pod: str) -> None:
+    """Create a pod outside the scenario's namespace."""
+    other = other_namespace(world)
+    metadata: Obj = {"name": other, "labels": {RUN_LABEL: world.run.run_id}}
+    world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    obj = pod_object(world, pod, [], scheduler=scheduler_of(world))
+    obj["metadata"]["namespace"] = other
+    world.create(obj)
+    world.cleanup.callback(world.client.delete, PODS, pod, other, grace_period_seconds=0)
+
+
+@then('pod "{pod}" of the other namespace stays unbound')
+def _(world: World, pod: str) -> None:
+    """The pod outside the scenario's namespace is not bound once the system is idle."""
+
+    def look() -> Seen:
+        seen = world.observer.get(PODS, pod, other_namespace(world))
+        where = ((seen or {}).get("spec") or {}).get("nodeName")
+        return seen is not None and not where, where or ("not bound" if seen else "no such pod")
+
+    world.stays(f"pod {pod} of the other namespace is not bound", look, expected="not bound")
 
 
 @given('a pod "{pod}" using template "{template}"')
-def _(world: World, pod: str, template: str) -> None:
-    """A pod with a claim from a template, under the name `gpu`."""
-    world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
-
-
 @when('a pod "{pod}" using template "{template}" is created')
 def _(world: World, pod: str, template: str) -> None:
-    """The same, as what happens in the scenario."""
+    """Create a pod with a claim from a template, under the name `gpu`."""
     world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
 
 
 @when('pods "{prefix}" 1 to {count:d} each using template "{template}" are created')
 def _(world: World, prefix: str, count: int, template: str) -> None:
-    """Pods prefix-1 …, each with a claim of its own from the template, under the name `gpu`."""
+    """Create pods prefix-1 …, each with a claim of its own from the template, under the name `gpu`."""
     for number in range(1, count + 1):
         pod = pod_object(world, f"{prefix}-{number}", [by_template("gpu", template)], scheduler=scheduler_of(world))
         world.create(pod)
 
 
-@given('a pod "{pod}" without claims')
-@when('a pod "{pod}" without claims is created')
-def _(world: World, pod: str) -> None:
-    """A pod that needs no devices."""
-    world.create(pod_object(world, pod, [], scheduler=scheduler_of(world)))
-
-
 @given('pod "{pod}" is bound by hand to "{node}"')
-def _(world: World, pod: str, node: str) -> None:
-    """Bind a pod through pods/binding, in the place of scheduler and binder."""
-    world.client.bind(world.get(PODS, pod), world.name(node))
-
-
 @when('pod "{pod}" is bound by hand to "{node}"')
 def _(world: World, pod: str, node: str) -> None:
-    """The same, as what happens in the scenario."""
+    """Bind a pod through pods/binding, in place of scheduler and binder."""
     world.client.bind(world.get(PODS, pod), world.name(node))
 
 
 @when('pod "{pod}" is deleted')
 def _(world: World, pod: str) -> None:
-    """Delete a pod in good order."""
+    """Delete a pod with its own grace period."""
     world.client.delete(PODS, pod, world.namespace)
 
 
 @when('pod "{pod}" is force-deleted')
 def _(world: World, pod: str) -> None:
-    """Delete a pod with a grace period of 0, which takes it from the API server at once; everybody hears of it."""
+    """Delete a pod with a grace period of 0, and wait until all components have received the deletion."""
     world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
     world.settle()
 
 
 @when('pod "{pod}" ends as {phase:word}')
 def _(world: World, pod: str, phase: str) -> None:
-    """Write a terminal phase (Succeeded or Failed) into the status of a pod, in the place of a kubelet."""
+    """Write a terminal phase (Succeeded or Failed) into the status of a pod, in place of a kubelet."""
 
     def change(obj: Obj) -> None:
         obj.setdefault("status", {})["phase"] = phase
@@ -175,7 +197,7 @@ def _(world: World, pod: str) -> None:
 
 @then('pod "{pod}" stays unbound')
 def _(world: World, pod: str) -> None:
-    """The pod is on no node, also after everything has come to rest."""
+    """The pod is not bound once the system is idle."""
 
     def look() -> Seen:
         bound, where = look_bound(world, pod)
@@ -195,31 +217,8 @@ def _(world: World, pod: str, phase: str) -> None:
     world.eventually(f"pod {pod} is {phase}", look, expected=phase)
 
 
-@then('pod "{pod}" has condition {kind:word} {status:word} with reason "{reason}"')
-def _(world: World, pod: str, kind: str, status: str, reason: str) -> None:
-    """A condition of the pod comes to this status and reason."""
-
-    def look() -> Seen:
-        found = condition(world.seen(PODS, pod), kind)
-        return found.get("status") == status and found.get("reason") == reason, found or "no such condition"
-
-    world.eventually(f"condition {kind} of {pod}", look, expected={"status": status, "reason": reason})
-
-
-@then('the condition {kind:word} of pod "{pod}" says "{text}"')
-def _(world: World, kind: str, pod: str, text: str) -> None:
-    """The message of a condition of the pod comes to hold this text."""
-    wanted = world.text(text)
-
-    def look() -> Seen:
-        message = condition(world.seen(PODS, pod), kind).get("message") or ""
-        return wanted in message, message or "no message"
-
-    world.eventually(f"message of condition {kind} of {pod}", look, expected=f"a message with {wanted!r}")
-
-
 def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
-    """Events whose object is this one."""
+    """Return the events about an object."""
     return [
         event
         for event in world.all_seen(EVENTS)
@@ -228,13 +227,18 @@ def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
     ]
 
 
-@when('the event "{reason}" of pod "{pod}" had the time to be told again')
+def event_text(event: dict[str, Any]) -> str:
+    """Return the message of an event of either API group."""
+    return str(event.get("message") or event.get("note") or "")
+
+
+@when('the event "{reason}" of pod "{pod}" is recorded again, or a second has passed')
 def _(world: World, reason: str, pod: str) -> None:
-    """Wait until the event was counted up or recorded anew, a second at most: to tell it once is right as well."""
+    """Wait until the event is counted up or recorded anew, at most a second: recording it once is correct as well."""
 
     def look() -> bool:
-        told = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
-        return sum(int(event.get("count") or 1) for event in told) > 1
+        found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        return sum(int(event.get("count") or 1) for event in found) > 1
 
     world.log.wait_for(look, 1.0)
 
@@ -250,9 +254,23 @@ def _(world: World, pod: str, kind: str, reason: str) -> None:
     world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason}")
 
 
+@then('pod "{pod}" gets a {kind:word} event "{reason}" that contains "{text}"')
+def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
+    """An event (Normal or Warning) with this reason comes to be recorded for the pod, and its message has this text."""
+    wanted = world.text(text)
+
+    def look() -> Seen:
+        seen = [
+            (event.get("type"), event.get("reason"), event_text(event)) for event in events_about(world, "Pod", pod)
+        ]
+        return any((kind, reason) == one[:2] and wanted in one[2] for one in seen), seen or "no event"
+
+    world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason} with {wanted!r}")
+
+
 @then('pod "{pod}" is being deleted or gone')
 def _(world: World, pod: str) -> None:
-    """The pod comes to be deleted."""
+    """The pod comes to be deleted, or to have a deletionTimestamp."""
 
     def look() -> Seen:
         seen = world.seen(PODS, pod)

@@ -1,10 +1,12 @@
-"""Rounds of one pod that comes, is bound and goes, in which each write of the components fails once.
+"""Rounds in which one pod is created, bound and deleted, and in which each write of the components fails once.
 
-The first round is undisturbed: it shows which writes there are, and that the system works. The device of one round is
-the device of the next: one that does not come back stops the sweep.
+The first round has no fault: it shows the writes of the components, and that the system works. All rounds use the same
+device: the sweep stops if a round does not release it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
@@ -22,11 +24,16 @@ from dra_conformance.steps.outcomes import (
 )
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
 
-_KEY = "sweep"
+
+@dataclass
+class Sweep:
+    """Problems of each round, by the write that failed in it."""
+
+    problems: dict[str, list[str]] = field(default_factory=dict)
 
 
 def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
-    """One round: a pod comes, is bound, and goes. What went wrong, in words."""
+    """Play one round: a pod is created, bound and deleted. Return its problems."""
     remove = world.run.fault_points.add(hook)
     try:
         world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
@@ -47,9 +54,9 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
 
 
 def look_empty(world: World) -> Seen:
-    """Whether no pod or claim is left in the scenario's namespace.
+    """Return whether no pod or claim is left in the scenario's namespace.
 
-    BindRequests may be: the garbage collector, which no component is, learns of a new kind of object after half a minute.
+    BindRequests may be left: the garbage collector, which is not under test, discovers a new kind after half a minute.
     """
     left = [
         f"{resource.plural}: {obj['metadata']['name']}"
@@ -60,38 +67,38 @@ def look_empty(world: World) -> Seen:
 
 
 @when(
-    'a pod using template "{template}" comes and goes once for each write of the components, and that write is {fault}'
+    'a pod using template "{template}" is created and deleted once for each write of the components, and that write is {fault}'
 )
 def _(world: World, template: str, fault: str) -> None:
-    """Play one round undisturbed, then one for each write that it showed, with that write failing."""
+    """Play one round without a fault, then one round for each write of it, in which this write fails."""
     chosen = fault_called(fault)
     components = frozenset(world.scenario.tags.components)
     first = Round(components, world.namespace)
     if wrong := play(world, "round-0", template, first):
         raise Untestable(f"the round without a fault does not end well: {'; '.join(wrong)}")
-    told: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     missed: list[str] = []
     for number, one in enumerate(rounds(first, chosen), start=1):
         wrong = play(world, f"round-{number}", template, one)
-        told[str(one.target)] = wrong
+        found[str(one.target)] = wrong
         if not one.struck:
             missed.append(str(one.target))
         if any(text.startswith("left when") for text in wrong):
-            break  # the next round has no device: it would show nothing new
-    world.memory[_KEY] = told
-    if len(missed) == len(told):
+            break  # the next round would have no device, and show nothing new
+    world.state(Sweep).problems = found
+    if len(missed) == len(found):
         raise Untestable(f"no write met its fault: {', '.join(missed)}")
-    world.log.emit("sweep", fault=fault, rounds=len(told), missed=missed)
+    world.log.emit("sweep", fault=fault, rounds=len(found), missed=missed)
 
 
-@then("every round has ended as the one without a fault")
+@then("every round ends like the round without a fault")
 def _(world: World) -> None:
-    """In each round the pod had its claim once, was bound with a valid allocation, and left nothing behind."""
-    told: dict[str, list[str]] = world.memory[_KEY]
-    wrong = {write: problems for write, problems in told.items() if problems}
+    """In each round the pod has one claim, is bound with a valid allocation, and leaves no object behind."""
+    found = world.state(Sweep).problems
+    wrong = {write: problems for write, problems in found.items() if problems}
     world.check(
         not wrong,
         "every round ends well",
-        expected=f"{len(told)} rounds, each ending with nothing lost, nothing twice and nothing left",
-        observed=wrong or f"{len(told)} rounds",
+        expected=f"{len(found)} rounds without lost, duplicate or left-over objects",
+        observed=wrong or f"{len(found)} rounds",
     )

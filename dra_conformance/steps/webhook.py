@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from dra_api.client import ApiError
 from dra_api.objects import Obj, name_of
 from dra_conformance.components.registration import register
 from dra_conformance.components.webhook import GATES, Endpoint, Reply
@@ -15,7 +14,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World, show
-from dra_conformance.steps.objects import ANSWER, REFUSAL, draft
+from dra_conformance.steps.objects import Requests, draft
 
 # The last call of the harness itself, and the uid of its question. Keys of World.memory.
 REPLY, QUESTION = "webhook reply", "webhook question"
@@ -67,8 +66,8 @@ def ask(world: World, body: bytes, *, content_type: str = "application/json", sc
 
 
 def _remember(world: World, reply: Reply, request: str, body: bytes = b"") -> None:
-    for key in (ANSWER, REFUSAL):
-        world.memory.pop(key, None)
+    requests = world.state(Requests)
+    requests.answer = requests.refusal = None
     world.memory[REPLY] = reply
     world.log.emit("webhook", request=request, body=body.decode(errors="replace"), answer=str(reply))
 
@@ -102,9 +101,9 @@ def _outcome(world: World) -> tuple[bool | None, str, str]:
         said = str(status.get("message") or "") if isinstance(status, dict) else ""
         allowed = response.get("allowed", False) if response else None
         return (allowed if isinstance(allowed, bool) else None), said, str(reply)
-    error: ApiError | None = world.memory.get(REFUSAL)
+    answer, error = world.state(Requests).answer, world.state(Requests).refusal
     if error is None:
-        return (True, "", f"stored: {show(world.memory[ANSWER])}") if ANSWER in world.memory else (None, "", "nothing")
+        return (None, "", "nothing") if answer is None else (True, "", f"stored: {show(answer)}")
     denied = "admission webhook" in error.message and "denied the request" in error.message
     return (False if denied else None), error.message, f"{error.status} {error.reason}: {error.message}"
 

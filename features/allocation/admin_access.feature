@@ -12,7 +12,7 @@ Feature: Admin access
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
       """
-    When a pod "train" using claims "<claims>" is created
+    When a pod "train" using claim "<claims>" is created
     Then claim "use" is allocated the devices "dev-0"
     And claim "watch" is allocated the devices "dev-0"
 

@@ -18,7 +18,7 @@ Feature: Devices that are made ready before a pod is bound
     Then claim "mine" is reserved for pod "train" [DRA-250]
     And the ResourceClaim "mine" has "status.allocation.devices.results[0].bindingConditions" [dra.test/ready] [DRA-250]
     And the ResourceClaim "mine" has "status.allocation.devices.results[0].bindingFailureConditions" [dra.test/failed] [DRA-250]
-    And the allocation of claim "mine" says when it was made [DRA-129]
+    And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set [DRA-129]
     And pod "train" gets a Normal event "BindingConditionsPending" [DRA-253]
     And pod "train" stays unbound [DRA-250]
     When device "dev" of claim "mine" reports "dra.test/ready" True
@@ -57,7 +57,7 @@ Feature: Devices that are made ready before a pod is bound
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "dev" of claim "mine" reports "dra.test/failed" True
-    Then claim "mine" comes to be allocated anew, with nothing reported of its devices
+    Then claim "mine" is allocated again, without device conditions
     And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
@@ -80,7 +80,7 @@ Feature: Devices that are made ready before a pod is bound
     Then pod "train" stays unbound
     And the ResourceClaim "mine" has "status.devices[0].device" dev
     When 102 seconds pass
-    Then claim "mine" comes to be allocated anew, with nothing reported of its devices
+    Then claim "mine" is allocated again, without device conditions
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
 

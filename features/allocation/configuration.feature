@@ -7,7 +7,7 @@ Feature: Configuration in allocations
     Given node "n1" with 4 devices
     And the objects of the manifest "allocation/configured_twice"
     When a pod "train" using claim "configured" is created
-    Then the class configuration of claim "configured" is there once, for all of "a, b" [DRA-178]
-    And claim "configured" has the claim configuration "for-small" for "c/small" [DRA-179b]
-    And claim "configured" has no claim configuration "for-big" [DRA-179b]
-    And claim "configured" has the claim configuration "for-both" for "a, b" [DRA-180]
+    Then the ResourceClaim "configured" has "status.allocation.devices.config[source=FromClass][*].requests" in any order [[a, b]] [DRA-178]
+    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-small][*].requests" [[c/small]] [DRA-179b]
+    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-big]" [] [DRA-179b]
+    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-both][*].requests" in any order [[a, b]] [DRA-180]

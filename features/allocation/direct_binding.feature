@@ -21,10 +21,10 @@ Feature: Schedulers that bind pods themselves
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" holds the devices "dev-9" of "gone"
     And a pod "other" without claims
-    And claim "mine" is reserved by hand for pod "other"
+    And claim "mine" is reserved by hand for pods "other"
     When a pod "train" using claim "mine" is created
-    Then pod "train" has condition PodScheduled False with reason "Unschedulable"
-    And claim "mine" keeps the devices "dev-9"
+    Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-9]
 
   @DRA-139 @needs:faults
   Scenario: A pod that cannot be bound gives its reservation back, not the allocation
@@ -35,8 +35,8 @@ Feature: Schedulers that bind pods themselves
     And the API server answers 403 to the next 1000 bindings of Pod
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "dev-0"
-    And claim "mine" comes to be reserved for nobody
-    And claim "mine" keeps the devices "dev-0"
+    And claim "mine" is reserved for exactly the pods ""
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
 
   @DRA-106
   Scenario: A pod does not take a claim that was not made for it
@@ -45,6 +45,6 @@ Feature: Schedulers that bind pods themselves
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "foreign" for 1 of "gpu"
     And a pod "train" using template "unused"
-    And the status of pod "train" says [{name: gpu, resourceClaimName: foreign}] for its claims
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
     Then pod "train" stays unbound
     And claim "foreign" stays unallocated

@@ -8,18 +8,18 @@ Feature: Extended resources that devices stand for
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "train" asking for {$(suffix).dra.test/gpu: 2} is created
-    Then one claim with the devices "dev-0, dev-1" comes to stand behind pod "train" [DRA-239]
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1" [DRA-239]
     And pod "train" is bound to "n1" [DRA-239]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
     When pod "train" ends as Succeeded
-    Then the claim behind pod "train" comes to be gone [DRA-246]
+    Then the ResourceClaim of pod "train" is gone [DRA-246]
 
   @DRA-240
   Scenario: Every class stands for a resource of its own name
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     When a pod "train" asking for {deviceclass.resource.kubernetes.io/$(class:gpu): 1} is created
-    Then one claim with the devices "dev-0" comes to stand behind pod "train"
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-241 @DRA-245
   Scenario: No claim is made for what a device plugin gives, nor for nothing
@@ -27,35 +27,37 @@ Feature: Extended resources that devices stand for
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "none" asking for {$(suffix).dra.test/gpu: 0} is created
     Then pod "none" is bound to "n1" [DRA-245]
-    And no claim stands behind pod "none" [DRA-245]
+    And pod "none" has no claim [DRA-245]
+    And the Pod "none" has "status.extendedResourceClaimStatus" null [DRA-245]
     Given node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
     When a pod "train" asking for {$(suffix).dra.test/gpu: 2} is created
     Then pod "train" is bound to "n1" [DRA-241]
-    And no claim stands behind pod "train" [DRA-241]
+    And pod "train" has no claim [DRA-241]
+    And the Pod "train" has "status.extendedResourceClaimStatus" null [DRA-241]
 
   @DRA-243
   Scenario: Of two classes of the same age, the first by name stands for the resource
     Given node "n1" with 2 devices
-    And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 0' standing for "$(suffix).dra.test/gpu"
-    And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 1' standing for "$(suffix).dra.test/gpu"
+    And the objects of the manifest "allocation/first_of_two_classes"
+    And a DeviceClass "b" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
-    Then one claim with the devices "dev-1" comes to stand behind pod "train"
+    Then the extended resource claim of pod "train" is allocated the devices "dev-1"
 
   @DRA-243 @needs:virtual-clock @component:control-plane
   Scenario: Of two classes the younger stands for the resource
     Given node "n1" with 2 devices
-    And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 0' standing for "$(suffix).dra.test/gpu"
+    And the objects of the manifest "allocation/first_of_two_classes"
     When 2 seconds pass
-    And a DeviceClass "z" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 1' standing for "$(suffix).dra.test/gpu" is created
+    And a DeviceClass "z" for those devices standing for "$(suffix).dra.test/gpu" is created
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
-    Then one claim with the devices "dev-1" comes to stand behind pod "train"
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-244
   Scenario: Init containers use what comes after them, and ask only for what is missing
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When an init container asking for {$(suffix).dra.test/gpu: 2} runs before pod "train" asking for {$(suffix).dra.test/gpu: 1}
-    Then a claim with 2 devices comes to stand behind pod "train"
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the status of pod "train" maps container "first" to [container-0-request-0, container-1-request-0] of "$(suffix).dra.test/gpu"
     And the status of pod "train" maps container "main" to [container-1-request-0] of "$(suffix).dra.test/gpu"
 
@@ -64,7 +66,7 @@ Feature: Extended resources that devices stand for
     Given node "n1" with 2 devices
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound [DRA-248]
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
     Then pod "train" is bound to "n1" [DRA-248]
     When a pod "large" asking for {$(suffix).dra.test/gpu: 2} is created
     Then pod "large" stays unbound [DRA-249]
@@ -76,8 +78,11 @@ Feature: Extended resources that devices stand for
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
-    And a claim "left" of an earlier attempt for pod "train" on class "gpu" holds device "dev-1" of "n1"
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
+    And claim "left" holds the devices "dev-1" of "n1"
+    And claim "left" is reserved by hand for pods "train"
+    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
     Then the ResourceClaim "left" is gone
     When a ResourceSlice "more" is published with:
       """
@@ -85,4 +90,4 @@ Feature: Extended resources that devices stand for
       devices: [{name: extra}]
       """
     Then pod "train" is bound to "n1"
-    And a claim with 1 devices comes to stand behind pod "train"
+    And the ResourceClaim of pod "train" has "status.allocation.devices.results[0].device" set

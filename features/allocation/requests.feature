@@ -12,7 +12,7 @@ Feature: Requests that cannot be met
       """
     And a ResourceClaim "small" for 1 of "gpu"
     When a pod "train" using claim "large" is created
-    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
+    Then the Pod "train" has condition PodScheduled False with reason "SchedulerError"
     And claim "large" stays unallocated
     When a pod "other" using claim "small" is created
     Then pod "other" is bound
@@ -37,7 +37,7 @@ Feature: Requests that cannot be met
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "all" is created
-    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
+    Then the Pod "train" has condition PodScheduled False with reason "SchedulerError"
     And claim "all" stays unallocated
 
   @DRA-161b
@@ -48,8 +48,8 @@ Feature: Requests that cannot be met
     And a ResourceClaim "wrong" for 1 of "gpu" selecting '<expression>'
     And a ResourceClaim "right" for 1 of "gpu" selecting '"rare" in device.attributes["$(sim)"]'
     When a pod "train" using claim "wrong" is created
-    Then pod "train" has condition PodScheduled False with reason "SchedulerError"
-    And the condition PodScheduled of pod "train" says "selector"
+    Then the Pod "train" has condition PodScheduled False with reason "SchedulerError"
+    And the message of condition PodScheduled of the Pod "train" contains "selector"
     When a pod "other" using claim "right" is created
     Then pod "other" is bound
     And claim "wrong" stays unallocated

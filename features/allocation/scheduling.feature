@@ -7,7 +7,7 @@ Feature: Nodes and devices for claims
   Scenario: A pod that needs no claim for its template after all is bound
     Given node "n1"
     And a pod "plain" using template "unused"
-    And the status of pod "plain" says [{name: gpu}] for its claims
+    And "status.resourceClaimStatuses" of the Pod "plain" is set to [{name: gpu}]
     Then pod "plain" is bound
 
   @DRA-122
@@ -16,7 +16,7 @@ Feature: Nodes and devices for claims
     And a DeviceClass "gpu" for those devices
     And a pod "early" using claim "late"
     Then pod "early" stays unbound
-    When a ResourceClaim "late" for 1 of "gpu" is created
+    Given a ResourceClaim "late" for 1 of "gpu"
     Then pod "early" is bound to "n1"
 
   @DRA-123
@@ -27,7 +27,8 @@ Feature: Nodes and devices for claims
     And a pod "first" using claim "mine"
     Then pod "first" is bound to "n1"
     When the ResourceClaim "mine" is deleted
-    Then claim "mine" waits to be deleted, allocated
+    Then the ResourceClaim "mine" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results" set
     When a pod "second" using claim "mine" is created
     # The scheduler is at work, so that who waits was looked at.
     Given a pod "plain" without claims
@@ -43,8 +44,11 @@ Feature: Nodes and devices for claims
     And a ResourceClaim "urgent" for 1 of "gpu"
     And a pod "first" using claim "mine"
     Then pod "first" is bound to "n1"
-    When a pod "second" of priority class "system-node-critical" using claim "urgent" is created
-    Then pod "second" has condition PodScheduled False with reason "Unschedulable"
+    When a pod "second" using claim "urgent" is created with:
+      """
+      priorityClassName: system-node-critical
+      """
+    Then the Pod "second" has condition PodScheduled False with reason "Unschedulable"
     And pod "second" stays unbound
     And the Pod "first" still exists
 
@@ -53,7 +57,7 @@ Feature: Nodes and devices for claims
     Given node "n1" with 1 devices
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "early" using claim "mine"
-    Then the condition PodScheduled of pod "early" says "$(class:gpu)"
+    Then the message of condition PodScheduled of the Pod "early" contains "$(class:gpu)"
     When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
     Then pod "early" is bound to "n1"
 
@@ -64,7 +68,7 @@ Feature: Nodes and devices for claims
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "early" using claim "mine"
     Then pod "early" stays unbound
-    When the DeviceClass "gpu" comes to select 'device.driver == "$(sim)"'
+    When "spec.selectors" of the DeviceClass "gpu" is set to [{cel: {expression: 'device.driver == "$(sim)"'}}]
     Then pod "early" is bound to "n1"
 
   @DRA-126 @component:claim-controller
@@ -103,7 +107,7 @@ Feature: Nodes and devices for claims
     Then pod "train" is bound to "n1"
     And claim "mine" is allocated the devices "dev-0"
     And claim "mine" is reserved for pod "train"
-    And claim "mine" is protected from deletion
+    And the ResourceClaim "mine" has "metadata.finalizers" containing resource.kubernetes.io/delete-protection
 
   @DRA-130
   Scenario: Pods that share a claim share its node
@@ -115,7 +119,7 @@ Feature: Nodes and devices for claims
     Then pod "first" is bound
     When a pod "second" using claim "shared" is created
     Then pod "second" is bound to the node of pod "first"
-    And claim "shared" comes to be reserved for pods "first, second" alone
+    And claim "shared" is reserved for exactly the pods "first, second"
 
   @DRA-133
   Scenario: The last device is given once
@@ -125,7 +129,7 @@ Feature: Nodes and devices for claims
     And a ResourceClaim "second" for 1 of "gpu"
     When a pod "one" using claim "first" is created
     And a pod "two" using claim "second" is created
-    Then exactly 1 of the claims "first, second" is allocated
+    Then exactly 1 of the claims "first, second" are allocated
 
   @DRA-134
   Scenario: A pod gets all of its claims or none
@@ -133,8 +137,8 @@ Feature: Nodes and devices for claims
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "first" for 1 of "gpu"
     And a ResourceClaim "second" for 1 of "gpu"
-    When a pod "greedy" using claims "first, second" is created
-    Then exactly 0 of the claims "first, second" is allocated
+    When a pod "greedy" using claim "first, second" is created
+    Then exactly 0 of the claims "first, second" are allocated
     And pod "greedy" stays unbound
     # The scheduler is at work, and holds nothing for who cannot have all.
     When a pod "modest" using claim "first" is created
@@ -336,7 +340,7 @@ Feature: Nodes and devices for claims
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
-    Then claim "near" gives request "two" the devices "dev-3"
+    Then request "two" of claim "near" is allocated the devices "dev-3"
 
   @DRA-172
   Scenario: A first choice that leads nowhere is taken back
@@ -349,7 +353,7 @@ Feature: Nodes and devices for claims
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
-    Then claim "near" gives request "one" the devices "dev-2"
+    Then request "one" of claim "near" is allocated the devices "dev-2"
 
   @DRA-171
   Scenario: A constraint binds the requests that it names
@@ -361,8 +365,8 @@ Feature: Nodes and devices for claims
       constraints: [{requests: [pair], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
-    Then claim "near" gives request "pair" the devices "dev-0, dev-1"
-    And claim "near" gives request "other" the devices "dev-2"
+    Then request "pair" of claim "near" is allocated the devices "dev-0, dev-1"
+    And request "other" of claim "near" is allocated the devices "dev-2"
 
   Scenario Outline: <what> never match
     Given node "n1"

@@ -9,22 +9,39 @@ Feature: Searches that take long
     Given node "n1" with a Latin square of 8 rows
     And a DeviceClass "gpu" for those devices
     And the scheduler has "filterTimeout" 50ms
-    And a ResourceClaim "hard" for 8 of "gpu" apart in row, column and symbol
+    And a ResourceClaim "hard" for 8 of "gpu" with distinct rows, columns and symbols
     And a ResourceClaim "easy" for 1 of "gpu"
     When a pod "puzzled" using claim "hard" is created
-    Then the condition PodScheduled of pod "puzzled" says "timed out trying to allocate devices" [DRA-136]
+    Then the message of condition PodScheduled of the Pod "puzzled" contains "timed out trying to allocate devices" [DRA-136]
     When a pod "modest" using claim "easy" is created
     Then pod "modest" is bound to "n1" [DRA-136b]
-    When a pool "a-solution" with 8 devices that solve it is published for "n1"
+    When a ResourceSlice "a-solution" is published with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: s0, attributes: {dra.test/row: {int: 0}, dra.test/column: {int: 0}, dra.test/symbol: {int: 0}}}
+        - {name: s1, attributes: {dra.test/row: {int: 1}, dra.test/column: {int: 1}, dra.test/symbol: {int: 1}}}
+        - {name: s2, attributes: {dra.test/row: {int: 2}, dra.test/column: {int: 2}, dra.test/symbol: {int: 2}}}
+        - {name: s3, attributes: {dra.test/row: {int: 3}, dra.test/column: {int: 3}, dra.test/symbol: {int: 3}}}
+        - {name: s4, attributes: {dra.test/row: {int: 4}, dra.test/column: {int: 4}, dra.test/symbol: {int: 4}}}
+        - {name: s5, attributes: {dra.test/row: {int: 5}, dra.test/column: {int: 5}, dra.test/symbol: {int: 5}}}
+        - {name: s6, attributes: {dra.test/row: {int: 6}, dra.test/column: {int: 6}, dra.test/symbol: {int: 6}}}
+        - {name: s7, attributes: {dra.test/row: {int: 7}, dra.test/column: {int: 7}, dra.test/symbol: {int: 7}}}
+      """
     Then pod "puzzled" is bound to "n1" [DRA-136b]
     And the allocation of claim "hard" is valid [DRA-136b]
 
   @DRA-137 @gate:DRAConsumableCapacity
   Scenario: With a filterTimeout of 0 a search comes to its end
-    Given node "n1" with a Latin square of 6 rows and a device that solves it
+    Given node "n1" with a Latin square of 6 rows
+    And a ResourceSlice "the-last-device" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: last, attributes: {dra.test/row: {int: 5}, dra.test/column: {int: 5}, dra.test/symbol: {int: 6}}}]
+      """
     And a DeviceClass "gpu" for those devices
     And the scheduler has "filterTimeout" 0s
-    And a ResourceClaim "hard" for 6 of "gpu" apart in row, column and symbol
+    And a ResourceClaim "hard" for 6 of "gpu" with distinct rows, columns and symbols
     When a pod "patient" using claim "hard" is created
     Then pod "patient" is bound to "n1"
     And the allocation of claim "hard" is valid
@@ -41,5 +58,6 @@ Feature: Searches that take long
 
   @DRA-138b @gate:DRADeviceBindingConditions
   Scenario: A scheduler refuses a bindingTimeout that nothing waits for
-    When the scheduler is started with "bindingTimeout" 10s and the feature gate "DRADeviceBindingConditions" off
+    Given the scheduler has feature gate "DRADeviceBindingConditions" off
+    When the scheduler is started with "bindingTimeout" 10s
     Then the scheduler does not start, because of "bindingTimeout"

@@ -18,7 +18,7 @@ Feature: Shares of a device
     And a pod "second" using claim "two"
     Then claim "one" is allocated the devices "nic"
     And claim "two" is allocated the devices "nic"
-    And the shares of claims "one, two" have ids of their own
+    And the shares of claims "one, two" have distinct ids
     When a pod "third" using claim "three" is created
     Then claim "three" stays unallocated
 
@@ -155,7 +155,7 @@ Feature: Shares of a device
       """
     When a pod "one" using claim "same" is created
     Then claim "same" is allocated the devices "a, a" [DRA-210]
-    And the shares of claims "same" have ids of their own [DRA-210]
+    And the shares of claims "same" have distinct ids [DRA-210]
     When a pod "two" using claim "apart" is created
     Then claim "apart" is allocated the devices "a, b" [DRA-209]
 
@@ -200,5 +200,8 @@ Feature: Shares of a device
       devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}]
       """
     And a DeviceClass "nic" for those devices
-    And pods "p" 1 to 8 each using a claim of their own for 1 of "nic" with capacity {bandwidth: 3}
-    Then exactly 3 of the claims "p-1, p-2, p-3, p-4, p-5, p-6, p-7, p-8" is allocated
+    And pods "p" 1 to 8 each using a claim of their own with:
+      """
+      requests: [{name: nic, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: "3"}}}}]
+      """
+    Then exactly 3 of the claims "p-1, p-2, p-3, p-4, p-5, p-6, p-7, p-8" are allocated

@@ -9,8 +9,8 @@ Feature: Devices that belong together
     And the objects of the manifest "allocation/two_sockets"
     And claim "others" in use holds the "gpu" devices "<gpus>" and the "nic" devices "<nics>" of "n1"
     When a pod "train" using claim "near" is created
-    Then claim "near" gives request "nic/<alternative>" the devices "<nic>"
-    And claim "near" gives request "gpu" the devices "<gpu>"
+    Then request "nic/<alternative>" of claim "near" is allocated the devices "<nic>"
+    And request "gpu" of claim "near" is allocated the devices "<gpu>"
     And the allocation of claim "near" is valid
 
     Examples:

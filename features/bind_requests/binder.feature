@@ -8,10 +8,10 @@ Feature: The binder carries a BindRequest out
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created
     Then pod "plain" is bound to "n1" [KAI-100]
-    And BindRequest "plain" comes to phase Succeeded [KAI-100]
-    And pod "plain" has annotation "received-resource-type" Regular [KAI-101]
-    And pod "plain" has annotation "kai.scheduler/numa-placement-predicted" null [KAI-102]
-    And pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
+    And the BindRequest "plain" has "status.phase" Succeeded [KAI-100]
+    And the Pod "plain" has "metadata.annotations['received-resource-type']" Regular [KAI-101]
+    And the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" null [KAI-102]
+    And the Pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
     And pod "plain" gets a Normal event "Bound" [KAI-103]
 
   @KAI-186
@@ -19,7 +19,7 @@ Feature: The binder carries a BindRequest out
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created
-    Then BindRequest "plain" stays Succeeded
+    Then the BindRequest "plain" keeps "status.phase" Succeeded
 
   @KAI-102
   Scenario: Predicted NUMA zones are handed to the pod
@@ -29,7 +29,7 @@ Feature: The binder carries a BindRequest out
       """
       predictedNUMAZones: [{zone: "0", amount: {cpu: "2"}}]
       """
-    Then pod "plain" has annotation "kai.scheduler/numa-placement-predicted" [{zone: "0", amount: {cpu: "2"}}]
+    Then the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" as JSON [{zone: "0", amount: {cpu: "2"}}]
 
   @KAI-104 @KAI-105 @KAI-187
   Scenario: The BindRequest alone says who is bound
@@ -42,7 +42,7 @@ Feature: The binder carries a BindRequest out
     Then pod "foreign" is bound to "n1" [KAI-104]
     And pod "named" is bound to "n1" [KAI-105]
     And pod "nobody" stays unbound [KAI-105]
-    And nobody but the harness has created a BindRequest [KAI-187]
+    And no component has created a BindRequest [KAI-187]
 
   @KAI-106
   Scenario: One BindRequest that fails holds up no other
@@ -55,8 +55,8 @@ Feature: The binder carries a BindRequest out
     And a BindRequest "two" of pod "two" to "n1"
     Then pod "one" is bound to "n1"
     And pod "two" is bound to "n1"
-    And BindRequest "one" comes to phase Succeeded
-    And BindRequest "two" comes to phase Succeeded
+    And the BindRequest "one" has "status.phase" Succeeded
+    And the BindRequest "two" has "status.phase" Succeeded
 
   @KAI-130 @KAI-131 @KAI-138
   Scenario: A pod that is bound already stays where it is
@@ -66,13 +66,13 @@ Feature: The binder carries a BindRequest out
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "here" using claim "claim"
     And pod "here" is bound by hand to "n1"
-    And claim "claim" is remembered
+    And the ResourceClaim "claim" is remembered
     And a BindRequest "same" of pod "here" to "n1" giving claim "claim" the devices "dev-0"
     And a BindRequest "other" of pod "here" to "n2" giving claim "claim" the devices "dev-1"
-    Then BindRequest "same" comes to phase Succeeded [KAI-130]
-    And BindRequest "other" comes to phase Succeeded [KAI-131]
-    And pod "here" stays bound to "n1" [KAI-131, KAI-138]
-    And claim "claim" stays as remembered [KAI-130]
+    Then the BindRequest "same" has "status.phase" Succeeded [KAI-130]
+    And the BindRequest "other" has "status.phase" Succeeded [KAI-131]
+    And the Pod "here" keeps "spec.nodeName" $(node:n1) [KAI-131, KAI-138]
+    And the ResourceClaim "claim" is unchanged [KAI-130]
 
   @KAI-138
   Scenario: Two BindRequests for one pod bind it once
@@ -81,8 +81,8 @@ Feature: The binder carries a BindRequest out
     And a pod "wanted" without claims
     And a BindRequest "first" of pod "wanted" to "n1"
     And a BindRequest "second" of pod "wanted" to "n2"
-    Then BindRequest "first" comes to phase Succeeded
-    And BindRequest "second" comes to phase Succeeded
+    Then the BindRequest "first" has "status.phase" Succeeded
+    And the BindRequest "second" has "status.phase" Succeeded
     And pod "wanted" is bound
 
   @KAI-117 @KAI-179
@@ -90,13 +90,13 @@ Feature: The binder carries a BindRequest out
     Given node "n1"
     And a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "n1"
-    And BindRequest "plain" outlives its pod
-    Then BindRequest "plain" comes to phase Succeeded [KAI-179]
+    And "metadata.ownerReferences" of the BindRequest "plain" is set to null
+    Then the BindRequest "plain" has "status.phase" Succeeded [KAI-179]
     When pod "plain" is force-deleted
-    And a pod "plain" without claims is created
-    And BindRequest "plain" is touched
+    Given a pod "plain" without claims
+    When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
     Then pod "plain" stays unbound [KAI-117]
-    And BindRequest "plain" stays Succeeded [KAI-179]
+    And the BindRequest "plain" keeps "status.phase" Succeeded [KAI-179]
     When the binder is started again
     Then pod "plain" stays unbound [KAI-117]
 
@@ -105,10 +105,11 @@ Feature: The binder carries a BindRequest out
     Given the binder is stopped
     And node "n1"
     And a pod "plain" without claims
-    And a BindRequest "going" of pod "plain" to "n1" that is being deleted
+    And a BindRequest "going" of pod "plain" to "n1"
+    And the BindRequest "going" is being deleted
     When the binder is started
     Then pod "plain" stays unbound
-    And BindRequest "going" stays without phase
+    And the BindRequest "going" keeps "status.phase" null
 
   @KAI-184
   Scenario: What was asked while the binder was away is done when it is back
@@ -118,7 +119,7 @@ Feature: The binder carries a BindRequest out
     And a BindRequest "plain" of pod "plain" to "n1"
     When the binder is started
     Then pod "plain" is bound to "n1"
-    And BindRequest "plain" comes to phase Succeeded
+    And the BindRequest "plain" has "status.phase" Succeeded
 
   @KAI-202
   Scenario: A share of a GPU without a group is no request at all

@@ -10,7 +10,7 @@ Feature: The binder fails in the open
     When a BindRequest "plain" of pod "plain" to "never-was" is created
     Then BindRequest "plain" fails with a reason that names "$(node:never-was)" [KAI-134]
     And BindRequest "plain" fails with a reason [KAI-170]
-    And pod "plain" has condition PodBound False with reason "BindingError" [KAI-170]
+    And the Pod "plain" has condition PodBound False with reason "BindingError" [KAI-170]
     And pod "plain" gets a Warning event "BindingError" [KAI-170]
     And BindRequest "plain" counts 0 failed attempts [KAI-171]
     And pod "plain" stays unbound [KAI-134]
@@ -31,25 +31,24 @@ Feature: The binder fails in the open
     And a BindRequest "late" of pod "late" to "n1"
     Then BindRequest "late" fails with a reason that names "late" [KAI-132]
     Given a pod "late" without claims
-    When BindRequest "late" is touched
+    When "metadata.annotations" of the BindRequest "late" is set to {touched: "yes"}
     Then pod "late" is bound to "n1" [KAI-133, KAI-185]
-    And BindRequest "late" comes to phase Succeeded [KAI-133]
+    And the BindRequest "late" has "status.phase" Succeeded [KAI-133]
 
   @KAI-140
   Scenario: A pod of the same name in another namespace is none of its business
     Given node "n1"
-    And a pod "twin" without claims in a namespace of its own
+    And a pod "twin" without claims in another namespace
     When a BindRequest "twin" of pod "twin" to "n1" is created
     Then BindRequest "twin" fails with a reason
-    And the pod "twin" of the other namespace stays unbound
+    And pod "twin" of the other namespace stays unbound
 
   @KAI-137
   Scenario: A pod that is going away is not bound
     Given node "n1"
     And a pod "going" without claims
-    And pod "going" has a finalizer
-    When pod "going" is force-deleted
-    And a BindRequest "going" of pod "going" to "n1" is created
+    And the Pod "going" is being deleted
+    When a BindRequest "going" of pod "going" to "n1" is created
     Then BindRequest "going" fails with a reason
     And pod "going" stays unbound
 
@@ -61,7 +60,7 @@ Feature: The binder fails in the open
     And a pod "plain" using claim "claim"
     And pod "plain" is replaced by another of its name while the binder writes claim "claim"
     When a BindRequest "plain" of pod "plain" to "n1" giving claim "claim" the devices "dev-1" is created
-    Then the API server has replaced pod "plain"
+    Then the Pod "plain" is replaced
     And pod "plain" stays unbound
 
   @KAI-150 @KAI-152 @KAI-151 @KAI-164
@@ -72,9 +71,9 @@ Feature: The binder fails in the open
     And a pod "train" using claim "claim"
     And a pod "misled" using claim "claim"
     And a pod "claimless" using claim "not-there"
-    And a BindRequest "empty" of pod "train" to "n1" giving:
+    And a BindRequest "empty" of pod "train" to "n1" with:
       """
-      claim: null
+      resourceClaimAllocations: [{name: claim}]
       """
     And a BindRequest "misled" of pod "misled" to "n1" giving claim "someone-elses" the devices "dev-0"
     And a BindRequest "claimless" of pod "claimless" to "n1" giving claim "not-there" the devices "dev-0"
@@ -104,7 +103,7 @@ Feature: The binder fails in the open
     And a ResourceClaim "claim" for 1 of "accelerator"
     And claim "claim" holds the devices "dev-0" of "n1"
     And a pod "train" using claim "claim"
-    And claim "claim" has 256 other consumers
+    And claim "claim" is also reserved for a list of 256 {resource: pods, name: p$n, uid: uid-$n}
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-0" is created
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
@@ -122,7 +121,7 @@ Feature: The binder fails in the open
     And a BindRequest "again" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
     Then pod "train" is bound to "n1" [KAI-161]
     And claim "claim" is allocated the devices "dev-1" [KAI-161]
-    And claim "claim" is reserved once for each of the pods "train" and for no other [KAI-161]
+    And claim "claim" is reserved for exactly the pods "train" [KAI-161]
 
   @KAI-172 @KAI-174 @KAI-180
   Scenario: Attempts are counted, and never beyond the limit
@@ -134,9 +133,9 @@ Feature: The binder fails in the open
       """
     Then BindRequest "plain" fails with a reason [KAI-180]
     And BindRequest "plain" counts 1 failed attempts [KAI-172]
-    When BindRequest "plain" is touched
+    When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
     Then BindRequest "plain" counts 1 failed attempts [KAI-174]
-    And BindRequest "plain" stays Failed [KAI-180]
+    And the BindRequest "plain" keeps "status.phase" Failed [KAI-180]
 
   @KAI-173
   Scenario: A limit of zero is no limit to count against
@@ -157,7 +156,7 @@ Feature: The binder fails in the open
     Given node "n1"
     When the binder is started again
     Then pod "plain" is bound to "n1" [KAI-184]
-    And BindRequest "plain" comes to phase Succeeded [KAI-178]
+    And the BindRequest "plain" has "status.phase" Succeeded [KAI-178]
 
   @KAI-177
   Scenario: A pod that is not bound is not said to be
@@ -165,8 +164,8 @@ Feature: The binder fails in the open
     And a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "never-was"
     Then BindRequest "plain" fails with a reason
-    When BindRequest "plain" is touched
-    Then pod "plain" is not said to be bound
+    When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
+    Then the Pod "plain" keeps "status.conditions[type=PodBound][0].status" other than "True"
 
   @KAI-182 @needs:faults
   Scenario: A phase that could not be written is written later
@@ -175,7 +174,7 @@ Feature: The binder fails in the open
     And the API server answers 500 to the next 2 status updates of BindRequest
     When a BindRequest "plain" of pod "plain" to "n1" is created
     Then pod "plain" is bound to "n1"
-    And BindRequest "plain" comes to phase Succeeded
+    And the BindRequest "plain" has "status.phase" Succeeded
 
   @KAI-183 @needs:faults
   Scenario: A pod that cannot be annotated is not bound without its annotations

@@ -17,11 +17,11 @@ Feature: The binder waits for devices
     And a pod "train" using claim "mine"
     And the objects of the manifest "bind_requests/slow-request"
     Then claim "mine" is reserved for pod "train"
-    And the allocation of claim "mine" says when it was made
+    And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set
     And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
-    And BindRequest "slow-request" comes to phase Succeeded
+    And the BindRequest "slow-request" has "status.phase" Succeeded
 
   @DRA-251b
   Scenario: A device that fails to get ready fails the BindRequest
@@ -38,8 +38,8 @@ Feature: The binder waits for devices
     And the objects of the manifest "bind_requests/slow-request"
     Then claim "mine" is reserved for pod "train"
     When device "dev" of claim "mine" reports "dra.test/failed" True
-    Then BindRequest "slow-request" comes to phase Failed
-    And claim "mine" comes to be unallocated
+    Then the BindRequest "slow-request" has "status.phase" Failed
+    And claim "mine" is deallocated
     And pod "train" stays unbound
 
   @DRA-252b @needs:virtual-clock
@@ -61,8 +61,8 @@ Feature: The binder waits for devices
     Then pod "train" stays unbound
     And claim "mine" is reserved for pod "train"
     When 102 seconds pass
-    Then BindRequest "slow-request" comes to phase Failed
-    And claim "mine" comes to be unallocated
+    Then the BindRequest "slow-request" has "status.phase" Failed
+    And claim "mine" is deallocated
     And pod "train" stays unbound
 
   @DRA-250b @component:scheduler
@@ -79,7 +79,7 @@ Feature: The binder waits for devices
     Then claim "mine" is reserved for pod "train"
     And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/failed" True
-    Then claim "mine" comes to be allocated anew, with nothing reported of its devices
+    Then claim "mine" is allocated again, without device conditions
     And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"

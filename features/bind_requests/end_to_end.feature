@@ -9,7 +9,8 @@ Feature: From a claim to a running container and back
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
     When a pod "train" using template "one" is created
     Then pod "train" is bound to "n1"
-    And the claim of pod "train" called "gpu" is allocated what its BindRequest gave it
+    Given pod "train" has its claim "generated"
+    Then claim "generated" has the allocation of entry "gpu" in the BindRequest of pod "train"
     And pod "train" comes to phase Running
 
   @KAI-230 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
@@ -20,13 +21,13 @@ Feature: From a claim to a running container and back
     When a pod "train" using claim "claim" is created
     Then pod "train" comes to phase Running
     And container "main" of pod "train" on "n1" sees the devices of "claim" only
-    And the claim of pod "train" called "claim" is allocated what its BindRequest gave it
+    And claim "claim" has the allocation of entry "claim" in the BindRequest of pod "train"
 
   @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: A device that was given back serves the next pod
     Given node "n1" running the driver
     And a DeviceClass "whole-node" selecting 'device.driver == "$(driver)"'
-    And a ResourceClaimTemplate "all" for every "whole-node"
+    And the objects of the manifest "bind_requests/all-devices-template"
     And a pod "first" using template "all"
     Then pod "first" comes to phase Running
     Given a pod "second" using template "all"
@@ -44,8 +45,8 @@ Feature: From a claim to a running container and back
     And a pod "train" using claim "claim"
     Then pod "train" comes to phase Running
     When pod "train" is deleted
-    Then claim "claim" comes to be reserved for nobody
-    And claim "claim" comes to be unallocated
+    Then claim "claim" is reserved for exactly the pods ""
+    And claim "claim" is deallocated
     And the CDI files of "n1" come to be those of before
 
   @KAI-231
@@ -53,8 +54,12 @@ Feature: From a claim to a running container and back
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
-    And pods "train" 1 to 7 each using a claim of their own for 1 of "accelerator"
-    Then 4 claims come to be allocated, and no device is in two of them
+    And pods "train" 1 to 7 each using a claim of their own with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}]
+      """
+    Then exactly 4 of the claims "train-1, train-2, train-3, train-4, train-5, train-6, train-7" are allocated
+    And every allocation is valid, and no device is allocated twice
 
   @KAI-232 @needs:faults
   Scenario: A binding that is refused once is made good by itself
@@ -64,7 +69,7 @@ Feature: From a claim to a running container and back
     And the API server answers 500 to the next 1 bindings of Pod
     When a pod "train" using claim "claim" is created
     Then pod "train" is bound to "n1"
-    And claim "claim" is reserved once for each of the pods "train" and for no other
+    And claim "claim" is reserved for exactly the pods "train"
 
   @KAI-235
   Scenario: Two pods share an allocated claim
@@ -75,7 +80,7 @@ Feature: From a claim to a running container and back
     Then pod "first" is bound to "n1"
     Given a pod "second" using claim "shared"
     Then pod "second" is bound to "n1"
-    And claim "shared" is reserved once for each of the pods "first, second" and for no other
+    And claim "shared" is reserved for exactly the pods "first, second"
 
   @KAI-079
   Scenario: A BindRequest goes with its pod
@@ -83,4 +88,4 @@ Feature: From a claim to a running container and back
     And a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     When pod "plain" is force-deleted
-    Then the BindRequest of pod "plain" goes as well
+    Then the BindRequest of pod "plain" is gone

@@ -40,10 +40,10 @@ Feature: Extended resources in BindRequests
           devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
-    Then one claim with the devices "dev-1" comes to stand behind pod "train"
-    And the claim behind pod "train" has "metadata.generateName" train-extended-resources-
-    And the claim behind pod "train" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
-    And the claim behind pod "train" has "spec.devices.requests[0].name" container-0-request-0
+    Then the extended resource claim of pod "train" is allocated the devices "dev-1"
+    And the ResourceClaim of pod "train" has "metadata.generateName" train-extended-resources-
+    And the ResourceClaim of pod "train" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
+    And the ResourceClaim of pod "train" has "spec.devices.requests[0].name" container-0-request-0
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
     And pod "train" is bound to "n1"
 
@@ -52,7 +52,7 @@ Feature: Extended resources in BindRequests
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
-    And a claim "left" of an earlier attempt for the extended resources of pod "train" on class "gpu"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
@@ -63,7 +63,7 @@ Feature: Extended resources in BindRequests
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then pod "train" is bound to "n1"
-    And one claim with the devices "dev-1" comes to stand behind pod "train"
+    And the extended resource claim of pod "train" is allocated the devices "dev-1"
     And claim "left" is allocated the devices "dev-1"
 
   @KAI-162 @component:binder @needs:faults
@@ -82,5 +82,5 @@ Feature: Extended resources in BindRequests
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then BindRequest "train" fails with a reason
-    And the claim behind pod "train" comes to be gone
+    And the ResourceClaim of pod "train" is gone
     And the Pod "train" has "status.extendedResourceClaimStatus" null

@@ -7,8 +7,8 @@ Feature: The scheduler looks after BindRequests that came to nothing
   Scenario: A failed BindRequest is replaced
     Given node "n1"
     And a pod "plain" without claims
-    When the BindRequest of pod "plain" is Failed by hand
-    Then pod "plain" gets another BindRequest
+    When "status" of the BindRequest of pod "plain" is set to {phase: Failed, reason: by hand}
+    Then the BindRequest of pod "plain" is replaced
 
   @KAI-071 @KAI-077
   Scenario: A BindRequest with attempts left is the binder's
@@ -21,7 +21,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
       """
     When the scheduler is started
     Then pod "plain" gets exactly one BindRequest [KAI-077]
-    When BindRequest "other-name" is Failed by hand after 2 attempts
+    When "status" of the BindRequest "other-name" is set to {phase: Failed, reason: by hand, failedAttempts: 2}
     Then the BindRequest "other-name" still exists [KAI-071]
     And pod "plain" gets exactly one BindRequest [KAI-071]
 
@@ -35,7 +35,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
       backoffLimit: 3
       """
     When the scheduler is started
-    And BindRequest "other-name" is Failed by hand after 3 attempts
+    And "status" of the BindRequest "other-name" is set to {phase: Failed, reason: by hand, failedAttempts: 3}
     Then the BindRequest "other-name" is gone
     And pod "plain" gets exactly one BindRequest
 
@@ -45,10 +45,10 @@ Feature: The scheduler looks after BindRequests that came to nothing
     And node "n1"
     And a pod "plain" without claims
     And a BindRequest "stale" of pod "plain" to "never-was"
-    And BindRequest "stale" is <phase> by hand
+    And "status" of the BindRequest "stale" is set to {phase: <phase>, reason: by hand}
     When the scheduler is started
     Then the BindRequest "stale" is gone
-    And pod "plain" gets a BindRequest to "n1"
+    And the BindRequest of pod "plain" has "spec.selectedNode" $(node:n1)
 
     Examples:
       | phase     |
@@ -59,7 +59,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
   Scenario: A BindRequest that succeeded is kept
     Given node "n1"
     And a pod "plain" without claims
-    When the BindRequest of pod "plain" is Succeeded by hand
+    When "status" of the BindRequest of pod "plain" is set to {phase: Succeeded}
     Then pod "plain" gets exactly one BindRequest
     And the BindRequest of pod "plain" has "status.phase" Succeeded
 
@@ -67,6 +67,6 @@ Feature: The scheduler looks after BindRequests that came to nothing
   Scenario: A pod takes its place from the moment of its BindRequest
     Given node "n1" with 1 GPUs of a device plugin
     And a pod "first" with 1 GPUs of a device plugin
-    Then pod "first" gets a BindRequest to "n1"
+    Then the BindRequest of pod "first" has "spec.selectedNode" $(node:n1)
     Given a pod "second" with 1 GPUs of a device plugin
     Then pod "second" gets no BindRequest

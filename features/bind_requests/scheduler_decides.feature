@@ -7,7 +7,10 @@ Feature: What is promised in a BindRequest is taken
   Scenario: Eight pods, three devices
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
-    And pods "train" 1 to 8 each using a claim of their own for 1 of "accelerator"
+    And pods "train" 1 to 8 each using a claim of their own with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}]
+      """
     Then 3 pods get BindRequests, with 3 distinct devices [KAI-050, KAI-052]
 
   @KAI-052
@@ -15,7 +18,10 @@ Feature: What is promised in a BindRequest is taken
     Given the scheduler is stopped
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
-    And pods "train" 1 to 2 each using a claim of their own for 1 of "accelerator"
+    And pods "train" 1 to 2 each using a claim of their own with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}]
+      """
     And a BindRequest "train-1" of pod "train-1" to "n1" giving claim "train-1" the devices "dev-0"
     When the scheduler is started
     Then the BindRequest of pod "train-2" gives claim "train-2" the devices "dev-1"
@@ -38,10 +44,10 @@ Feature: What is promised in a BindRequest is taken
     And a ResourceClaim "first" for 1 of "accelerator"
     And a pod "former" using claim "first"
     And a ResourceClaim "second" for 1 of "accelerator"
-    Then pod "former" gets a BindRequest to "n1"
+    Then the BindRequest of pod "former" has "spec.selectedNode" $(node:n1)
     When pod "former" ends as Failed
     And a pod "next" using claim "second" is created
-    Then pod "next" gets a BindRequest to "n1"
+    Then the BindRequest of pod "next" has "spec.selectedNode" $(node:n1)
 
   @KAI-054
   Scenario: A claim that is allocated elsewhere keeps its pod from a node that would do
@@ -52,7 +58,7 @@ Feature: What is promised in a BindRequest is taken
     And a ResourceClaim "there" for 1 of "accelerator"
     And claim "here" holds the devices "dev-0" of "n1"
     And claim "there" holds the devices "dev-0" of "n2"
-    And a pod "torn" using claims "here, there"
+    And a pod "torn" using claim "here, there"
     Then pod "torn" gets no BindRequest
 
   @KAI-055 @KAI-044 @KAI-042
@@ -102,22 +108,22 @@ Feature: What is promised in a BindRequest is taken
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And claim "claim" holds the devices "dev-0" of "n1"
-    And claim "claim" has 255 other consumers
+    And claim "claim" is also reserved for a list of 255 {resource: pods, name: p$n, uid: uid-$n}
     And a pod "last" using claim "claim"
     Then pod "last" gets exactly one BindRequest
-    When claim "claim" has 1 more consumers
+    When claim "claim" is also reserved for {resource: pods, name: p255, uid: uid-255}
     And a pod "late" using claim "claim" is created
     Then pod "late" gets no BindRequest
 
   @KAI-040 @needs:pinned-revision
   Scenario: Without dynamic resource allocation, pods with claims are left alone and told so
-    Given the scheduler has dynamic resource allocation off
+    Given the scheduler has the setting "dynamic-resource-allocation" false
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "with" using claim "claim"
     And a pod "without" without claims
-    Then pod "without" gets a BindRequest to "n1"
-    And pod "with" has condition PodScheduled False with reason "Unschedulable"
-    And the condition PodScheduled of pod "with" says "claim"
+    Then the BindRequest of pod "without" has "spec.selectedNode" $(node:n1)
+    And the Pod "with" has condition PodScheduled False with reason "Unschedulable"
+    And the message of condition PodScheduled of the Pod "with" contains "claim"
     And pod "with" gets no BindRequest

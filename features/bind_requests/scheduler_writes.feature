@@ -11,9 +11,13 @@ Feature: The scheduler hands its decision over
     When a pod "train" using claim "claim" is created
     Then pod "train" gets exactly one BindRequest [KAI-010]
     And the BindRequest of pod "train" has "spec.podName" train [KAI-010]
-    And the BindRequest of pod "train" is owned by the pod alone [KAI-011]
-    And the BindRequest of pod "train" names a node that exists, in its spec and in its label [KAI-012]
-    And the BindRequest of pod "train" stays without status [KAI-014]
+    And the BindRequest of pod "train" has "metadata.ownerReferences[*].uid" [$(uid:train)] [KAI-011]
+    And the BindRequest of pod "train" has "metadata.ownerReferences[0]" containing {apiVersion: v1, kind: Pod, name: train} [KAI-011]
+    And the BindRequest of pod "train" has "metadata.ownerReferences[0].controller" other than true [KAI-011]
+    And the BindRequest of pod "train" has "metadata.ownerReferences[0].blockOwnerDeletion" other than true [KAI-011]
+    And the BindRequest of pod "train" has "spec.selectedNode" $(node:n1) [KAI-012]
+    And the BindRequest of pod "train" has "metadata.labels['selected-node']" $(node:n1) [KAI-012]
+    And the BindRequest of pod "train" keeps "status" empty [KAI-014]
 
   @KAI-015
   Scenario: A pod that needs no device
@@ -36,13 +40,13 @@ Feature: The scheduler hands its decision over
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 2 of "accelerator"
-    And claim "claim" is remembered
+    And the ResourceClaim "claim" is remembered
     And a pod "train" using claim "claim" as "mine"
-    Then the BindRequest of pod "train" is about the claims "mine" and no other [KAI-020]
+    Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[*].name" in any order [mine] [KAI-020]
     And the BindRequest of pod "train" gives claim "mine" 2 devices on its node [KAI-020]
-    And the entry of claim "mine" for pod "train" can be used on the selected node alone [KAI-020]
+    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=mine][0].allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]} [KAI-020]
     And the BindRequest of pod "train" has "spec.receivedGPU" {portion: "0.00"} [KAI-024]
-    And claim "claim" stays as remembered [KAI-025]
+    And the ResourceClaim "claim" is unchanged [KAI-025]
     And pod "train" stays unbound [KAI-025]
 
   @KAI-021
@@ -51,7 +55,7 @@ Feature: The scheduler hands its decision over
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
     When a pod "train" using template "one" is created
-    Then the BindRequest of pod "train" is about the claims "gpu" and no other
+    Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[*].name" in any order [gpu]
     And the BindRequest of pod "train" gives claim "gpu" 1 devices on its node
 
   @KAI-022 @KAI-056
@@ -61,9 +65,9 @@ Feature: The scheduler hands its decision over
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "a" for 1 of "accelerator"
     And a ResourceClaim "b" for 2 of "accelerator"
-    And a pod "train" using claims "a, b"
-    Then the BindRequest of pod "train" is about the claims "a, b" and no other [KAI-022]
-    And pod "train" gets a BindRequest to "n2" [KAI-056]
+    And a pod "train" using claim "a, b"
+    Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[*].name" in any order [a, b] [KAI-022]
+    And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2) [KAI-056]
     And the BindRequest of pod "train" gives claim "a" 1 devices on its node [KAI-056]
     And the BindRequest of pod "train" gives claim "b" 2 devices on its node [KAI-056]
     And 1 pods get BindRequests, with 3 distinct devices [KAI-056]
@@ -77,15 +81,15 @@ Feature: The scheduler hands its decision over
     And claim "claim" holds the devices "dev-1" of "n2"
     When a pod "train" using claim "claim" is created
     Then the BindRequest of pod "train" gives claim "claim" the devices "dev-1" [KAI-023]
-    And the entry of claim "claim" for pod "train" can be used on the selected node alone [KAI-023]
-    And pod "train" gets a BindRequest to "n2" [KAI-054]
+    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=claim][0].allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]} [KAI-023]
+    And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2) [KAI-054]
 
   @KAI-020
   Scenario: Configuration of class and claim is handed on, the class first
     Given node "n1" with 1 devices
     And the objects of the manifest "bind_requests/configured"
     When a pod "train" using claim "configured" is created
-    Then the entry of claim "configured" for pod "train" has configuration of "FromClass, FromClaim"
+    Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=configured][0].allocation.devices.config[*].source" [FromClass, FromClaim]
     And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[1].requests" [gpu]
     And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[0].opaque.parameters" {from: class}
 
@@ -101,7 +105,7 @@ Feature: The scheduler hands its decision over
     And the API server answers 500 to the next 1 creations of BindRequest
     And a pod "plain" without claims
     Then pod "plain" gets a Warning event "FailedBinding"
-    And pod "plain" has condition PodScheduled False with reason "BindingError"
+    And the Pod "plain" has condition PodScheduled False with reason "BindingError"
     And pod "plain" gets exactly one BindRequest
 
   @KAI-034
@@ -109,7 +113,10 @@ Feature: The scheduler hands its decision over
     Given node "n1" with 1 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" with a scheduling gate using claim "claim"
+    When a pod "train" using claim "claim" is created with:
+      """
+      schedulingGates: [{name: dra-conformance/wait}]
+      """
     Then pod "train" gets no BindRequest
-    When the scheduling gates of pod "train" are removed
+    When "spec.schedulingGates" of the Pod "train" is set to null
     Then pod "train" gets exactly one BindRequest

@@ -67,28 +67,28 @@ Feature: What the API server accepts in the status of a ResourceClaim
   Scenario: More than 32 devices are refused
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is filled with 33 times {request: r, driver: d.example.com, pool: p, device: d-$n}
+    When its status "status.allocation.devices.results" is updated to a list of 33 {request: r, driver: d.example.com, pool: p, device: d-$n}
     Then the API server refuses it: TooMany at "status.allocation.devices.results"
 
   @DRA-088
   Scenario: 32 devices are fine
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is filled with 32 times {request: r, driver: d.example.com, pool: p, device: d-$n}
+    When its status "status.allocation.devices.results" is updated to a list of 32 {request: r, driver: d.example.com, pool: p, device: d-$n}
     Then the API server accepts it
 
   @DRA-089
   Scenario: More than 64 configurations are refused
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.config" is filled with 65 times {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    When its status "status.allocation.devices.config" is updated to a list of 65 {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
     Then the API server refuses it: TooMany at "status.allocation.devices.config"
 
   @DRA-089
   Scenario: 64 configurations are fine, as many as claim and class can bring
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.config" is filled with 64 times {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    When its status "status.allocation.devices.config" is updated to a list of 64 {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
     Then the API server accepts it
 
   @DRA-090
@@ -170,7 +170,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
     And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {interfaceName: eth0}}]
-    When its status "status.devices[0].networkData.ips" is filled with 17 times 10.0.0.$n/24
+    When its status "status.devices[0].networkData.ips" is updated to a list of 17 10.0.0.$n/24
     Then the API server refuses it: TooMany at "status.devices[0].networkData.ips"
 
   @DRA-093
@@ -179,7 +179,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
     And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24]}}]
-    When its status "status.devices[0].networkData.<field>" repeats "x" <count> times
+    When its status "status.devices[0].networkData.<field>" is updated to the text "x" <count> times
     Then the API server refuses it: TooLong at "status.devices[0].networkData.<field>"
 
     Examples:
@@ -225,7 +225,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    When its status "status.reservedFor" is filled with 257 times {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
+    When its status "status.reservedFor" is updated to a list of 257 {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
     Then the API server refuses it: TooMany at "status.reservedFor"
 
   @DRA-086
@@ -233,7 +233,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    When its status "status.reservedFor" is filled with 256 times {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
+    When its status "status.reservedFor" is updated to a list of 256 {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
     Then the API server accepts it
 
   @DRA-085

@@ -238,7 +238,7 @@ Feature: What the API server accepts in a ResourceClaim
 
   Scenario Outline: More than <most> <what> are refused
     Given the manifest "<manifest>"
-    And "<path>" holds <count> times <item>
+    And "<path>" is a list of <count> <item>
     When it is created
     Then the API server refuses it: TooMany at "<path>"
 
@@ -268,7 +268,7 @@ Feature: What the API server accepts in a ResourceClaim
 
   Scenario Outline: <count> <what> are fine
     Given the manifest "<manifest>"
-    And "<path>" holds <count> times <item>
+    And "<path>" is a list of <count> <item>
     When it is created
     Then the API server accepts it
 
@@ -302,28 +302,28 @@ Feature: What the API server accepts in a ResourceClaim
   @DRA-017
   Scenario: An expression of more than 10240 bytes is not even compiled
     Given the manifest "claims/claim"
-    And "spec.devices.requests[0].exactly.selectors[0].cel.expression" repeats "(" 10241 times
+    And "spec.devices.requests[0].exactly.selectors[0].cel.expression" is the text "(" 10241 times
     When it is created
     Then the API server refuses it: TooLong at "spec.devices.requests[0].exactly.selectors[0].cel.expression"
 
   @DRA-017
   Scenario: An expression of 10240 bytes is compiled
     Given the manifest "claims/claim"
-    And "spec.devices.requests[0].exactly.selectors[0].cel.expression" repeats "(" 10240 times
+    And "spec.devices.requests[0].exactly.selectors[0].cel.expression" is the text "(" 10240 times
     When it is created
     Then the API server refuses it: Invalid at "spec.devices.requests[0].exactly.selectors[0].cel.expression"
 
   @DRA-010
   Scenario: A request's name has at most 63 characters
     Given the manifest "claims/claim"
-    And "spec.devices.requests[0].name" repeats "x" 64 times
+    And "spec.devices.requests[0].name" is the text "x" 64 times
     When it is created
     Then the API server refuses it: Invalid at "spec.devices.requests[0].name"
 
   @DRA-010
   Scenario: A request's name may have 63 characters
     Given the manifest "claims/claim"
-    And "spec.devices.requests[0].name" repeats "x" 63 times
+    And "spec.devices.requests[0].name" is the text "x" 63 times
     When it is created
     Then the API server accepts it
 
@@ -332,7 +332,7 @@ Feature: What the API server accepts in a ResourceClaim
   Scenario Outline: Opaque parameters of more than 10240 bytes are refused in a <kind>
     Given the manifest "<manifest>"
     And "<path>.opaque.driver" is gpu.example.com
-    And "<path>.opaque.parameters.a" repeats "x" 10233 times
+    And "<path>.opaque.parameters.a" is the text "x" 10233 times
     When it is created
     Then the API server refuses it: TooLong at "<path>.opaque.parameters"
 
@@ -345,7 +345,7 @@ Feature: What the API server accepts in a ResourceClaim
   Scenario: Opaque parameters of 10240 bytes are fine
     Given the manifest "claims/claim"
     And "spec.devices.config[0].opaque.driver" is gpu.example.com
-    And "spec.devices.config[0].opaque.parameters.a" repeats "x" 10232 times
+    And "spec.devices.config[0].opaque.parameters.a" is the text "x" 10232 times
     When it is created
     Then the API server accepts it
 

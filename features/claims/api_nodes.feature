@@ -31,7 +31,7 @@ Feature: What a node may do with slices and claims
     And the manifest "claims/slice"
     And "spec" is {driver: api.dra.test, nodeName: $(node:n1), pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
     And it is created
-    And the API server had the time to learn that it is of user "kubelet"
+    And the authorizer knows that it belongs to user "kubelet"
     When user "kubelet" deletes it
     Then the API server accepts it
 

@@ -213,7 +213,7 @@ Feature: What the API server accepts in a ResourceSlice
 
   Scenario Outline: More than <most> <what> are refused
     Given the manifest "<manifest>"
-    And "<path>" holds <count> times <item>
+    And "<path>" is a list of <count> <item>
     When it is created
     Then the API server refuses it: TooMany at "<path>"
 
@@ -249,7 +249,7 @@ Feature: What the API server accepts in a ResourceSlice
 
   Scenario Outline: <count> <what> are fine
     Given the manifest "<manifest>"
-    And "<path>" holds <count> times <item>
+    And "<path>" is a list of <count> <item>
     When it is created
     Then the API server accepts it
 
@@ -277,23 +277,23 @@ Feature: What the API server accepts in a ResourceSlice
   @DRA-065
   Scenario: A counter set has at most 32 counters
     Given the manifest "claims/counters"
-    And "spec.sharedCounters[0].counters" maps 33 times "c$n" to {value: 1}
+    And "spec.sharedCounters[0].counters" is a map of 33 "c$n" to {value: 1}
     When it is created
     Then the API server refuses it: TooMany at "spec.sharedCounters[0].counters"
 
   @DRA-058
   Scenario: A device has at most 32 attributes and capacities
     Given the manifest "claims/slice"
-    And "spec.devices[0].attributes" maps 17 times "a$n" to {int: 1}
-    And "spec.devices[0].capacity" maps 16 times "c$n" to {value: 1}
+    And "spec.devices[0].attributes" is a map of 17 "a$n" to {int: 1}
+    And "spec.devices[0].capacity" is a map of 16 "c$n" to {value: 1}
     When it is created
     Then the API server refuses it: Invalid at "spec.devices[0]"
 
   @DRA-058
   Scenario: A device may have 32 attributes and capacities
     Given the manifest "claims/slice"
-    And "spec.devices[0].attributes" maps 16 times "a$n" to {int: 1}
-    And "spec.devices[0].capacity" maps 16 times "c$n" to {value: 1}
+    And "spec.devices[0].attributes" is a map of 16 "a$n" to {int: 1}
+    And "spec.devices[0].capacity" is a map of 16 "c$n" to {value: 1}
     When it is created
     Then the API server accepts it
 
@@ -301,7 +301,7 @@ Feature: What the API server accepts in a ResourceSlice
   Scenario: The values of a device's attributes are at most 48 together
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
-    And "spec.devices[0].attributes.a.ints" holds 48 times $n
+    And "spec.devices[0].attributes.a.ints" is a list of 48 $n
     When it is created
     Then the API server refuses it: Invalid at "spec.devices[0]"
 
@@ -309,7 +309,7 @@ Feature: What the API server accepts in a ResourceSlice
   Scenario: 48 values of a device's attributes are fine
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
-    And "spec.devices[0].attributes.a.ints" holds 47 times $n
+    And "spec.devices[0].attributes.a.ints" is a list of 47 $n
     When it is created
     Then the API server accepts it
 
@@ -330,21 +330,21 @@ Feature: What the API server accepts in a ResourceSlice
   @DRA-061
   Scenario: A text has at most 64 bytes
     Given the manifest "claims/slice"
-    And "spec.devices[0].attributes.a.string" repeats "ä" 33 times
+    And "spec.devices[0].attributes.a.string" is the text "ä" 33 times
     When it is created
     Then the API server refuses it: TooLong at "spec.devices[0].attributes[a].string"
 
   @DRA-061
   Scenario: A text may have 64 bytes
     Given the manifest "claims/slice"
-    And "spec.devices[0].attributes.a.string" repeats "ä" 32 times
+    And "spec.devices[0].attributes.a.string" is the text "ä" 32 times
     When it is created
     Then the API server accepts it
 
   @DRA-055
   Scenario: A pool name has at most 253 characters
     Given the manifest "claims/slice"
-    And "spec.pool.name" repeats "ab" 127 times
+    And "spec.pool.name" is the text "ab" 127 times
     When it is created
     Then the API server refuses it with 422 Invalid
 
@@ -379,7 +379,7 @@ Feature: What the API server accepts in a ResourceSlice
     Given the manifest "claims/slice"
     And "spec.devices[0].taints" is [{key: a, effect: NoSchedule}]
     When it is created
-    Then its "spec.devices[0].taints[0].timeAdded" is the time of now
+    Then its "spec.devices[0].taints[0].timeAdded" reads the present time
 
   @DRA-071
   Scenario: A taint keeps the time that its author gave

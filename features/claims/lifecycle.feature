@@ -7,11 +7,11 @@ Feature: The life of a claim
   Scenario: A pod that names a template gets a claim of its own
     Given the objects of the manifest "claims/labelled-template"
     When a pod "train" using template "labelled" is created
-    Then pod "train" gets one claim for "gpu" [DRA-100]
-    And the claim of pod "train" has "metadata.labels.team" a [DRA-100]
-    And the claim of pod "train" has "metadata.annotations.purpose" training [DRA-100]
-    And the claim of pod "train" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
-    And the claim of pod "train" has "metadata.ownerReferences[0].kind" Pod [DRA-100]
+    Then the ResourceClaim of pod "train" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu [DRA-100]
+    And the ResourceClaim of pod "train" has "metadata.labels.team" a [DRA-100]
+    And the ResourceClaim of pod "train" has "metadata.annotations.purpose" training [DRA-100]
+    And the ResourceClaim of pod "train" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
+    And the ResourceClaim of pod "train" has "metadata.ownerReferences[0].kind" Pod [DRA-100]
     And the status of pod "train" names its claim as "gpu" [DRA-101]
 
   @DRA-102
@@ -19,31 +19,33 @@ Feature: The life of a claim
     Given the objects of the manifest "claims/labelled-template"
     And the manifest "claims/long-names"
     When it is created
-    Then the name of the claim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" is short and tells both "podpodpod-podpodpod-" and "ent-entryentry-"
+    Then the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has "metadata.name" like "podpodpod-podpodpod-[-a-z0-9]*ent-entryentry-[-a-z0-9]*[a-z0-9]"
+    And the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has "metadata.name" like "[-a-z0-9]{1,63}"
 
   @DRA-103
   Scenario: A pod may come before its template
     Given a pod "early" using template "subject"
     And the manifest "claims/template"
     Then pod "early" gets a Warning event "FailedResourceClaimCreation"
-    When the event "FailedResourceClaimCreation" of pod "early" had the time to be told again
+    When the event "FailedResourceClaimCreation" of pod "early" is recorded again, or a second has passed
     And it is created
-    Then pod "early" gets one claim for "gpu"
+    Then the ResourceClaim of pod "early" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu
 
   @DRA-104
   Scenario: A claim that was deleted by mistake is made again
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    When the claim of pod "train" is deleted
-    Then pod "train" gets another claim for "gpu"
+    And pod "train" has its claim "generated"
+    When the ResourceClaim "generated" is deleted
+    Then the ResourceClaim "generated" is gone
+    And the status of pod "train" names its claim as "gpu"
 
   @DRA-105
   Scenario: A claim that was made and not recorded is found again
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    When the status of pod "train" loses its claims
+    And pod "train" has its claim "generated"
+    When "status.resourceClaimStatuses" of the Pod "train" is set to null
     Then the status of pod "train" names its claim as "gpu"
     And pod "train" keeps one claim
 
@@ -54,9 +56,9 @@ Feature: The life of a claim
     And a pod "first" using claim "shared"
     And claim "shared" is allocated by hand on "n1" for pods "first"
     When pod "first" is deleted
-    Then claim "shared" comes to be reserved for nobody [DRA-108]
-    And claim "shared" comes to be unallocated [DRA-109]
-    And claim "shared" is not protected from deletion [DRA-109]
+    Then claim "shared" is reserved for exactly the pods "" [DRA-108]
+    And claim "shared" is deallocated [DRA-109]
+    And the ResourceClaim "shared" has "metadata.finalizers" without resource.kubernetes.io/delete-protection [DRA-109]
 
   @DRA-108b
   Scenario: A pod that ended does not come back while another uses its claim
@@ -68,7 +70,7 @@ Feature: The life of a claim
     And pod "first" is bound by hand to "n1"
     And pod "second" is bound by hand to "n1"
     When pod "first" ends as Succeeded
-    Then claim "shared" stays reserved for pods "second" alone
+    Then claim "shared" stays reserved for exactly the pods "second"
 
   @DRA-108 @DRA-109
   Scenario Outline: A pod that ended as <phase> gives its devices back
@@ -78,9 +80,9 @@ Feature: The life of a claim
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When pod "train" ends as <phase>
-    Then claim "mine" comes to be reserved for nobody [DRA-108]
-    And claim "mine" comes to be unallocated [DRA-109]
-    And claim "mine" is not protected from deletion [DRA-109]
+    Then claim "mine" is reserved for exactly the pods "" [DRA-108]
+    And claim "mine" is deallocated [DRA-109]
+    And the ResourceClaim "mine" has "metadata.finalizers" without resource.kubernetes.io/delete-protection [DRA-109]
 
     Examples:
       | phase     |
@@ -95,7 +97,7 @@ Feature: The life of a claim
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When pod "train" ends as Succeeded
-    Then claim "mine" comes to be unallocated
+    Then claim "mine" is deallocated
     And the ResourceClaim "mine" still exists
 
   @DRA-110
@@ -106,18 +108,19 @@ Feature: The life of a claim
     And a pod "second" using claim "shared"
     And claim "shared" is allocated by hand on "n1" for pods "first, second"
     When pod "first" is deleted
-    Then claim "shared" comes to be reserved for pods "second" alone
-    And claim "shared" stays allocated
+    Then claim "shared" is reserved for exactly the pods "second"
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-111
   Scenario: Consumers of unknown kinds are left in peace
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
-    And claim "shared" is allocated by hand on "n1" for pod "first" and for {apiGroup: dra.test, resource: widgets, name: w, uid: w-1}
+    And claim "shared" is allocated by hand on "n1" for pods "first"
+    And claim "shared" is also reserved for {apiGroup: dra.test, resource: widgets, name: w, uid: w-1}
     When pod "first" is deleted
-    Then claim "shared" comes to be reserved for the consumer {apiGroup: dra.test, resource: widgets, name: w, uid: w-1} alone
-    And claim "shared" stays allocated
+    Then the ResourceClaim "shared" has "status.reservedFor" [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}]
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-112
   Scenario: Pods are told apart by uid, not by name
@@ -125,16 +128,17 @@ Feature: The life of a claim
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
     And a pod "second" using claim "shared"
-    And claim "shared" is allocated by hand on "n1" for pod "first" and for {resource: pods, name: second, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}
-    Then claim "shared" comes to be reserved for pods "first" alone
-    And claim "shared" stays allocated
+    And claim "shared" is allocated by hand on "n1" for pods "first"
+    And claim "shared" is also reserved for {resource: pods, name: second, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}
+    Then claim "shared" is reserved for exactly the pods "first"
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-113 @DRA-114
   Scenario: A claim that was allocated and never used keeps its devices until it is deleted
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" is allocated by hand on "n1"
-    Then claim "mine" stays allocated [DRA-113]
+    Then the ResourceClaim "mine" keeps "status.allocation.devices.results" set [DRA-113]
     When the ResourceClaim "mine" is deleted
     Then the ResourceClaim "mine" is gone [DRA-114]
 
@@ -145,7 +149,8 @@ Feature: The life of a claim
     And a pod "train" using claim "mine"
     And claim "mine" is allocated by hand on "n1" for pods "train"
     When the ResourceClaim "mine" is deleted
-    Then claim "mine" waits to be deleted, allocated
+    Then the ResourceClaim "mine" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results" set
     When pod "train" is deleted
     Then the ResourceClaim "mine" is gone
 
@@ -154,11 +159,11 @@ Feature: The life of a claim
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" has its claim "generated"
+    And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When pod "train" ends as <phase>
-    Then the claim of pod "train" is gone
+    Then the ResourceClaim "generated" is gone
     And the Pod "train" still exists
 
     Examples:
@@ -171,8 +176,8 @@ Feature: The life of a claim
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" has its claim "generated"
+    And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When pod "train" ends as Running
     Then pod "train" keeps one claim
@@ -182,14 +187,20 @@ Feature: The life of a claim
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" is allocated by hand on "n1"
-    When a pod "placed" placed on "n1" using claim "mine" is created
+    When a pod "placed" using claim "mine" is created with:
+      """
+      nodeName: $(node:n1)
+      """
     Then claim "mine" is reserved for pod "placed"
 
   @DRA-119
   Scenario: Nobody allocates for a pod that came with a node
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
-    When a pod "placed" placed on "n1" using claim "mine" is created
+    When a pod "placed" using claim "mine" is created with:
+      """
+      nodeName: $(node:n1)
+      """
     Then claim "mine" stays unallocated
 
   @DRA-121
@@ -198,7 +209,7 @@ Feature: The life of a claim
     And the manifest "claims/template"
     And "spec.spec.devices.requests[0].exactly.adminAccess" is true
     And it is created
-    And the namespace has lost label "resource.kubernetes.io/admin-access"
-    When a pod "snoop" using template "subject" is created
-    Then a Warning event "FailedResourceClaimCreation" of pod "snoop" says "resource.kubernetes.io/admin-access"
+    When the namespace loses label "resource.kubernetes.io/admin-access"
+    And a pod "snoop" using template "subject" is created
+    Then pod "snoop" gets a Warning event "FailedResourceClaimCreation" that contains "resource.kubernetes.io/admin-access"
     And pod "snoop" has no claim

@@ -22,7 +22,7 @@ Feature: A driver is one of several on its node
     And the driver "fpga.dra.test" with the devices "fpga" on "n1"
     And a ResourceClaim "train" allocated a device of the driver, "nic-0" of "nic.dra.test" and "board-0" of "fpga.dra.test" on "n1"
     And a pod "train" using claim "train"
-    And claim "train" is reserved by hand for pod "train"
+    And claim "train" is reserved by hand for pods "train"
     When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running [DRA-359]
     And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]

@@ -77,8 +77,8 @@ Feature: A driver prepares the devices of a claim
     And a ResourceClaim "infer" allocated 1 devices of the driver on "n1"
     And a pod "trainer" using claim "train"
     And a pod "server" using claim "infer"
-    And claim "train" is reserved by hand for pod "trainer"
-    And claim "infer" is reserved by hand for pod "server"
+    And claim "train" is reserved by hand for pods "trainer"
+    And claim "infer" is reserved by hand for pods "server"
     When pod "trainer" is bound by hand to "n1"
     And pod "server" is bound by hand to "n1"
     Then container "main" of pod "trainer" on "n1" sees the devices of "train" only

@@ -11,9 +11,9 @@ Feature: A binder whose requests fail
     And a pod "train" using claim "mine"
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
-    Then every BindRequest has come to an end [KAI-260]
+    Then every BindRequest is Succeeded or Failed [KAI-260]
     And every bound pod has its devices [KAI-261]
-    And every allocation is valid, and no device is in two [KAI-261]
+    And every allocation is valid, and no device is allocated twice [KAI-261]
 
     @profile:faults
     Examples:
@@ -39,9 +39,9 @@ Feature: A binder whose requests fail
     And the API server dies once it has carried out the next <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
     And the dead API server is started again
-    Then every BindRequest has come to an end [KAI-260]
+    Then every BindRequest is Succeeded or Failed [KAI-260]
     And every bound pod has its devices [KAI-261]
-    And every allocation is valid, and no device is in two [KAI-261]
+    And every allocation is valid, and no device is allocated twice [KAI-261]
 
     @profile:faults
     Examples:
@@ -65,7 +65,7 @@ Feature: A binder whose requests fail
     And a BindRequest "other" of pod "other" to "n1" is created
     And watches are served again
     Then pod "other" is bound to "n1"
-    And every BindRequest has come to an end
+    And every BindRequest is Succeeded or Failed
 
     @profile:faults
     Examples:
@@ -81,10 +81,10 @@ Feature: A binder whose requests fail
   Scenario: A BindRequest that comes after the API server was away is carried out
     Given node "n1"
     And a pod "plain" without claims
-    When the API server is killed and started again
+    When the API-server of the control plane is killed and started again
     And a BindRequest "plain" of pod "plain" to "n1" is created
     Then pod "plain" is bound to "n1"
-    And every BindRequest has come to an end
+    And every BindRequest is Succeeded or Failed
 
   @KAI-260 @KAI-261 @gate:DRAExtendedResource
   Scenario Outline: A BindRequest for extended resources is not left hanging although the API server <does> <what>
@@ -101,8 +101,8 @@ Feature: A binder whose requests fail
           devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
-    Then every BindRequest has come to an end [KAI-260]
-    And every allocation is valid, and no device is in two [KAI-261]
+    Then every BindRequest is Succeeded or Failed [KAI-260]
+    And every allocation is valid, and no device is allocated twice [KAI-261]
 
     @profile:faults
     Examples:
@@ -133,8 +133,8 @@ Feature: A binder whose requests fail
           devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
-    Then every BindRequest has come to an end [KAI-260]
-    And every allocation is valid, and no device is in two [KAI-261]
+    Then every BindRequest is Succeeded or Failed [KAI-260]
+    And every allocation is valid, and no device is allocated twice [KAI-261]
 
     Examples:
       | does                 |

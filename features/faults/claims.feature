@@ -56,9 +56,11 @@ Feature: A claim controller whose requests fail
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And the API server <does> the next 1 <what>
     When pod "train" is force-deleted
-    Then claim "mine" comes to be free
+    When the fault has struck
+    Then claim "mine" is reserved for exactly the pods ""
+    And claim "mine" is deallocated
     When the ResourceClaim "mine" is deleted
-    Then claim "mine" is gone
+    Then the ResourceClaim "mine" is gone
 
     @profile:faults
     Examples:
@@ -76,7 +78,7 @@ Feature: A claim controller whose requests fail
   Scenario Outline: Pods that come while all watches are away get their claims (<how>)
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
+    And pod "train" has its claim "generated"
     When all watches <how> and stay away
     And a pod "serve" using template "labelled" is created
     And watches are served again
@@ -103,8 +105,8 @@ Feature: A claim controller whose requests fail
   Scenario: Pods that come after the API server was away get their claims
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    When the API server is killed and started again
+    And pod "train" has its claim "generated"
+    When the API-server of the control plane is killed and started again
     And a pod "serve" using template "labelled" is created
     Then every pod has its claims, each once
 
@@ -113,13 +115,13 @@ Feature: A claim controller whose requests fail
     Given node "n1" with 2 devices
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
-    And pod "train" has its claim
-    And the claim of pod "train" is allocated by hand on "n1" for it
+    And pod "train" has its claim "generated"
+    And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     And the API server <does> the next 1 deletions of ResourceClaim
     When pod "train" ends as Succeeded
     And the fault has struck
-    Then the claim of pod "train" is gone
+    Then the ResourceClaim "generated" is gone
 
     @profile:faults
     Examples:

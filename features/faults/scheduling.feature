@@ -11,7 +11,7 @@ Feature: Scheduling while requests fail
     And the API server <does> the next 1 <what>
     When pods "train" 1 to 2 each using template "one" are created
     Then every pod is bound [DRA-344]
-    And every allocation is valid, and no device is in two [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
 
     @profile:faults
     Examples:
@@ -35,7 +35,7 @@ Feature: Scheduling while requests fail
     And the API server <does> the next 1 creations of BindRequest
     When pods "train" 1 to 2 each using template "one" are created
     Then every pod is bound [DRA-344]
-    And every allocation is valid, and no device is in two [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
 
     @profile:faults
     Examples:
@@ -58,7 +58,7 @@ Feature: Scheduling while requests fail
     And the dead API server is started again
     And a pod "serve" using template "one" is created
     Then every pod is bound [DRA-344]
-    And every allocation is valid, and no device is in two [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
 
     @profile:faults
     Examples:
@@ -72,8 +72,8 @@ Feature: Scheduling while requests fail
     And a ResourceClaimTemplate "one" for 1 of "gpu"
     And the API server <does> the next 1 <what>
     When pods "train" 1 to 3 each using template "one" are created
-    Then every pod is bound or told why not
-    And every allocation is valid, and no device is in two
+    Then every pod is bound or has a reason why not
+    And every allocation is valid, and no device is allocated twice
 
     @profile:faults
     Examples:
@@ -90,9 +90,9 @@ Feature: Scheduling while requests fail
     And the API server loses its answers to the next 1 creations of BindRequest
     And pods "train" 1 to 2 each using template "one" are created
     And watches are served again
-    Then every pod is bound or told why not
-    And every BindRequest has come to an end
-    And every allocation is valid, and no device is in two
+    Then every pod is bound or has a reason why not
+    And every BindRequest is Succeeded or Failed
+    And every allocation is valid, and no device is allocated twice
 
   @DRA-346
   Scenario Outline: Pods that come while all watches are away are scheduled (<how>)
@@ -124,7 +124,7 @@ Feature: Scheduling while requests fail
     And watches break every 0.1 seconds
     When pods "train" 1 to 5 each using template "one" are created
     Then every pod is bound
-    And every allocation is valid, and no device is in two
+    And every allocation is valid, and no device is allocated twice
 
   @DRA-346 @needs:own-control-plane @disruptive @profile:faults
   Scenario: Pods that come after the API server was away are scheduled
@@ -133,10 +133,10 @@ Feature: Scheduling while requests fail
     And a ResourceClaimTemplate "one" for 1 of "gpu"
     And a pod "train" using template "one"
     Then every pod is bound
-    When the API server is killed and started again
+    When the API-server of the control plane is killed and started again
     And a pod "serve" using template "one" is created
     Then every pod is bound
-    And every allocation is valid, and no device is in two
+    And every allocation is valid, and no device is allocated twice
 
   @DRA-346 @needs:own-etcd @disruptive @profile:faults
   Scenario: Pods that come after etcd was away are scheduled
@@ -145,10 +145,10 @@ Feature: Scheduling while requests fail
     And a ResourceClaimTemplate "one" for 1 of "gpu"
     And a pod "train" using template "one"
     Then every pod is bound
-    When etcd is killed and started again
+    When the etcd of the control plane is killed and started again
     And a pod "serve" using template "one" is created
     Then every pod is bound
-    And every allocation is valid, and no device is in two
+    And every allocation is valid, and no device is allocated twice
 
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: A pod whose BindRequest failed is bound in the end although the API server <does> its removal
@@ -159,7 +159,7 @@ Feature: Scheduling while requests fail
     And the API server <does> the next 1 deletions of BindRequest
     When a pod "train" using template "one" is created
     Then every pod is bound [DRA-344]
-    And every allocation is valid, and no device is in two [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
 
     @profile:faults
     Examples:
@@ -180,7 +180,7 @@ Feature: Scheduling while requests fail
     And the API server <does> the next 1 status updates of Pod
     When a pod "train" using claim "mine" is created
     And the fault has struck
-    Then pod "train" has condition PodScheduled False with reason "Unschedulable"
+    Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
 
     @profile:faults
     Examples:
@@ -209,7 +209,7 @@ Feature: Scheduling while requests fail
     Given the API server <does> the next 1 status updates of ResourceClaim
     When device "dev" of claim "mine" reports "dra.test/failed" True
     And the fault has struck
-    Then claim "mine" comes to be allocated anew, with nothing reported of its devices [DRA-344]
+    Then claim "mine" is allocated again, without device conditions [DRA-344]
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then every pod is bound [DRA-344]
 
@@ -225,11 +225,14 @@ Feature: Scheduling while requests fail
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
     And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
-    And a claim "left" of an earlier attempt for pod "train" on class "gpu" holds device "dev-0" of "n1"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
+    And claim "left" holds the devices "dev-0" of "n1"
+    And claim "left" is reserved by hand for pods "train"
     And the API server <does> the next 1 <what> of ResourceClaim
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' standing for "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
     Then every pod is bound [DRA-344]
-    And every allocation is valid, and no device is in two [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
 
     Examples:
       | does                 | what           |

@@ -43,7 +43,10 @@ Feature: Tainted devices are for those who tolerate them
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoSchedule"
     And node "n2" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
     And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu" tolerating '{key: health, operator: Equal, value: bad}'
+    And a ResourceClaim "work" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: bad}]}}]
+      """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
 
@@ -51,16 +54,22 @@ Feature: Tainted devices are for those who tolerate them
   Scenario: A device whose taints are all tolerated is given, and the tolerations are kept
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
     And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu" tolerating '[{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]'
+    And a ResourceClaim "work" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}]
+      """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0" [DRA-216]
-    And the allocation of claim "work" carries the tolerations of its request [DRA-220]
+    And the ResourceClaim "work" has "status.allocation.devices.results[0].tolerations" [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] [DRA-220]
 
   @DRA-217
   Scenario: A toleration without a key tolerates everything
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
     And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu" tolerating '{operator: Exists}'
+    And a ResourceClaim "work" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{operator: Exists}]}}]
+      """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0"
 
@@ -69,7 +78,10 @@ Feature: Tainted devices are for those who tolerate them
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
     And node "n2" with 1 devices, "dev-0" tainted "health=meh:NoSchedule"
     And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu" tolerating '{key: health, operator: Equal, value: meh}'
+    And a ResourceClaim "work" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: meh}]}}]
+      """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
 

@@ -10,7 +10,7 @@ Feature: Pods leave devices that must not be used any more
     And pod "on-good" runs on device "dev-1" of "n1"
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone [DRA-214]
-    And pod "on-bad" has condition DisruptionTarget True with reason "DeletionByDeviceTaintManager" [DRA-225]
+    And the Pod "on-bad" has condition DisruptionTarget True with reason "DeletionByDeviceTaintManager" [DRA-225]
     And pod "on-bad" gets a Normal event "DeviceTaintManagerEviction" [DRA-225]
     And the Pod "on-good" still exists [DRA-214]
 
@@ -72,8 +72,8 @@ Feature: Pods leave devices that must not be used any more
   Scenario: A taint that goes in time takes its eviction with it
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
-    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
-    When device "dev-0" of "n1" loses its taints
-    Then pod "brief" gets an event "DeviceTaintManagerEviction" that says "Cancelling deletion"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n1" loses its taints
+    Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
     When 60 seconds pass
     Then the Pod "brief" still exists

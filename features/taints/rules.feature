@@ -7,7 +7,11 @@ Feature: Administrators taint devices with rules
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
-    When the DeviceTaintRule "maintenance" taints device "dev-0" of "n1" "upkeep:NoExecute"
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
     Then pod "on-bad" is being deleted or gone
     And the Pod "on-good" still exists
 
@@ -16,8 +20,15 @@ Feature: Administrators taint devices with rules
     Given node "n1" with 2 devices
     And pod "one" runs on device "dev-0" of "n1"
     And pod "two" runs on device "dev-1" of "n1"
-    When the DeviceTaintRule "nothing" without a selector taints "upkeep:NoExecute"
-    And the DeviceTaintRule "maintenance" taints device "dev-0" of "n1" "upkeep:NoExecute"
+    When a DeviceTaintRule "nothing" is created with:
+      """
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
     Then pod "one" is being deleted or gone
     And the Pod "two" still exists
 
@@ -26,30 +37,46 @@ Feature: Administrators taint devices with rules
     Given node "n1" with 2 devices
     And pod "one" runs on device "dev-0" of "n1"
     And pod "two" runs on device "dev-1" of "n1"
-    When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
-    Then the DeviceTaintRule "trial" says EvictionInProgress False because of NoEffect
-    And the condition of the DeviceTaintRule "trial" says "2 pods would be evicted"
+    When a DeviceTaintRule "trial" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: None}
+      """
+    Then the DeviceTaintRule "trial" has condition EvictionInProgress False with reason "NoEffect"
+    And the message of condition EvictionInProgress of the DeviceTaintRule "trial" contains "2 pods would be evicted"
     And the Pod "one" still exists
 
   @DRA-229 @needs:virtual-clock @component:control-plane
   Scenario: A rule tells when its evictions are done
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
-    When the DeviceTaintRule "maintenance" taints all devices of the driver "upkeep:NoExecute"
-    Then the DeviceTaintRule "maintenance" says EvictionInProgress True because of PodsPendingEviction
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress True with reason "PodsPendingEviction"
     When 45 seconds pass
     Then pod "brief" is being deleted or gone
     When pod "brief" is force-deleted
     And 15 seconds pass
-    Then the DeviceTaintRule "maintenance" says EvictionInProgress False because of Completed
+    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed"
 
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: The scheduler passes over what a rule taints
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
-    When the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
-    And the DeviceTaintRule "one" taints device "dev-1" of "n1" "upkeep:NoSchedule"
+    When a DeviceTaintRule "zero" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    And a DeviceTaintRule "one" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-1}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
@@ -58,8 +85,15 @@ Feature: Administrators taint devices with rules
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
-    When the DeviceTaintRule "nothing" without a selector taints "upkeep:NoSchedule"
-    And the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
+    When a DeviceTaintRule "nothing" is created with:
+      """
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    And a DeviceTaintRule "zero" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-1"
 
@@ -68,19 +102,31 @@ Feature: Administrators taint devices with rules
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
-    When the DeviceTaintRule "zero" taints device "dev-0" of "n1" "upkeep:NoSchedule"
+    When a DeviceTaintRule "zero" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
     And device "dev-1" of "n1" is tainted "seen=once:None"
     And a pod "train" using claim "work" is created
     Then pod "train" is bound to "n1"
 
   @DRA-227 @needs:virtual-clock @component:control-plane
   Scenario: A rule whose effect changes counts anew
-    When the DeviceTaintRule "trial" taints all devices of the driver "upkeep:None"
+    When a DeviceTaintRule "trial" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: None}
+      """
     And 20 seconds pass
-    And the DeviceTaintRule "trial" changes its effect to NoExecute
+    And "spec.taint.effect" of the DeviceTaintRule "trial" is set to NoExecute
     Then the taint of the DeviceTaintRule "trial" counts from 20 seconds later
 
   @DRA-230 @component:control-plane
   Scenario: A rule has a known effect
-    When a DeviceTaintRule with effect "PreferNoSchedule" is created
+    When a DeviceTaintRule "tried" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: PreferNoSchedule}
+      """
     Then the API server refuses it: NotSupported at "spec.taint.effect"

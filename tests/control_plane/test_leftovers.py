@@ -32,7 +32,7 @@ Feature: Slow
     And a ResourceClaimTemplate "one-gpu" for 1 of "gpu"
     And node "n1"
     When a pod "left" using template "one-gpu" is created
-    Then pod "left" gets one claim for "gpu"
+    Then the status of pod "left" names its claim as "gpu"
     And the Node "n1" is gone
 """
 

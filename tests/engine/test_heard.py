@@ -31,7 +31,7 @@ DOMAIN_DRIVER = 'imex: node "{node}" running the ComputeDomain driver on the GPU
 REASONS = {
     DOMAIN_DRIVER: "what it writes is there before the driver starts, and the driver's own doing is waited for",
     f'{DOMAIN_DRIVER.replace("imex:", "imex_host:")} with "{{flags}}"': "the same",
-    'sweeps: a pod using template "{template}" comes and goes once for each write of the components, and that write is '
+    'sweeps: a pod using template "{template}" is created and deleted once for each write of the components, and that write is '
     "{fault}": "each round is looked at as the components left it, watches broken on purpose included",
 }
 

@@ -1,0 +1,198 @@
+"""The scheduler's and the binder's side of BindRequests: how many there are, what they allocate, how they fail.
+
+Source: KAI-Scheduler docs/dra/README.md and release 0.17 (pkg/scheduler/cache/cache.go,
+pkg/binder/controllers/bindrequest_controller.go).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, meta, name_of
+from dra_conformance.core.values import covers
+from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.bind_requests import Written
+from dra_conformance.steps.claims import allocation_of
+from dra_conformance.steps.references import claim_name, reference, requests_of
+
+
+def request_of(world: World, pod: str) -> Obj | None:
+    """Return the BindRequest of a pod, or None."""
+    return next(iter(requests_of(world, pod)), None)
+
+
+def entries_of(request: Obj | None) -> dict[str, Obj]:
+    """Return the allocations of a BindRequest by the pod's own names for the claims."""
+    found = ((request or {}).get("spec") or {}).get("resourceClaimAllocations") or ()
+    return {str(item.get("name")): item.get("allocation") or {} for item in found}
+
+
+def results_in(allocation: Obj | None) -> list[Obj]:
+    """Return the device results of an allocation."""
+    return list(((allocation or {}).get("devices") or {}).get("results") or ())
+
+
+def devices_in(allocation: Obj | None) -> list[str]:
+    """Return the device names of an allocation, sorted."""
+    return sorted(str(result.get("device")) for result in results_in(allocation))
+
+
+def status_of(request: Obj | None) -> Obj:
+    """Return the status of a BindRequest, or an empty mapping."""
+    found = (request or {}).get("status")
+    return found if isinstance(found, dict) else {}
+
+
+# -- written by the scheduler ------------------------------------------------------------------------------------------
+
+
+@then('pod "{pod}" gets exactly one BindRequest')
+def _(world: World, pod: str) -> None:
+    """One BindRequest comes to name the pod, and there is still exactly one once the system is idle."""
+
+    def look() -> Seen:
+        found = [name_of(request) for request in requests_of(world, pod)]
+        return len(found) == 1, found or "none"
+
+    seen = world.wait(lambda: (bool(requests_of(world, pod)), "none"))
+    world.check(seen[0], f"pod {pod} has a BindRequest", expected="one BindRequest", observed=seen[1])
+    world.stays(f"pod {pod} has one BindRequest", look, expected="one BindRequest")
+
+
+@then('pod "{pod}" gets no BindRequest')
+def _(world: World, pod: str) -> None:
+    """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
+
+    def look() -> Seen:
+        events = [event.data for event in world.log.kept("object") if event.data["resource"] == BIND_REQUESTS.plural]
+        ours = [data for data in events if str(data["name"]).startswith(f"{world.namespace}/")]
+        made = {data["name"] for data in ours if data["summary"].get("pod") == pod}
+        return not made, sorted(made) or "none"
+
+    world.stays(f"pod {pod} has no BindRequest", look, expected="no BindRequest")
+
+
+@then('the BindRequest of pod "{pod}" gives claim "{claim}" {count:d} devices on its node')
+def _(world: World, pod: str, claim: str, count: int) -> None:
+    """The entry of the claim (the pod's own name) has this number of results, all in the selected node's pool."""
+
+    def look() -> Seen:
+        request = request_of(world, pod)
+        allocation = entries_of(request).get(claim)
+        results = results_in(allocation)
+        pools = {result.get("pool") for result in results}
+        distinct = {result.get("device") for result in results}
+        node = ((request or {}).get("spec") or {}).get("selectedNode")
+        return len(results) == len(distinct) == count and pools == {node}, allocation or entries_of(request)
+
+    world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=f"{count} devices of its node")
+
+
+@then('the BindRequest of pod "{pod}" gives claim "{claim}" the devices "{devices}"')
+def _(world: World, pod: str, claim: str, devices: str) -> None:
+    """The entry of the claim (the pod's own name) has exactly these devices, in any order."""
+
+    def look() -> Seen:
+        found = entries_of(request_of(world, pod))
+        return devices_in(found.get(claim)) == sorted(words(devices)), found
+
+    world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=sorted(words(devices)))
+
+
+@then("{count:d} pods get BindRequests, with {devices:d} distinct devices")
+def _(world: World, count: int, devices: int) -> None:
+    """This number of pods has one BindRequest each, and together these allocate each device at most once."""
+
+    def look() -> Seen:
+        requests = world.all_seen(BIND_REQUESTS)
+        pods = Counter(str((request.get("spec") or {}).get("podName")) for request in requests)
+        promised = [
+            device for request in requests for one in entries_of(request).values() for device in devices_in(one)
+        ]
+        ok = len(pods) == len(requests) == count and len(promised) == len(set(promised)) == devices
+        return ok, {"pods": sorted(pods), "devices": sorted(promised)}
+
+    world.wait(look)
+    world.stays("no device is in two BindRequests", look, expected=f"{count} pods, {devices} distinct devices")
+
+
+# -- processed by the binder -------------------------------------------------------------------------------------------
+
+
+def check_failed(world: World, name: str, text: str) -> None:
+    """Check that a BindRequest comes to phase Failed with a reason that contains `text`."""
+
+    def look() -> Seen:
+        seen = status_of(world.seen(BIND_REQUESTS, name))
+        reason = str(seen.get("reason") or "")
+        return seen.get("phase") == "Failed" and bool(reason) and text in reason, seen or "no status"
+
+    world.eventually(f"BindRequest {name} fails", look, expected=f"phase Failed, a reason that names {text!r}")
+
+
+@then('BindRequest "{name}" fails with a reason')
+def _(world: World, name: str) -> None:
+    """The BindRequest comes to phase Failed, and its reason is not empty."""
+    check_failed(world, name, "")
+
+
+@then('BindRequest "{name}" fails with a reason that names "{text}"')
+def _(world: World, name: str, text: str) -> None:
+    """The BindRequest comes to phase Failed, and its reason contains this text."""
+    check_failed(world, name, world.text(text))
+
+
+@then('BindRequest "{name}" fails, or succeeds with annotation "{key}" on pod "{pod}"')
+def _(world: World, name: str, key: str, pod: str) -> None:
+    """The BindRequest is Failed and the pod unbound, or it is Succeeded and the pod bound with this annotation."""
+
+    def look() -> Seen:
+        found = world.seen(PODS, pod) or {}
+        phase = status_of(world.seen(BIND_REQUESTS, name)).get("phase")
+        node, value = (found.get("spec") or {}).get("nodeName"), (meta(found).get("annotations") or {}).get(key)
+        ok = (not node and phase == "Failed") or bool(node and phase == "Succeeded" and value)
+        return ok, {"phase": phase, "nodeName": node, key: value}
+
+    wanted = "Failed and unbound, or Succeeded, bound and annotated"
+    world.eventually(f"pod {pod} is unbound or has {key}", look, expected=wanted)
+    world.stays(f"pod {pod} is unbound or has {key}", look, expected=wanted)
+
+
+@then('BindRequest "{name}" counts {count:d} failed attempts')
+def _(world: World, name: str, count: int) -> None:
+    """`status.failedAttempts` is this number (0: or absent) once the binder has set a phase and the system is idle."""
+
+    def look() -> Seen:
+        seen = status_of(world.seen(BIND_REQUESTS, name))
+        return int(seen.get("failedAttempts") or 0) == count and bool(seen.get("phase")), seen
+
+    world.wait(look)
+    world.stays(f"BindRequest {name} counts attempts", look, expected=count)
+
+
+@then('claim "{claim}" has the allocation of entry "{entry}" in the {subject:object}')
+def _(world: World, claim: str, entry: str, subject: str) -> None:
+    """The claim comes to have the devices, the configuration and the node selector of the BindRequest's entry."""
+    ref, name = reference(world, subject), claim_name(world, claim)
+
+    def look() -> Seen:
+        entries = entries_of(next(iter(ref.found()), None))
+        wanted = {key: value for key, value in (entries.get(entry) or {}).items() if key != "allocationTimestamp"}
+        seen = allocation_of(world.seen(RESOURCE_CLAIMS, name))
+        same = bool(wanted) and seen.get("devices") == wanted.get("devices") and covers(seen, wanted)
+        return same, {"claim": seen or "not allocated", "BindRequest": wanted}
+
+    world.eventually(f"claim {claim} is allocated as requested", look, expected=f"the entry {entry} of the {subject}")
+
+
+@then("no component has created a BindRequest")
+def _(world: World) -> None:
+    """The scenario itself wrote every BindRequest of the namespace."""
+    mine = world.state(Written).names
+
+    def look() -> Seen:
+        found = {name_of(request) for request in world.all_seen(BIND_REQUESTS)}
+        return found <= mine, sorted(found - mine)
+
+    world.stays("the binder creates no BindRequest", look, expected=f"{sorted(mine)} at most")

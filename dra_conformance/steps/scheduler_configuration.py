@@ -1,0 +1,83 @@
+"""The scheduler's configuration: settings of the reference, feature gates, and fields of DynamicResourcesArgs.
+
+Each of these steps restarts the scheduler with everything that the scenario has configured so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
+from reference_impl.runtime import PartError
+
+
+@dataclass
+class Configuration:
+    """What a scenario configures, and the error of the scheduler if it refuses to start with it."""
+
+    gates: dict[str, bool] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
+    refusal: str | None = None
+
+
+def restart(world: World) -> None:
+    """Restart the scheduler with the scenario's gates and arguments; the end of the scenario stops it again.
+
+    Raises PartError if the reference scheduler refuses its configuration.
+    """
+    configuration = world.state(Configuration)
+    world.cleanup.callback(world.components.kill, "scheduler")
+    world.components.restart("scheduler", arguments=configuration.arguments, gates=configuration.gates)
+
+
+@given("the scheduler binds pods itself")
+def _(world: World) -> None:
+    """Let the reference scheduler bind pods, as kube-scheduler does; other schedulers are expected to do so."""
+    if world.components.spec("scheduler").kind == "reference":
+        world.components.restart("scheduler", settings={"publish": "direct"})
+
+
+@given('the scheduler has the setting "{name}" {value:word}')
+def _(world: World, name: str, value: str) -> None:
+    """Restart the reference scheduler with one of its settings."""
+    if world.components.spec("scheduler").kind != "reference":
+        raise Untestable("the run cannot choose the settings of a scheduler that is not the reference")
+    world.components.restart("scheduler", settings={name: value})
+
+
+@given('the scheduler has feature gate "{gate}" off')
+def _(world: World, gate: str) -> None:
+    """Restart the scheduler with a feature gate off, for this scenario only; the API server keeps it on."""
+    world.state(Configuration).gates[gate] = False
+    restart(world)
+
+
+@given('the scheduler has "{argument}" {value:word}')
+def _(world: World, argument: str, value: str) -> None:
+    """Restart the scheduler with a field of DynamicResourcesArgs, for this scenario only."""
+    world.state(Configuration).arguments[argument] = value
+    restart(world)
+
+
+@when('the scheduler is started with "{argument}" {value:word}')
+def _(world: World, argument: str, value: str) -> None:
+    """Restart the scheduler with a field of DynamicResourcesArgs that it may refuse."""
+    configuration = world.state(Configuration)
+    configuration.arguments[argument] = value
+    try:
+        restart(world)
+    except PartError as error:
+        configuration.refusal = str(error)
+
+
+@then('the scheduler does not start, because of "{argument}"')
+def _(world: World, argument: str) -> None:
+    """The scheduler exits, and its error message names the field."""
+
+    def look() -> Seen:
+        message = world.state(Configuration).refusal or world.components.ended("scheduler")
+        return message is not None and argument in message, message or "it runs"
+
+    world.eventually("the scheduler refuses its configuration", look, expected=f"an error that names {argument}")
