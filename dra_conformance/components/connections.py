@@ -15,6 +15,7 @@ from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import Transport
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events import ComponentChanged, FaultInjected
 from dra_conformance.core.events.log import EventLog
 from dra_conformance.core.events.recorder import RecordingTransport
 from dra_conformance.faults.model import Call, FaultPoints
@@ -79,7 +80,7 @@ class Connections:
                 door = self._doors[component, behind] = self._proxy.open(component, behind)
             except (CertificateError, KubeconfigError, OSError) as error:
                 raise TargetUnreachable(f"the fault proxy for the {component} does not start: {error}") from error
-            self._log.emit("component", component=component, holds="fault proxy", action="start")
+            self._log.emit(ComponentChanged(component=component, implementation="fault proxy", action="start"))
         return door
 
     def stop(self) -> None:
@@ -94,10 +95,11 @@ class Connections:
     def _tell(self, call: Call, what: str) -> None:
         info = call.info
         self._log.emit(
-            "fault",
-            component=call.component,
-            verb=info.verb,
-            resource=f"{info.resource}/{info.subresource}" if info.subresource else info.resource,
-            name="/".join(part for part in (info.namespace, info.name) if part),
-            what=what,
+            FaultInjected(
+                component=call.component,
+                verb=info.verb,
+                resource=f"{info.resource}/{info.subresource}" if info.subresource else info.resource,
+                name="/".join(part for part in (info.namespace, info.name) if part),
+                what=what,
+            )
         )

@@ -17,6 +17,7 @@ from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
 from dra_conformance.core.component_spec import ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
 
 
@@ -70,7 +71,7 @@ class ComponentManager:
         `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
         """
         spec = self._specs[component]
-        self._run.log.emit("component", component=component, holds=spec.kind, action="start")
+        self._run.log.emit(ComponentChanged(component=component, implementation=spec.kind, action="start"))
         if spec.kind == "reference":
             part = reference.build(
                 component,
@@ -91,7 +92,7 @@ class ComponentManager:
         """Stop the reference part in a component, if there is one; programs stay."""
         part = self._parts.pop(component, None)
         if part is not None:
-            self._run.log.emit("component", component=component, holds="reference", action="stop")
+            self._run.log.emit(ComponentChanged(component=component, implementation="reference", action="stop"))
             part.stop()
 
     def restart(
@@ -111,7 +112,7 @@ class ComponentManager:
         """End what is in a component at once; a reference part in process can only be stopped."""
         process = self._processes.pop(component, None)
         if process is not None:
-            self._run.log.emit("component", component=component, holds="exec", action="kill")
+            self._run.log.emit(ComponentChanged(component=component, implementation="exec", action="kill"))
             process.kill()
         self.empty(component)
 
@@ -147,7 +148,9 @@ class ComponentManager:
                 )
             # What brought it down has been judged by the scenario before; in a cluster somebody would restart it too.
             self._run.log.emit(
-                "component", component=component, holds=spec.kind, action="restart", exitCode=held.exit_code
+                ComponentChanged(
+                    component=component, implementation=spec.kind, action="restart", exit_code=held.exit_code
+                )
             )
         kubeconfig = self._run.kubeconfig
         if spec.is_kubernetes:

@@ -21,6 +21,7 @@ from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags
 from dra_conformance.core.component_spec import FLAGS, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
+from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
@@ -83,7 +84,7 @@ class ScenarioNode:
             self._gpus = fake_nvml.Node.create(
                 self.world.run.inventory(self.inventory), self.root / "nvml", name=self.alias
             )
-            self.world.log.emit("nvml", node=self.alias, action="create", inventory=self.inventory)
+            self.world.log.emit(NvmlChanged(node=self.alias, action="create", inventory=self.inventory))
         return self._gpus
 
     @property
@@ -144,7 +145,7 @@ class ScenarioNode:
     def start_driver(self, *, as_process: bool = False) -> None:
         """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered."""
         spec = self.world.run.components.spec("driver")
-        self.world.log.emit("driver", node=self.alias, holds=spec.kind, action="start")
+        self.world.log.emit(DriverChanged(node=self.alias, implementation=spec.kind, action="start"))
         match spec.kind:
             case "reference" if as_process or spec.settings.get("process") == "yes":
                 self._start_process(self.driver_name, self._driver_command(), self._gpu_environment())
@@ -328,12 +329,12 @@ class ScenarioNode:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _record(self, kind: str, data: Mapping[str, Any]) -> None:
+    def _record(self, event: KubeletEvent) -> None:
         """Into the run's log; claims that a driver was asked to prepare are remembered for its leave."""
-        if kind == "kubelet-call" and data["method"] == "NodePrepareResources" and data["driver"] == self.driver_name:
-            for claim in data["request"]["claims"]:
+        if isinstance(event, KubeletCall) and event.method == "NodePrepareResources":
+            for claim in event.request["claims"] if event.driver == self.driver_name else ():
                 self._asked[claim["uid"]] = ClaimRef(**claim)
-        self.world.log.record(kind, data)
+        self.world.log.emit(event)
 
     def _take_leave(self) -> None:
         """Unprepare what the scenario had prepared: the driver lives on, and has its devices back."""
@@ -346,7 +347,9 @@ class ScenarioNode:
         try:
             self.kubelet.plugin(self.driver_name).unprepare(list(self._asked.values()))
         except (KubeletError, RpcError) as error:
-            self.world.log.emit("log", level="WARNING", message=f"claims stay prepared on {self.name}: {error}")
+            self.world.log.emit(
+                LogRecord(level="WARNING", logger=__name__, text=f"claims stay prepared on {self.name}: {error}")
+            )
 
     def _start_reference(self) -> None:
         from reference_impl.kubelet_plugin import command
@@ -446,7 +449,7 @@ class ScenarioNode:
         part = self._parts.pop(name, None)
         if process is None and part is None:
             return
-        self.world.log.emit("driver", node=self.alias, driver=name, action="kill" if kill else "stop")
+        self.world.log.emit(DriverChanged(node=self.alias, driver=name, action="kill" if kill else "stop"))
         if process is not None:
             if kill:
                 process.kill()

@@ -19,6 +19,7 @@ import fake_nvml
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.nvml_child import Child
 from dra_conformance.core.errors import Untestable
+from dra_conformance.core.events import NvmlChanged
 
 OK = 0
 _WORK = 120.0  # seconds that another process may be busy
@@ -44,7 +45,7 @@ class NvmlLibrary:
             self.module = world.run.pynvml_pool.load(self.fake)
             self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)  # runs second, when the node is closed
             self.cleanup.callback(self.fake.close)
-        world.log.emit("nvml", action="load", real=self.real, inventory=inventory or world.run.options.inventory)
+        world.log.emit(NvmlChanged(action="load", real=self.real, inventory=inventory or world.run.options.inventory))
 
     @property
     def node(self) -> Any:

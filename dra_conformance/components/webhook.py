@@ -24,6 +24,7 @@ from dra_api.component import Component
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
 
 HOST = "127.0.0.1"
@@ -191,7 +192,7 @@ class WebhookComponent:
             )
         )
         part.start()
-        self._run.log.emit("component", component="webhook", holds="reference", action="start")
+        self._run.log.emit(ComponentChanged(component="webhook", implementation="reference", action="start"))
         self._part = part
         self.endpoint = self._endpoint(part.address[1] if part.address else 0)
 
@@ -214,7 +215,7 @@ class WebhookComponent:
         )
         # What brought the last one down has been judged by the scenario before; in a cluster it would come back too.
         action = "start" if held is None else "restart"
-        self._run.log.emit("component", component="webhook", holds=self._spec.kind, action=action)
+        self._run.log.emit(ComponentChanged(component="webhook", implementation=self._spec.kind, action=action))
         process.start()
         self._processes[key] = (process, endpoint)
         self._wait_listening(process, endpoint)

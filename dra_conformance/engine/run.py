@@ -42,6 +42,7 @@ from dra_conformance.components.work_folder import WorkFolder
 from dra_conformance.control_plane.base import ControlPlane, ControlPlaneFailure
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.events import ControlPlaneReady, RunStarted, TargetInfo
 from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.core.events.log import EventLog
 from dra_conformance.core.events.logrecords import LogRecords
@@ -339,7 +340,7 @@ class Run:
         except TargetUnreachable as error:
             self._failed_start = error
             raise
-        self.log.emit("control-plane", name=control_plane.name, ready=round(time.monotonic() - began, 3))
+        self.log.emit(ControlPlaneReady(name=control_plane.name, ready=round(time.monotonic() - began, 3)))
 
     def stop(self) -> None:
         """End everything that `start` began, whatever fails on the way; the report folder stays."""
@@ -379,26 +380,27 @@ class Run:
             self._work = WorkFolder(small=self.options.component("control-plane").kind == "embedded")
         return self._work.path
 
-    def describe(self) -> dict[str, Any]:
-        """What the report says of the target."""
+    def describe(self) -> TargetInfo:
+        """Return the report's description of the target."""
         return run_metadata.describe(self.options, self.control_plane, self._resource_versions)
 
     def told_start(self, command: str) -> None:
         """Write the first event: who runs what against what."""
         self.log.emit(
-            "run-started",
-            runId=self.run_id,
-            seed=self.seed,
-            startedAt=timestamp(datetime.now(UTC)),
-            suite=run_metadata.suite(self.catalogue),
-            options=plain(self.options),
-            target=self.describe(),
-            command=command,
+            RunStarted(
+                run_id=self.run_id,
+                seed=self.seed,
+                started_at=timestamp(datetime.now(UTC)),
+                suite=run_metadata.suite(self.catalogue),
+                options=plain(self.options),
+                target=self.describe(),
+                command=command,
+            )
         )
 
     def told_plan(self, plan: Plan) -> None:
         """Write the plan: every scenario with its rules, and every rule that it judges."""
-        self.log.emit("plan", **run_metadata.planned(plan, self.catalogue))
+        self.log.emit(run_metadata.planned(plan, self.catalogue))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from dra_conformance.components.nvml import NvmlLibrary
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import CheckFailed, Untestable
+from dra_conformance.core.events import CheckMade, CleanupStarted
 from dra_conformance.core.features import Scenario
 
 if TYPE_CHECKING:
@@ -249,13 +250,14 @@ class World:
         self.checks_made += 1
         wanted, saw = show(expected), show(observed)
         self.log.emit(
-            "check",
-            rules=list(self.step_rules),
-            ok=bool(ok),
-            message=message,
-            expected=wanted,
-            observed=saw,
-            step=self.step_text,
+            CheckMade(
+                rules=self.step_rules,
+                ok=bool(ok),
+                message=message,
+                expected=wanted,
+                observed=saw,
+                step=self.step_text,
+            )
         )
         if not ok:
             raise CheckFailed(
@@ -366,7 +368,7 @@ class World:
 
     def end(self) -> None:
         """Empty the components and delete what the scenario made."""
-        self.log.emit("teardown")
+        self.log.emit(CleanupStarted())
         self.cleanup.close()
 
     def save_evidence(self, folder: Path) -> None:

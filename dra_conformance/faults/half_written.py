@@ -7,7 +7,7 @@ docs/reference/partial-writes.md. Nobody owns anything here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from dra_api.request import Request, request_info
-from dra_conformance.core.events.log import Event, read
+from dra_conformance.core.events import ApiWrite, Event, FaultInjected, read
 from dra_conformance.rbac.table import AGENTS
 
 COMPONENTS = ("claim-controller", "scheduler", "binder", "driver", "taint-eviction")
@@ -90,9 +90,9 @@ def of_logs(logs: Iterable[Path]) -> Found:
                 story = stories.setdefault((write.component, event.scenario), [])
                 if write not in story and len(story) < _ORDERED:
                     story.append(write)
-            elif (struck := _struck(event)) is not None:
+            elif isinstance(event, FaultInjected) and (struck := _struck(event)) is not None:
                 ways = found.fails_in.setdefault(struck, {}).setdefault(_outline(event.scenario), set())
-                ways.add(str(event.data["what"]))
+                ways.add(event.what)
     for component in COMPONENTS:
         mine = [write for write in found.seen_in if write.component == component]
         found.order[component] = in_order(mine, [story for (who, _), story in stories.items() if who == component])
@@ -119,23 +119,22 @@ def in_order(writes: Iterable[Write], stories: Iterable[list[Write]]) -> list[Wr
 
 def _made(event: Event) -> Write | None:
     """The write of a component that was carried out."""
-    if event.kind != "api" or not event.scenario or event.data["status"] >= 400:
+    if not isinstance(event, ApiWrite) or not event.scenario or event.status >= 400:
         return None
-    component = AGENTS.get(str(event.data["agent"]), "")
+    component = AGENTS.get(event.agent, "")
     if component not in COMPONENTS:
         return None
-    info = request_info(Request(str(event.data["method"]), str(event.data["path"]), ()))
+    info = request_info(Request(event.method, event.path, ()))
     if not info.is_resource or info.verb not in _WRITES:
         return None
     return Write.of(component, info.verb, f"{info.resource}/{info.subresource}" if info.subresource else info.resource)
 
 
-def _struck(event: Event) -> Write | None:
+def _struck(event: FaultInjected) -> Write | None:
     """The write that a scenario made fail."""
-    data: Mapping[str, object] = event.data
-    if event.kind != "fault" or data["component"] not in COMPONENTS or data["verb"] not in _WRITES:
+    if event.component not in COMPONENTS or event.verb not in _WRITES:
         return None
-    return Write.of(str(data["component"]), str(data["verb"]), str(data["resource"]))
+    return Write.of(event.component, event.verb, event.resource)
 
 
 def _outline(scenario: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from dra_api.clock import Clock
 from dra_api.rpc import ClaimRef, DRAPluginClient, PrepareResult, RpcError
+from dra_conformance.core.events import KubeletCall
 from dra_conformance.kubelet.record import Record
 
 Method = Literal["NodePrepareResources", "NodeUnprepareResources"]
@@ -153,23 +154,29 @@ class PluginInstance:
         show: Callable[[T], Mapping[str, Any]],
     ) -> T:
         begun = self._clock.monotonic()
-        data: dict[str, Any] = {
-            "driver": self.driver,
-            "endpoint": self.endpoint,
-            "service": self.version,
-            "method": method,
-            "request": {"claims": [asdict(claim) for claim in claims]},
-        }
+
+        def record(*, code: str, response: Mapping[str, Any] | None = None, error: str = "") -> None:
+            self._record(
+                KubeletCall(
+                    driver=self.driver,
+                    endpoint=self.endpoint,
+                    service=self.version,
+                    method=method,
+                    request={"claims": [asdict(claim) for claim in claims]},
+                    code=code,
+                    seconds=round(self._clock.monotonic() - begun, 6),
+                    response=dict(response or {}),
+                    error=error,
+                )
+            )
+
         try:
             answer = call()
         except RpcError as error:
-            data |= {"code": error.code, "error": error.details}
+            record(code=error.code, error=error.details)
             raise
-        else:
-            data |= {"code": "OK", "response": {"claims": show(answer)}}
-            return answer
-        finally:
-            self._record("call", **data, seconds=round(self._clock.monotonic() - begun, 6))
+        record(code="OK", response={"claims": show(answer)})
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

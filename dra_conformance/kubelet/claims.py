@@ -16,6 +16,7 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.objects import Obj, Resource, controller_of, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_api.transport import TransportError
+from dra_conformance.core.events import KubeletClaim
 from dra_conformance.kubelet.calls import PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimKey, ClaimRecord
 from dra_conformance.kubelet.errors import ClaimRefused, PrepareFailed, UnprepareFailed
@@ -214,12 +215,13 @@ class ClaimManager:
             if record is not None:
                 record.drivers[driver] = result.devices
         self._record(
-            "claim",
-            step="prepared",
-            claim=f"{ref.namespace}/{ref.name}",
-            uid=ref.uid,
-            driver=driver,
-            cdi_device_ids=[device_id for device in result.devices for device_id in device.cdi_device_ids],
+            KubeletClaim(
+                step="prepared",
+                claim=f"{ref.namespace}/{ref.name}",
+                uid=ref.uid,
+                driver=driver,
+                cdi_device_ids=tuple(device_id for device in result.devices for device_id in device.cdi_device_ids),
+            )
         )
 
     # -- containers ------------------------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ class ClaimManager:
                 self.cache.checkpoint()
         for record in last:
             self._record(
-                "claim", step="unprepared", claim=f"{record.ref.namespace}/{record.ref.name}", uid=record.ref.uid
+                KubeletClaim(step="unprepared", claim=f"{record.ref.namespace}/{record.ref.name}", uid=record.ref.uid)
             )
         return [record.ref for record in last]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from dra_api.clock import Clock
 from dra_api.rpc import DeviceHealth, HealthStatus, PreparedDevice, RpcError, ServerStream
+from dra_conformance.core.events import KubeletHealth
 from dra_conformance.kubelet.calls import PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimRecord
 from dra_conformance.kubelet.gates import Gates, Timing
@@ -158,7 +159,7 @@ class HealthWatcher:
             due = self._clock.monotonic() + self._retry
             if (received or error != told) and not instance.stopping.is_set():
                 # The kubelet tries every 5 s even where there is no health service; the log says so once.
-                self._record("health", step="stream ended", driver=instance.driver, reason=error)
+                self._record(KubeletHealth(step="stream ended", driver=instance.driver, reason=error))
                 told = error
             self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
 
@@ -186,7 +187,7 @@ class HealthWatcher:
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
         told = self.cache.update(driver, devices)
-        self._record("health", step="received", driver=driver, devices=[_shown(device) for device in devices])
+        self._record(KubeletHealth(step="received", driver=driver, devices=tuple(_shown(device) for device in devices)))
         self._on_change(driver, told)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from dra_api.client import AlreadyExists, ApiError, KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
+from dra_conformance.core.events import KubeletState
 from dra_conformance.kubelet.calls import Fault, Faults, PluginHandle, PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
@@ -38,7 +39,7 @@ class Kubelet:
         node_name: the Node object; it is made if absent.
         root: the node's folder. Below it lie `plugins_registry`, `plugins`, `cdi` and `state` (the checkpoint), all
             made with mode 0700. Keep it short: a socket path may have 107 bytes.
-        log: receives every registration step, gRPC call and state change; see `dra_conformance.kubelet.record`.
+        log: receives every registration step, gRPC call and state change; see `dra_conformance.core.events.kinds.kubelet`.
         gates, timing: feature gates and delays.
         cdi_roots: folders with CDI specifications, the least important first, when not `root/cdi`.
         registration_dir, plugins_dir: when not below `root`.
@@ -113,7 +114,7 @@ class Kubelet:
                 self._life = None
                 life.stop()
                 raise
-            self._record("state", step="started", drivers=life.plugins.drivers())
+            self._record(KubeletState(step="started", drivers=tuple(life.plugins.drivers())))
 
     def stop(self) -> None:
         """Stop as a killed kubelet does: drivers are told nothing, containers keep running. Idempotent."""
@@ -121,7 +122,7 @@ class Kubelet:
             life, self._life = self._life, None
             if life is not None:
                 life.stop()
-                self._record("state", step="stopped")
+                self._record(KubeletState(step="stopped"))
 
     def restart(self, *, reboot: bool = False) -> None:
         """Stop and start again with the checkpoint (rules DRA-270, DRA-280).
@@ -161,7 +162,7 @@ class Kubelet:
 
     def inject(self, fault: Fault) -> None:
         """Bend the next calls to drivers; see `Fault`."""
-        self._record("state", step="fault", fault=str(fault))
+        self._record(KubeletState(step="fault", fault=str(fault)))
         self.faults.add(fault)
 
     # -- pods ------------------------------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ class Kubelet:
                 node = self._client.create(NODES, fresh)
             except AlreadyExists:
                 node = self._client.get(NODES, self.node_name)
-            self._record("state", step="node created")
+            self._record(KubeletState(step="node created"))
         now = timestamp(self._clock.now())
         resources = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "250"}
         held = node.get("status") or {}

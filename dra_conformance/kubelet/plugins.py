@@ -29,6 +29,7 @@ from dra_api.rpc import (
 )
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from dra_conformance.core.events import KubeletConnection, KubeletProblem, KubeletRegistration, KubeletSlices
 from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
 from dra_conformance.kubelet.folder_watch import FolderWatch
@@ -253,7 +254,7 @@ class PluginManager:
         try:
             found = set(self.folder.iterdir())
         except FileNotFoundError:
-            self._record("problem", about="registration", message=f"the registration folder {self.folder} is gone")
+            self._record(KubeletProblem(about="registration", message=f"the registration folder {self.folder} is gone"))
             found = set()
         for path in known | found:
             if not path.name.startswith("."):
@@ -264,7 +265,7 @@ class PluginManager:
             try:
                 self._sync_socket(path)
             except RegistrationRefused as error:
-                self._record("problem", about="registration", socket=path.name, message=str(error))
+                self._record(KubeletProblem(about="registration", socket=path.name, message=str(error)))
                 with self.changed:
                     if path in self._sockets:
                         self._sockets[path].error = str(error)
@@ -292,7 +293,7 @@ class PluginManager:
 
     def _register(self, path: Path, socket: _Socket) -> None:
         record = self._record
-        record("registration", step="found", socket=path.name)
+        record(KubeletRegistration(step="found", socket=path.name))
         try:
             with RegistrationClient(path, clock=self._clock) as plugin:
                 try:
@@ -303,13 +304,14 @@ class PluginManager:
                     ) from None
                 socket.info = info
                 record(
-                    "registration",
-                    step="GetInfo",
-                    socket=path.name,
-                    type=info.type,
-                    driver=info.name,
-                    endpoint=info.endpoint,
-                    versions=list(info.supported_versions),
+                    KubeletRegistration(
+                        step="GetInfo",
+                        socket=path.name,
+                        type=info.type,
+                        driver=info.name,
+                        endpoint=info.endpoint,
+                        versions=tuple(info.supported_versions),
+                    )
                 )
                 try:
                     instance = self._admit(info, path)
@@ -329,17 +331,25 @@ class PluginManager:
             self.changed.notify_all()
 
     def _notify(self, plugin: RegistrationClient, path: Path, status: RegistrationStatus) -> None:
-        data = {"step": "NotifyRegistrationStatus", "socket": path.name, "registered": status.registered}
+        failed = ""
         try:
             plugin.notify(status, timeout=self._timing.registration)
         except RpcError as error:
-            self._record("registration", **data, error=status.error, failed=f"{error.code}: {error.details}")
+            failed = f"{error.code}: {error.details}"
             if status.registered:
                 raise RegistrationRefused(
                     f"{path.name} did not take NotifyRegistrationStatus: {error.code}: {error.details}"
                 ) from None
-        else:
-            self._record("registration", **data, error=status.error)
+        finally:
+            self._record(
+                KubeletRegistration(
+                    step="NotifyRegistrationStatus",
+                    socket=path.name,
+                    registered=status.registered,
+                    error=status.error,
+                    failed=failed,
+                )
+            )
 
     def _admit(self, info: PluginInfo, path: Path) -> PluginInstance:
         if info.type != DRA_PLUGIN_TYPE:
@@ -367,7 +377,7 @@ class PluginManager:
                 timeout=self._timing.call,
             )
             self._instances.setdefault(info.name, []).append(instance)
-        self._record("registration", step="registered", driver=info.name, endpoint=endpoint, service=version)
+        self._record(KubeletRegistration(step="registered", driver=info.name, endpoint=endpoint, service=version))
         instance.client.channel.on_connection(lambda connected: self._on_connection(instance, connected))
         self._on_instance(instance, True)
         return instance
@@ -391,7 +401,7 @@ class PluginManager:
             self.changed.notify_all()
         instance.close()
         self._on_instance(instance, False)
-        self._record("registration", step="deregistered", driver=instance.driver, endpoint=instance.endpoint)
+        self._record(KubeletRegistration(step="deregistered", driver=instance.driver, endpoint=instance.endpoint))
 
     # -- connections and slices ------------------------------------------------------------------------------------
 
@@ -401,7 +411,7 @@ class PluginManager:
                 return
             self._plan_wipe(instance.driver)
             self.changed.notify_all()
-        self._record("connection", driver=instance.driver, endpoint=instance.endpoint, connected=connected)
+        self._record(KubeletConnection(driver=instance.driver, endpoint=instance.endpoint, connected=connected))
 
     def _usable(self, driver: str) -> bool:
         return any(instance.connected for instance in self._instances.get(driver) or ())
@@ -433,13 +443,13 @@ class PluginManager:
         try:
             wiped = [_delete(self._client, self._slices, item) for item in self._list_slices(selector, driver)]
         except (ApiError, TransportError) as error:
-            self._record("problem", about="slices", driver=driver, message=f"slices were not deleted: {error}")
+            self._record(KubeletProblem(about="slices", driver=driver, message=f"slices were not deleted: {error}"))
             self._wipes.add_rate_limited(driver)
             return
         self._wipes.forget(driver)
         with self._lock:
             self._wipe_due.pop(driver, None)
-        self._record("slices", step="wiped", driver=driver, slices=[name for name in wiped if name])
+        self._record(KubeletSlices(step="wiped", driver=driver, slices=tuple(name for name in wiped if name)))
 
     def _list_slices(self, selector: str, driver: str) -> list[Obj]:
         found = self._client.list(self._slices, field_selector=selector).items

@@ -11,6 +11,7 @@ from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
+from dra_conformance.core.events import KubeletPod, KubeletProblem
 from dra_conformance.kubelet.errors import StatusNotWritten
 from dra_conformance.kubelet.record import Record
 
@@ -66,13 +67,13 @@ class PodWriter:
             raise StatusNotWritten(f"status of pod {where(pod)}: {error}") from None
         told.status = status
         self._stored(written)
-        self._record("pod", step="status", pod=where(pod), uid=uid_of(pod), phase=status["phase"])
+        self._record(KubeletPod(step="status", pod=where(pod), uid=uid_of(pod), phase=status["phase"]))
 
     def tell(self, pod: Obj, told: Told, reason: str, message: str) -> None:
         """Record a Warning event about a pod, unless it was the last one."""
         if self._quiet.is_set() or told.event == message:
             return
-        self._record("problem", about="pod", pod=where(pod), uid=uid_of(pod), reason=reason, message=message)
+        self._record(KubeletProblem(about="pod", pod=where(pod), uid=uid_of(pod), reason=reason, message=message))
         now = timestamp(self._clock.now())
         event = {
             "apiVersion": "v1",
@@ -98,7 +99,7 @@ class PodWriter:
         try:
             self._client.create(EVENTS, event)
         except (ApiError, TransportError) as error:
-            self._record("problem", about="event", pod=where(pod), message=f"the event was not written: {error}")
+            self._record(KubeletProblem(about="event", pod=where(pod), message=f"the event was not written: {error}"))
             return
         told.event = message
 

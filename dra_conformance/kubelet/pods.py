@@ -21,6 +21,7 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from dra_conformance.core.events import KubeletCdi, KubeletPod, KubeletProblem
 from dra_conformance.kubelet import pod_status
 from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.claims import ClaimManager
@@ -195,7 +196,7 @@ class PodWorkers:
             present = set(self._pods)
         orphans = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids if uid not in present}
         for uid in sorted(orphans):
-            self._record("pod", step="reconcile", uid=uid)
+            self._record(KubeletPod(step="reconcile", uid=uid))
             self._unprepare_orphan(uid)
 
     def resync(self, driver: str, devices: Iterable[DeviceKey] | None) -> None:
@@ -232,7 +233,7 @@ class PodWorkers:
                 self._failed(uid, str(error))
             except Exception as error:
                 told = f"defect in the harness: {type(error).__name__}: {error}"
-                self._record("problem", about="pod", uid=uid, message=told, traceback=traceback.format_exc())
+                self._record(KubeletProblem(about="pod", uid=uid, message=told, traceback=traceback.format_exc()))
                 self._failed(uid, told)
             else:
                 self._queue.forget(uid)
@@ -304,12 +305,13 @@ class PodWorkers:
         with self._lock:
             state.error = ""
         self._record(
-            "pod",
-            step="running",
-            pod=where(pod),
-            uid=uid_of(pod),
-            started_at=running.started_at,
-            containers={name: _shown(view) for name, view in views.items()},
+            KubeletPod(
+                step="running",
+                pod=where(pod),
+                uid=uid_of(pod),
+                started_at=running.started_at,
+                containers={name: _shown(view) for name, view in views.items()},
+            )
         )
 
     def _build_views(self, pod: Obj) -> dict[str, ContainerView]:
@@ -321,7 +323,7 @@ class PodWorkers:
         for problem in registry.problems:
             if str(problem) not in self._told_problems:
                 self._told_problems.add(str(problem))
-                self._record("cdi", file=str(problem.path), reasons=list(problem.reasons))
+                self._record(KubeletCdi(file=str(problem.path), reasons=tuple(problem.reasons)))
         views: dict[str, ContainerView] = {}
         for container in containers:
             devices = given[container["name"]]
@@ -375,7 +377,7 @@ class PodWorkers:
                 pod, state.told, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
             )
         state.ended = True
-        self._record("pod", step="ended", pod=where(pod), uid=uid_of(pod), phase=phase)
+        self._record(KubeletPod(step="ended", pod=where(pod), uid=uid_of(pod), phase=phase))
 
     def _terminate(self, pod: Obj, state: _PodState) -> None:
         """The pod is being deleted: end it, unprepare, report, then let the object go (rule DRA-276)."""
@@ -385,7 +387,7 @@ class PodWorkers:
             self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)
         except (NotFound, Conflict):
             return
-        self._record("pod", step="removed", pod=where(pod), uid=uid_of(pod))
+        self._record(KubeletPod(step="removed", pod=where(pod), uid=uid_of(pod)))
 
     def _unprepare(self, pod: Obj, state: _PodState) -> None:
         try:
@@ -403,7 +405,7 @@ class PodWorkers:
         with self._lock:
             state = self._states.pop(uid, None)
         if state is not None and not state.ended:
-            self._record("pod", step="vanished", uid=uid)
+            self._record(KubeletPod(step="vanished", uid=uid))
         if self._claims.cache.of_pod(uid):
             self._unprepare_orphan(uid)
 
@@ -412,7 +414,9 @@ class PodWorkers:
             self._claims.unprepare(uid)
         except (KubeletError, ApiError, TransportError) as error:
             if not self._stopping.is_set():
-                self._record("problem", about="unprepare", uid=uid, message=f"{error}; the reconcile loop tries again")
+                self._record(
+                    KubeletProblem(about="unprepare", uid=uid, message=f"{error}; the reconcile loop tries again")
+                )
 
     def _now(self) -> str:
         return timestamp(self._clock.now())

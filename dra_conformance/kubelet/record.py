@@ -1,34 +1,31 @@
-"""The kubelet's diary: one typed door to the injected log.
+"""The kubelet's event log: a function that receives typed events, injected by the owner of the kubelet.
 
-Kinds of records: `kubelet-state` (life of the kubelet), `kubelet-registration` (each step of a handshake),
-`kubelet-connection`, `kubelet-call` (each gRPC call), `kubelet-pod`, `kubelet-claim`, `kubelet-slices`,
-`kubelet-health`, `kubelet-cdi` and `kubelet-problem` (something failed, in one sentence). Every record carries `node`.
+The kinds are in `dra_conformance.core.events.kinds.kubelet`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
-Log = Callable[[str, Mapping[str, Any]], None]
+import msgspec
 
+from dra_conformance.core.events import KubeletEvent
 
-class Record(Protocol):
-    """Write one record: its kind without `kubelet-`, and its data."""
+Log = Callable[[KubeletEvent], None]
+"""Receives each event of a kubelet, with its node."""
 
-    def __call__(self, kind: str, **data: Any) -> None:
-        """Append it to the log."""
-        ...
+Record = Callable[[KubeletEvent], None]
+"""Records an event of the kubelet's parts, which leave `node` empty."""
 
 
 def recorder(log: Log, node: str) -> Record:
-    """A `Record` that writes to `log` for one node."""
+    """Return a function that sets an event's node and passes it to `log`."""
 
-    def record(kind: str, **data: Any) -> None:
-        log(f"kubelet-{kind}", {"node": node, **data})
+    def record(event: KubeletEvent) -> None:
+        log(msgspec.structs.replace(event, node=node))
 
     return record
 
 
-def silent(kind: str, data: Mapping[str, Any]) -> None:
-    """A log that keeps nothing."""
+def silent(event: KubeletEvent) -> None:
+    """Discard an event."""

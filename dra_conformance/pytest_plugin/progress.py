@@ -40,13 +40,13 @@ class Progress:
         self._planned = Counter(scenario.chapter for scenario in plan.to_run)
         left_out = Counter(d.status.value for d in plan.decisions if d.status is not None)
         components = " ".join(
-            f"{component}={held}" for component, held in target["components"].items() if held != "reference"
+            f"{component}={held}" for component, held in target.components.items() if held != "reference"
         )
         self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
-        self._say(f"target   {target['controlPlane']}, Kubernetes {target['kubernetesVersion']}; {components}")
-        if target["resourceApi"] != "v1":
-            self._say(f"         resource.k8s.io/{target['resourceApi']}: what is v1 to the suite travels as this")
-        self._say(f"         driver {target['driver']}; kubelet: {target['kubelet']}; nvml: {target['nvml']}")
+        self._say(f"target   {target.control_plane}, Kubernetes {target.kubernetes_version}; {components}")
+        if target.resource_api != "v1":
+            self._say(f"         resource.k8s.io/{target.resource_api}: what is v1 to the suite travels as this")
+        self._say(f"         driver {target.driver}; kubelet: {target.kubelet}; nvml: {target.nvml}")
         others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
         self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")
 

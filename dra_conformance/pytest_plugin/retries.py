@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from _pytest.runner import runtestprotocol
 
+from dra_conformance.core.events import ScenarioRetried
 from dra_conformance.core.status import Status
 from dra_conformance.pytest_plugin.session import Session
 
@@ -35,7 +36,7 @@ class Retries:
             if status not in _WORTH_IT or not left or item.session.shouldstop:
                 break
             first = first or reason
-            state.run.log.emit("retry", status=status.value, reason=reason, left=left)
+            state.run.log.emit(ScenarioRetried(status=status, reason=reason, left=left))
             state.outcome, state.failed_step = (Status.PASSED, ""), ""
         if first and state.outcome[0] is Status.PASSED:
             state.outcome = (Status.FLAKY, f"passed on a retry only; at first: {first}")

@@ -28,6 +28,7 @@ from dra_conformance.core.errors import (
     TargetUnreachable,
     Untestable,
 )
+from dra_conformance.core.events import CallsMade, ScenarioFinished, ScenarioStarted, StepStarted, Traceback
 from dra_conformance.core.option_table import OPTIONS
 from dra_conformance.core.options import Order, RunOptions, from_json, redact
 from dra_conformance.core.process_pool import each
@@ -284,7 +285,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     log = state.run.log
     state.outcome, state.failed_step, state.began = (Status.PASSED, ""), "", time.monotonic()
     log.begin_scenario(scenario.id)
-    log.emit("scenario-started", name=scenario.name, where=scenario.where, rules=scenario.rules)
+    log.emit(ScenarioStarted(name=scenario.name, where=scenario.where, rules=scenario.rules))
     if state.progress:
         state.progress.scenario_started(scenario)
     try:
@@ -296,8 +297,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         status, reason = state.outcome
         if not state.interrupted:
             duration = round(time.monotonic() - state.began, 4)
-            log.emit("calls", made=state.run.calls.take())
-            log.emit("scenario-finished", status=status.value, reason=reason, duration=duration, step=state.failed_step)
+            log.emit(CallsMade(made=tuple(state.run.calls.take())))
+            log.emit(ScenarioFinished(status=status, reason=reason, duration=duration, step=state.failed_step))
             if state.progress:
                 state.progress.scenario_finished(scenario, status, reason, duration)
         log.end_scenario()
@@ -337,7 +338,7 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
     state.world.checks_made = 0
     if step.type != "then":
         state.world.heard()
-    state.run.log.emit("step", kind=step.type, text=step.name, line=step.line_number)
+    state.run.log.emit(StepStarted(keyword=step.type, text=step.name, line=step.line_number))
 
 
 def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
@@ -381,7 +382,7 @@ def _judge(
         state.outcome = (status, reason)
         state.failed_step = state.world.step_text if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
-        state.run.log.emit("traceback", text=str(excinfo.getrepr(style="long"))[-6000:])
+        state.run.log.emit(Traceback(text=str(excinfo.getrepr(style="long"))[-6000:]))
     if call.when == "call":
         # People read the reason; the traceback of the suite's own code only where that code is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
@@ -422,7 +423,7 @@ def _report_control_plane_failures(state: Session, report: pytest.TestReport) ->
     if not failures:
         return
     for failure in failures:
-        state.run.log.emit("traceback", text=(failure.traceback or failure.message)[-6000:])
+        state.run.log.emit(Traceback(text=(failure.traceback or failure.message)[-6000:]))
     status, reason = state.outcome
     message = f"the control plane failed: {failures[0].message}"
     state.outcome = (Status.ERROR, message if status is Status.PASSED else f"{message}; {status.value}: {reason}")

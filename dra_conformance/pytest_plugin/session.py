@@ -12,6 +12,7 @@ import pytest
 
 from dra_conformance.core import features
 from dra_conformance.core.errors import SuiteError
+from dra_conformance.core.events import CallsMade, ProblemFound, RunFinished, RunPlanned, Traceback, WorkerFinished
 from dra_conformance.core.events.log import read
 from dra_conformance.core.status import Status
 from dra_conformance.engine import plan
@@ -58,7 +59,7 @@ class Session:
     def fail(self, error: SuiteError) -> None:
         """The run cannot judge: say why in the log, once."""
         self.problem = error
-        self.run.log.emit("problem", message=error.message, hint=error.hint, exit=int(error.exit_code))
+        self.run.log.emit(ProblemFound(message=error.message, hint=error.hint, exit=int(error.exit_code)))
 
 
 class Follower:
@@ -83,16 +84,16 @@ def finish(state: Session) -> Report | None:
     leftovers = run.leftovers()
     run.stop()
     for failure in run.take_control_plane_failures():  # after the last scenario
-        run.log.emit("traceback", text=(failure.traceback or failure.message)[-6000:])
+        run.log.emit(Traceback(text=(failure.traceback or failure.message)[-6000:]))
         state.fail(SuiteError(f"the control plane failed: {failure.message}"))
-    run.log.emit("calls", made=run.calls.take())
+    run.log.emit(CallsMade(made=tuple(run.calls.take())))
     if state.is_worker:
-        run.log.emit("worker-finished", leftovers=leftovers)
+        run.log.emit(WorkerFinished(leftovers=tuple(leftovers)))
         run.log.close()
         return None
     if state.has_workers:
         leftovers += _merge(state)
-    run.log.emit("run-finished", interrupted=state.interrupted, leftovers=leftovers)
+    run.log.emit(RunFinished(interrupted=state.interrupted, leftovers=tuple(leftovers)))
     run.log.close()
     report = files.from_folder(run.folder)
     files.write_all(report, run.folder, run.options.report)
@@ -107,10 +108,10 @@ def _merge(state: Session) -> list[str]:
     planned = False
     for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
         for event in read(path):
-            if event.kind == "worker-finished":
-                leftovers += event.data["leftovers"]
+            if isinstance(event, WorkerFinished):
+                leftovers += event.leftovers
             else:
-                planned = planned or event.kind == "plan"
+                planned = planned or isinstance(event, RunPlanned)
                 state.run.log.append(event)
         path.unlink()
     if not planned:  # no worker came as far as that

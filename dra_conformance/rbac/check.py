@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.core import assets, features
-from dra_conformance.core.events.log import read
+from dra_conformance.core.events import CallsMade, read
 from dra_conformance.rbac.table import AGENTS, HARNESS, Right, rights
 
 Need = tuple[str, str, str, str]
@@ -55,12 +55,12 @@ def needs(logs: Iterable[Path]) -> dict[Need, set[str]]:
     found: defaultdict[Need, set[str]] = defaultdict(set)
     for path in logs:
         for event in read(path):
-            if event.kind != "calls":
+            if not isinstance(event, CallsMade):
                 continue
             scenario = scenarios.get(event.scenario)
             if scenario and not may_run_on_a_cluster(scenario):
                 continue
-            for agent, verb, group, resource in event.data["made"]:
+            for agent, verb, group, resource in event.made:
                 if (group, resource) in _SETUP or agent not in AGENTS:
                     continue
                 if group in _IF_SERVED and AGENTS[agent] == HARNESS and verb in ("list", "watch"):
@@ -80,7 +80,7 @@ def may_run_on_a_cluster(scenario: features.Scenario) -> bool:
 def strangers(logs: Iterable[Path]) -> set[str]:
     """User agents of which the table does not say whose they are."""
     return {
-        agent for path in logs for event in read(path) if event.kind == "calls" for agent, *_ in event.data["made"]
+        agent for path in logs for event in read(path) if isinstance(event, CallsMade) for agent, *_ in event.made
     } - set(AGENTS)
 
 

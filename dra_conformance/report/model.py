@@ -1,4 +1,4 @@
-"""What a report holds. The field names are those of `report.yaml` and `report.json`, in kebab-free camelCase."""
+"""The data of a report. Field names are those of `report.yaml` and `report.json`, in camelCase."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from dra_conformance.core.events import SuiteInfo, TargetInfo
 from dra_conformance.core.status import Status, Verdict
 
 API_VERSION = "dra-conformance/v1alpha1"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One check as it was made: the rules it judged, what was expected and what was seen."""
+    """One check: the rules that it judged, the expected and the observed value. `event` is its number in the log."""
 
     rules: tuple[str, ...]
     status: Status
@@ -24,7 +25,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One scenario of the plan. `where` is file and line; `duration` is seconds; `timeline` only for failures."""
+    """The result of one planned scenario.
+
+    `where` is file and line, `duration` is in seconds, `repeat` is a command that repeats the scenario. `timeline` and
+    `repeat` are empty for scenarios that passed or do not apply.
+    """
 
     id: str
     name: str
@@ -42,7 +47,7 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One rule over all scenarios that judge it."""
+    """The result of one rule over all scenarios that judge it."""
 
     id: str
     level: str
@@ -54,16 +59,34 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     scenarios: tuple[str, ...] = ()
 
 
+class Problem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A reason why the run could not judge its target. `exit` is the exit code."""
+
+    message: str
+    hint: str
+    exit: int
+
+
+class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A waiver and its state: `active`, `expired`, or `stale` if the rule passes."""
+
+    rule: str
+    owner: str
+    reason: str
+    expires: str
+    state: str
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The outcome of one run."""
+    """The result of one run."""
 
     api_version: str = API_VERSION
     kind: str = "ConformanceReport"
     run_id: str
     started_at: str
     duration: float
-    suite: dict[str, Any]
-    target: dict[str, Any]
+    suite: SuiteInfo
+    target: TargetInfo
     evidence_class: str
     profiles: tuple[str, ...]
     verdict: Verdict
@@ -73,8 +96,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     rule_statistics: dict[str, int]
     rules: tuple[RuleResult, ...]
     scenarios: tuple[ScenarioResult, ...]
-    problems: tuple[dict[str, Any], ...] = ()
-    waivers: tuple[dict[str, Any], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    waivers: tuple[WaiverResult, ...] = ()
     leftovers: tuple[str, ...] = ()
     seed: int = 0
     command: str = ""
@@ -82,7 +105,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def to_plain(report: Report) -> dict[str, Any]:
-    """The report as plain mappings and lists."""
+    """Return the report as plain mappings and lists."""
     plain = msgspec.to_builtins(report, str_keys=True)
     assert isinstance(plain, dict)  # noqa: S101 - a struct always becomes a mapping
     return plain

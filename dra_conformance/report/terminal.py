@@ -25,9 +25,9 @@ def _paint(text: str, code: str, on: bool) -> str:
 
 def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
     for problem in report.problems:
-        yield _paint(f"problem: {problem['message']}", "31", color)
-        if problem.get("hint"):
-            yield f"  {problem['hint']}"
+        yield _paint(f"problem: {problem.message}", "31", color)
+        if problem.hint:
+            yield f"  {problem.hint}"
         yield ""
     by_id = {scenario.id: scenario for scenario in report.scenarios}
     shown: set[str] = set()
@@ -41,8 +41,8 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
                 yield from _scenario(scenario)
         yield ""
     for waiver in report.waivers:
-        if waiver["state"] != "active":
-            yield f"{waiver['state']} waiver of {waiver['rule']} by {waiver['owner']} (expires {waiver['expires']})"
+        if waiver.state != "active":
+            yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
     for name in report.leftovers:
         yield f"left behind: {name}"
     yield _counts("scenarios", report.statistics) + f"   {report.duration:.1f} s"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, meta, name_of
+from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
 from dra_conformance.engine.vocabulary import then, words
 from dra_conformance.engine.world import Seen, World
@@ -65,9 +66,9 @@ def _(world: World, pod: str) -> None:
     """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
 
     def look() -> Seen:
-        events = [event.data for event in world.log.kept("object") if event.data["resource"] == BIND_REQUESTS.plural]
-        ours = [data for data in events if str(data["name"]).startswith(f"{world.namespace}/")]
-        made = {data["name"] for data in ours if data["summary"].get("pod") == pod}
+        changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
+        ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
+        made = {event.name for event in ours if event.summary.get("pod") == pod}
         return not made, sorted(made) or "none"
 
     world.stays(f"pod {pod} has no BindRequest", look, expected="no BindRequest")

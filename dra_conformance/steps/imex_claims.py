@@ -9,6 +9,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.events import PrepareReturned
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet.errors import KubeletError
@@ -76,7 +77,7 @@ def ask(world: World, claim: str, node: str) -> Waiting:
         except (RpcError, KubeletError) as error:
             call.error = f"the call failed: {error}"
         call.done.set()
-        world.log.emit("answer", claim=claim, error=call.error)
+        world.log.emit(PrepareReturned(claim=claim, error=call.error))
 
     call.thread = threading.Thread(target=run, name=f"prepare-{claim}", daemon=True)
     world.memory[f"imex {claim}"] = call

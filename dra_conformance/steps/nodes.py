@@ -7,6 +7,7 @@ import threading
 from dra_api.objects import NODES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
+from dra_conformance.core.events import ClockAdvanced
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import Seen, World
 
@@ -182,7 +183,7 @@ def _(world: World, seconds: int) -> None:
     else:
         world.settle()
         world.clock.advance(seconds)
-    world.log.emit("clock", advanced=seconds)
+    world.log.emit(ClockAdvanced(advanced=seconds))
 
 
 @given('an IMEX channel on "{node}"')

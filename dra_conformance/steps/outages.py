@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
 from dra_conformance.core.errors import Untestable
+from dra_conformance.core.events import ComponentChanged
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults import Fault
@@ -32,7 +33,7 @@ def _control_plane(world: World) -> ControlPlane:
 def kill(world: World, program: str) -> None:
     """Kill a program of the control plane. Raises Untestable if the run does not own it."""
     plane = _control_plane(world)
-    world.log.emit("component", component="control-plane", holds=program, action="kill")
+    world.log.emit(ComponentChanged(component="control-plane", implementation=program, action="kill"))
     try:
         plane.kill(program)
     except NotOurs as error:
@@ -42,7 +43,7 @@ def kill(world: World, program: str) -> None:
 def restart(world: World, program: str) -> None:
     """Start a program again after `kill`; returns once the API server serves."""
     _control_plane(world).restart(program)
-    world.log.emit("component", component="control-plane", holds=program, action="restart")
+    world.log.emit(ComponentChanged(component="control-plane", implementation=program, action="restart"))
 
 
 @when("the {program:word} of the control plane is killed and started again")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
+from dra_conformance.core.events import SweepFinished
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.sweep import Round, fault_called, rounds
@@ -88,7 +89,7 @@ def _(world: World, template: str, fault: str) -> None:
     world.state(Sweep).problems = found
     if len(missed) == len(found):
         raise Untestable(f"no write met its fault: {', '.join(missed)}")
-    world.log.emit("sweep", fault=fault, rounds=len(found), missed=missed)
+    world.log.emit(SweepFinished(fault=fault, rounds=len(found), missed=tuple(missed)))
 
 
 @then("every round ends like the round without a fault")

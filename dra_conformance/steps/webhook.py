@@ -12,6 +12,7 @@ from dra_conformance.components.registration import register
 from dra_conformance.components.webhook import GATES, Endpoint, Reply
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.events import WebhookCalled
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import Requests, draft
@@ -69,7 +70,7 @@ def _remember(world: World, reply: Reply, request: str, body: bytes = b"") -> No
     requests = world.state(Requests)
     requests.answer = requests.refusal = None
     world.memory[REPLY] = reply
-    world.log.emit("webhook", request=request, body=body.decode(errors="replace"), answer=str(reply))
+    world.log.emit(WebhookCalled(request=request, body=body.decode(errors="replace"), answer=str(reply)))
 
 
 def reply_of(world: World) -> Reply:

@@ -1,69 +1,126 @@
-"""The event log: what is written is read back, whatever the target said and however the run ended."""
+"""Tests of the event log: writing, reading, waiting, and timelines."""
 
 from __future__ import annotations
 
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from dra_conformance.core import events
 from dra_conformance.core.errors import UsageError
-from dra_conformance.core.events import Event, EventLog, read
-from dra_conformance.core.events.timeline import LIMIT, lines, tell
+from dra_conformance.core.events import (
+    KINDS,
+    ApiWrite,
+    CheckMade,
+    CleanupStarted,
+    Event,
+    EventLog,
+    KubeletCall,
+    LogRecord,
+    NvmlChanged,
+    ObjectChanged,
+    RunFinished,
+    RunPlanned,
+    ScenarioStarted,
+    StepStarted,
+    Traceback,
+    read,
+)
+from dra_conformance.core.events.timeline import LIMIT, describe, lines
+from tools import gen_events
 
 
-def test_events_come_back_in_order_with_their_scenario(tmp_path: Path) -> None:
+def step(text: str, keyword: str = "when") -> StepStarted:
+    return StepStarted(keyword=keyword, text=text, line=3)
+
+
+def check(*, ok: bool = True) -> CheckMade:
+    return CheckMade(rules=("DRA-001",), ok=ok, message="it holds", expected="1", observed="2", step="Then x")
+
+
+def test_events_are_numbered_and_read_back_as_they_were_emitted(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "e.jsonl")
-    log.emit("run-started", runId="x")
+    log.emit(RunPlanned())
     log.begin_scenario("a/b#c")
-    log.emit("step", {"text": "one"}, line=3)
+    log.emit(step("one"))
     log.end_scenario()
-    log.emit("run-finished")
+    log.emit(RunFinished())
     log.close()
-    events = list(read(tmp_path / "e.jsonl"))
-    assert [(e.seq, e.kind, e.scenario) for e in events] == [
-        (1, "run-started", ""),
-        (2, "step", "a/b#c"),
-        (3, "run-finished", ""),
+    found = list(read(tmp_path / "e.jsonl"))
+    assert [(type(each), each.seq, each.scenario) for each in found] == [
+        (RunPlanned, 1, ""),
+        (StepStarted, 2, "a/b#c"),
+        (RunFinished, 3, ""),
     ]
-    assert events[1].data == {"text": "one", "line": 3}
+    assert msgspec.structs.replace(found[1], seq=0, time=0.0, scenario="") == step("one")
     assert stat.S_IMODE((tmp_path / "e.jsonl").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(
     "value", ["\ud800", 2**80, b"\xff\x00", {1: {2}}, float("nan"), object, ["\udfff", {"a": -(2**70)}]]
 )
-def test_whatever_a_target_says_can_be_written(tmp_path: Path, value: object) -> None:
+def test_any_output_of_a_target_can_be_written_and_read(tmp_path: Path, value: object) -> None:
     log = EventLog(tmp_path / "e.jsonl")
-    log.emit("object", said=value)
+    log.emit(ObjectChanged(type="ADDED", resource="pods", name="a/b", summary={"said": value}))
     log.close()
-    assert next(read(tmp_path / "e.jsonl")).kind == "object"
+    assert isinstance(next(read(tmp_path / "e.jsonl")), ObjectChanged)
 
 
-def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["check", {"kind": "check"}, None])
+def test_the_log_takes_events_only(value: Any) -> None:
+    with pytest.raises(TypeError, match="not an event"):
+        EventLog().emit(value)
+
+
+def test_an_event_with_an_unknown_field_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="color"):
+        StepStarted(keyword="when", text="x", line=1, color="red")  # type: ignore[call-arg]
+
+
+def test_the_incomplete_last_line_of_a_killed_run_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     log = EventLog(path)
-    log.emit("run-started")
-    log.emit("check", ok=True)
+    log.emit(RunPlanned())
+    log.emit(check())
     log.close()
     for cut in (path.read_bytes()[:-1], path.read_bytes()[:-5], path.read_bytes()[:-1] + b"}\n"):
         (tmp_path / "torn.jsonl").write_bytes(cut)
-        assert [e.kind for e in read(tmp_path / "torn.jsonl")][:1] == ["run-started"]
+        assert [type(each) for each in read(tmp_path / "torn.jsonl")][:1] == [RunPlanned]
 
 
-def test_a_damaged_line_in_the_middle_is_told_with_its_number(tmp_path: Path) -> None:
-    (tmp_path / "e.jsonl").write_bytes(b'{"seq":1,"t":0,"kind":"a","scenario":"","data":{}}\n!!\n' * 2)
-    with pytest.raises(UsageError, match=r"e\.jsonl, line 2: not an event"):
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"!!", "malformed"),
+        (b'{"kind":"a-quantum-leap","seq":2}', "Invalid value 'a-quantum-leap'"),
+        (b'{"kind":"teardown","color":"red"}', "unknown field `color`"),
+        (b'{"kind":"control-plane","name":"x"}', "missing required field `ready`"),
+        (b'{"seq":1,"t":0,"scenario":""}', "missing required field `kind`"),
+    ],
+)
+def test_a_malformed_line_is_reported_with_its_number(tmp_path: Path, line: bytes, message: str) -> None:
+    (tmp_path / "e.jsonl").write_bytes(b'{"kind":"teardown"}\n' + line + b'\n{"kind":"teardown"}\n')
+    with pytest.raises(UsageError, match=rf"e\.jsonl, line 2: not an event of a run: .*{message}"):
+        list(read(tmp_path / "e.jsonl"))
+
+
+def test_a_line_of_an_unknown_kind_is_refused_at_the_end_of_a_log_too(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_bytes(b'{"kind":"a-quantum-leap"}\n')
+    with pytest.raises(UsageError, match="line 1"):
         list(read(tmp_path / "e.jsonl"))
 
 
 def test_checks_are_on_disk_before_the_log_is_closed(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "e.jsonl")
-    log.emit("check", ok=True)
+    log.emit(check())
     assert len(list(read(tmp_path / "e.jsonl"))) == 1
     log.close()
-    log.emit("check", ok=True)  # after the end: nothing breaks
+    log.emit(check())  # a late event does not fail
     assert len(list(read(tmp_path / "e.jsonl"))) == 1
 
 
@@ -76,31 +133,62 @@ def test_waiters_wake_on_events_and_pokes() -> None:
     assert not log.wait_for(lambda: False, 0.01)
 
 
-def test_memory_holds_the_current_scenario_only() -> None:
+def test_only_events_of_the_current_scenario_are_kept_in_memory() -> None:
     log = EventLog()
     log.begin_scenario("one")
-    log.emit("step", text="a")
+    log.emit(step("a"))
     log.begin_scenario("two")
-    log.emit("step", text="b")
-    log.emit("check", ok=True)
-    assert [e.data["text"] for e in log.kept("step")] == ["b"]
+    log.emit(step("b"))
+    log.emit(check())
+    assert [each.text for each in log.kept(StepStarted)] == ["b"]
 
 
-def event(seq: int, kind: str, /, **data: object) -> Event:
-    return Event(seq, seq / 1000, kind, "s", data)
+# -- kinds -------------------------------------------------------------------------------------------------------------
 
 
-def test_timeline_tells_who_did_what_until_the_clean_up() -> None:
-    story = [
-        event(1, "scenario-started", name="A name"),
-        event(2, "step", kind="given", text='node "n1"'),
-        event(3, "api", agent="binder", method="POST", path="/x", status=409, reason="Conflict"),
-        event(4, "object", type="ADDED", resource="pods", name="a/b", summary={"phase": "Running", "node": None}),
-        event(5, "check", rules=["DRA-001"], ok=False, expected="1", observed="2"),
-        event(6, "log", level="WARNING", logger="reference_impl.binder", text="first\nlast line"),
-        event(7, "teardown"),
-        event(8, "step", kind="then", text="never told"),
-    ]
+def leaves(kind: type[Event]) -> Iterator[type[Event]]:
+    below = kind.__subclasses__()
+    if not below:
+        yield kind
+    for each in below:
+        yield from leaves(each)
+
+
+def test_every_kind_is_in_the_union_and_exported() -> None:
+    assert set(leaves(Event)) == set(KINDS.values())
+    assert {kind.__name__ for kind in KINDS.values()} <= set(events.__all__)
+
+
+def test_every_kind_is_documented_and_immutable() -> None:
+    for name, kind in KINDS.items():
+        assert (kind.__doc__ or "").split("\n")[0].endswith("."), name
+        assert kind.__struct_config__.frozen, name
+        assert kind.__struct_config__.forbid_unknown_fields, name
+
+
+def test_the_pages_of_events_are_current() -> None:
+    for path, content in gen_events.pages().items():
+        assert path.read_text() == content, "run python -m tools.gen_events"
+
+
+# -- timelines ---------------------------------------------------------------------------------------------------------
+
+
+def told(*kinds: Event) -> list[Event]:
+    return [msgspec.structs.replace(each, seq=n, time=n / 1000, scenario="s") for n, each in enumerate(kinds, start=1)]
+
+
+def test_a_timeline_has_the_events_up_to_the_clean_up() -> None:
+    story = told(
+        ScenarioStarted(name="A name", where="x.feature:1", rules=()),
+        step('node "n1"', "given"),
+        ApiWrite(agent="binder", method="POST", path="/x", status=409, reason="Conflict"),
+        ObjectChanged(type="ADDED", resource="pods", name="a/b", summary={"phase": "Running", "node": None}),
+        check(ok=False),
+        LogRecord(level="WARNING", logger="reference_impl.binder", text="first\nlast line"),
+        CleanupStarted(),
+        step("after the clean-up", "then"),
+    )
     assert list(lines(story)) == [
         "+   0.000  BEGIN  A name",
         '+   0.001  GIVEN  node "n1"',
@@ -112,12 +200,18 @@ def test_timeline_tells_who_did_what_until_the_clean_up() -> None:
 
 
 def test_a_long_timeline_keeps_beginning_and_end() -> None:
-    told = list(lines([event(n, "step", kind="when", text=str(n)) for n in range(500)]))
-    assert len(told) == LIMIT + 1
-    assert told[0].endswith("  0")
-    assert told[-1].endswith("499")
-    assert any(f"{500 - LIMIT} events left out" in line for line in told)
+    found = list(lines(told(*(step(str(n)) for n in range(500)))))
+    assert len(found) == LIMIT + 1
+    assert found[0].endswith("  0")
+    assert found[-1].endswith("499")
+    assert any(f"{500 - LIMIT} events left out" in line for line in found)
 
 
-def test_kinds_that_the_timeline_does_not_know_are_told_all_the_same() -> None:
-    assert tell(event(1, "nvml", action="create", empty="")) == "NVML   action=create"
+def test_a_timeline_shows_the_fields_of_other_kinds() -> None:
+    assert describe(NvmlChanged(action="create", inventory="", node="n1")) == "NVML   action=create node=n1"
+    call = KubeletCall(driver="d", endpoint="/s", service="v1", method="M", request={}, code="OK", seconds=0.5)
+    assert "KUBELET-CALL driver=d" in describe(call)
+
+
+def test_empty_text_has_an_empty_last_line() -> None:
+    assert describe(Traceback(text="\n")) == "ERROR  "

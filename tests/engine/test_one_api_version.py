@@ -23,7 +23,7 @@ def test_end_to_end_in_one_version(door: Door, version: str) -> None:
     assert ended.report["target"]["resourceApi"] == version
     assert f"resource.k8s.io/{version}: " in ended.out
     log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
-    writes = [event["data"]["path"] for event in map(orjson.loads, log) if event["kind"] == "api"]
+    writes = [event["path"] for event in map(orjson.loads, log) if event["kind"] == "api"]
     spoken = {found[1] for path in writes if (found := re.match(r"/apis/resource\.k8s\.io/(\w+)/", path))}
     assert spoken == {version}
 

@@ -1,4 +1,4 @@
-"""What a report says of a run, computed from its events alone."""
+"""Tests of the report: statuses, verdict and exit code, computed from events."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from stories import Story
 from dra_conformance.cli import run
 from dra_conformance.core.configuration import from_mapping, options_of
 from dra_conformance.core.errors import ExitCode, SpecificationError
+from dra_conformance.core.events import ProblemFound
 from dra_conformance.core.options import plain
 from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report import build
@@ -28,7 +29,7 @@ def test_all_passed_is_conformant() -> None:
 
 
 @pytest.mark.parametrize("status", [s.value for s in Status if s is not Status.PASSED])
-def test_planned_is_the_sum_of_all_statuses(status: str) -> None:
+def test_the_statuses_add_up_to_the_plan(status: str) -> None:
     decided = status in ("filtered", "not-applicable", "not-supported", "waived")
     report = build(Story().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
     assert report.statistics["planned"] == 2 == sum(report.statistics[s.value] for s in Status)
@@ -49,15 +50,13 @@ def test_planned_is_the_sum_of_all_statuses(status: str) -> None:
         ("not-supported", True, Verdict.CONFORMANT, ExitCode.OK),
     ],
 )
-def test_what_one_bad_scenario_does_to_the_verdict(
-    status: str, decided: bool, verdict: Verdict, code: ExitCode
-) -> None:
+def test_one_bad_scenario_changes_the_verdict(status: str, decided: bool, verdict: Verdict, code: ExitCode) -> None:
     report = build(Story().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
     assert (report.verdict, report.exit_code) == (verdict, code)
 
 
 @pytest.mark.parametrize("status", ["filtered", "not-applicable", "not-supported"])
-def test_a_run_in_which_nothing_ran_is_never_green(status: str) -> None:
+def test_a_run_without_scenarios_is_invalid(status: str) -> None:
     report = build(Story().scenario("a", status=status, decided=True).events())
     assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.NOTHING_SELECTED)
     assert build(Story().events()).exit_code == ExitCode.NOTHING_SELECTED
@@ -71,7 +70,7 @@ def test_should_rules_are_reported_and_not_scored() -> None:
     assert report.rule_statistics["failed"] == 1
 
 
-def test_should_rules_alone_make_nobody_conformant() -> None:
+def test_should_rules_alone_are_not_enough_for_conformant() -> None:
     story = Story()
     story.rule("DRA-002", level="SHOULD")
     report = build(story.scenario("b", ["DRA-002"]).events())
@@ -84,7 +83,7 @@ def test_a_rule_has_the_worst_status_of_its_scenarios() -> None:
     assert len(report.rules[0].scenarios) == 3
 
 
-def test_in_a_broken_scenario_rules_judged_before_stand_and_later_ones_do_not() -> None:
+def test_a_failed_scenario_keeps_the_rules_that_it_judged_before_the_failure() -> None:
     story = Story().scenario(
         "a", ["DRA-001", "DRA-002", "DRA-003"], status="failed", checks=[("DRA-001", True), ("DRA-002", False)]
     )
@@ -92,13 +91,13 @@ def test_in_a_broken_scenario_rules_judged_before_stand_and_later_ones_do_not() 
     assert by_id == {"DRA-001": Status.PASSED, "DRA-002": Status.FAILED, "DRA-003": Status.UNTESTABLE}
 
 
-def test_a_scenario_that_never_checked_a_rule_of_its_own_is_an_error() -> None:
+def test_a_passed_scenario_that_did_not_check_one_of_its_rules_is_an_error() -> None:
     report = build(Story().scenario("a", ["DRA-001", "DRA-002"], checks=[("DRA-001", True)]).events())
     assert report.scenarios[0].status is Status.ERROR
     assert "DRA-002" in report.scenarios[0].reason
 
 
-def test_failures_carry_timeline_and_a_command_that_repeats_them() -> None:
+def test_a_failure_has_a_timeline_and_a_command_that_repeats_it() -> None:
     story = Story(options={"driver": "exec:./p --x", "scheduler": "reference", "fail-fast": True, "focus": ["q"]})
     scenario = build(story.scenario("a.b", status="failed").events()).scenarios[0]
     assert scenario.repeat == (
@@ -107,8 +106,8 @@ def test_failures_carry_timeline_and_a_command_that_repeats_them() -> None:
     assert any("BROKEN" in line for line in scenario.timeline)
 
 
-def test_the_command_that_repeats_a_failure_means_the_options_of_the_run() -> None:
-    """Every option, also what stands in a file: a command that is refused repeats nothing."""
+def test_the_repeat_command_has_the_options_of_the_run() -> None:
+    """All options are in the command, including those of the configuration file."""
     given = {
         "driver-name": "nic.example.com",
         "driver": "exec:./p --x 'a b'",
@@ -129,32 +128,34 @@ def test_the_command_that_repeats_a_failure_means_the_options_of_the_run() -> No
     assert msgspec.structs.replace(again, focus=(), seed=None) == options
 
 
-def test_interrupted() -> None:
+def test_an_interrupted_run_is_partial() -> None:
     story = Story().scenario("a").scenario("b", ["DRA-002"], ended=False).scenario("c", ["DRA-003"], begun=False)
     report = build(story.events(interrupted=True))
     assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.INTERRUPTED)
     assert [scenario.status for scenario in report.scenarios] == [Status.PASSED, Status.FILTERED, Status.FILTERED]
-    assert "in the middle" in report.scenarios[1].reason
+    assert "not finished" in report.scenarios[1].reason
     assert "not reached" in report.scenarios[2].reason
 
 
-def test_interrupted_at_the_very_end_is_not_conformant_either() -> None:
+def test_a_run_interrupted_after_its_last_scenario_is_partial() -> None:
     assert build(Story().scenario("a").events(interrupted=True)).verdict is Verdict.PARTIAL
 
 
 def test_a_log_without_its_end_is_an_interrupted_run() -> None:
     report = build(Story().scenario("a").scenario("b", ["DRA-002"], begun=False).events(finished=False))
     assert report.interrupted
-    assert "cut off" in report.scenarios[1].reason
+    assert "ended before it was complete" in report.scenarios[1].reason
 
 
 def test_a_log_without_a_run_is_refused() -> None:
-    with pytest.raises(SpecificationError, match="holds no run"):
+    with pytest.raises(SpecificationError, match="has no run"):
         build([])
 
 
 def test_a_problem_makes_the_run_invalid_with_its_own_exit_code() -> None:
-    story = Story().scenario("a").tell("problem", message="no server", hint="", exit=int(ExitCode.TARGET_UNREACHABLE))
+    story = (
+        Story().scenario("a").emit(ProblemFound(message="no server", hint="", exit=int(ExitCode.TARGET_UNREACHABLE)))
+    )
     report = build(story.events())
     assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.TARGET_UNREACHABLE)
 
@@ -165,26 +166,26 @@ def waived(status: str, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("status", ["failed", "untestable"])
-def test_an_active_waiver_takes_the_failure_and_the_full_verdict(status: str) -> None:
+def test_an_active_waiver_replaces_the_failure_and_the_verdict_is_partial(status: str) -> None:
     report = waived(status)
     assert report.rules[0].status is Status.WAIVED
     assert report.rules[0].reason == "ann: fixed in 2.0 (until 2026-12-31)"
     assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.OK)
 
 
-def test_a_waiver_on_its_last_day_still_holds() -> None:
+def test_a_waiver_is_active_on_its_last_day() -> None:
     assert waived("failed", expires="2026-06-01").rules[0].status is Status.WAIVED
 
 
-def test_a_waiver_of_what_passes_is_stale() -> None:
+def test_a_waiver_of_a_rule_that_passes_is_stale() -> None:
     report = waived("passed")
-    assert report.waivers[0]["state"] == "stale"
+    assert report.waivers[0].state == "stale"
     assert (report.verdict, report.exit_code) == (Verdict.CONFORMANT, ExitCode.STALE_WAIVER)
 
 
 def test_an_expired_waiver_waives_nothing() -> None:
     report = waived("failed", expires="2026-05-31")
-    assert report.waivers[0]["state"] == "expired"
+    assert report.waivers[0].state == "expired"
     assert (report.verdict, report.exit_code) == (Verdict.NOT_CONFORMANT, ExitCode.FAILURES)
     assert waived("passed", expires="2026-05-31").exit_code == ExitCode.STALE_WAIVER
 
@@ -198,13 +199,13 @@ def test_an_expired_waiver_waives_nothing() -> None:
         ("partial", "failed", ExitCode.FAILURES),
     ],
 )
-def test_require(required: str, status: str, code: ExitCode) -> None:
+def test_a_verdict_below_the_required_one_has_its_own_exit_code(required: str, status: str, code: ExitCode) -> None:
     story = Story(options={"require": required})
     story.scenario("a").scenario("b", ["DRA-002"], status=status, decided=status == "filtered")
     assert build(story.events()).exit_code == code
 
 
-def test_what_was_left_behind() -> None:
+def test_leftovers_have_their_own_exit_code() -> None:
     report = build(Story().scenario("a").events(leftovers=["namespace x"]))
     assert (report.verdict, report.exit_code, report.leftovers) == (
         Verdict.CONFORMANT,

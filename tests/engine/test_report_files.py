@@ -1,4 +1,4 @@
-"""The files of a report: complete, well-formed, verifiable, and what they replace."""
+"""Tests of the report files: complete, well-formed, verifiable, and the replacement of older ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Links(HTMLParser):
         self.outside += [str(v) for k, v in attrs if k in ("src", "href", "srcset", "data", "action")]
 
 
-def test_html_needs_nothing_from_elsewhere_and_escapes_what_targets_say() -> None:
+def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
     page = render_html(build(story().events()))
     links = Links()
     links.feed(page)
@@ -81,7 +81,7 @@ def test_html_needs_nothing_from_elsewhere_and_escapes_what_targets_say() -> Non
     assert "a &lt;b&gt; &amp;" in page
 
 
-def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
+def test_yaml_and_json_are_equal(tmp_path: Path) -> None:
     write(tmp_path, story().events())
     assert (
         yaml.safe_load((tmp_path / "report.yaml").read_text())["statistics"]
@@ -89,7 +89,7 @@ def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_terminal_names_rule_expectation_and_way_to_repeat() -> None:
+def test_terminal_shows_rule_expected_observed_and_repeat_command() -> None:
     text = render_text(build(Story().scenario("bad", status="failed").events()), folder=Path("out"))
     for part in ("✗ DRA-001 MUST failed", "expected  a", "saw       b", "again     dra-conformance run"):
         assert part in text
@@ -98,7 +98,7 @@ def test_terminal_names_rule_expectation_and_way_to_repeat() -> None:
     assert "\x1b[31m" in render_text(build(story().events()), color=True)
 
 
-def test_an_untouched_run_verifies(tmp_path: Path) -> None:
+def test_an_unchanged_run_verifies(tmp_path: Path) -> None:
     write(tmp_path, story().events())
     assert verify(tmp_path)[1] == []
 
@@ -121,9 +121,9 @@ def test_a_log_that_was_changed_is_found(tmp_path: Path) -> None:
     write(tmp_path, story().events())
     path = tmp_path / files.EVENTS
     path.write_bytes(path.read_bytes().replace(b'"ok":false', b'"ok":true', 1))
-    told = "\n".join(verify(tmp_path)[1])
-    assert "eventsSha256" in told
-    assert "DRA-002" in told
+    found = "\n".join(verify(tmp_path)[1])
+    assert "eventsSha256" in found
+    assert "DRA-002" in found
 
 
 def test_a_scenario_taken_out_of_the_report_is_found(tmp_path: Path) -> None:
@@ -133,20 +133,20 @@ def test_a_scenario_taken_out_of_the_report_is_found(tmp_path: Path) -> None:
     del report["scenarios"][1]
     report["scenarios"].append({"id": "made/up#one", "status": "passed"})
     path.write_bytes(orjson.dumps(report))
-    told = "\n".join(verify(tmp_path)[1])
-    assert "probe/bad#bad is in the log but not in the report" in told
-    assert "made/up#one is in the report but not in the log" in told
+    found = "\n".join(verify(tmp_path)[1])
+    assert "probe/bad#bad is in the log but not in the report" in found
+    assert "made/up#one is in the report but not in the log" in found
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{"])
-def test_a_report_that_is_none_is_told_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_report_is_a_usage_error(tmp_path: Path, content: bytes) -> None:
     write(tmp_path, story().events())
     (tmp_path / "report.json").write_bytes(content)
     with pytest.raises(UsageError, match=r"report\.json is no"):
         verify(tmp_path)
 
 
-def test_a_new_run_removes_what_the_old_one_wrote_and_nothing_else(tmp_path: Path) -> None:
+def test_clear_removes_the_files_of_a_run_and_no_others(tmp_path: Path) -> None:
     write(tmp_path, story().events())
     ours = [tmp_path / "failures" / "a#b" / "objects.json", tmp_path / "logs" / "driver-n1.log"]
     theirs = [tmp_path / "logs" / "app.log", tmp_path / "notes.txt", tmp_path / "failures" / "mine" / "x"]
@@ -157,7 +157,7 @@ def test_a_new_run_removes_what_the_old_one_wrote_and_nothing_else(tmp_path: Pat
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(theirs)
 
 
-def test_a_folder_that_never_held_a_run_is_left_alone(tmp_path: Path) -> None:
+def test_clear_does_not_touch_a_folder_without_a_run(tmp_path: Path) -> None:
     (tmp_path / "report.html").touch()
     files.clear(tmp_path)
     assert (tmp_path / "report.html").exists()

@@ -221,11 +221,11 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(door: Door
     foreign.rmdir()
 
 
-def test_every_part_has_a_name_of_its_own(door: Door) -> None:
+def test_every_component_has_its_own_user_agent(door: Door) -> None:
     ended = door.suite("--focus", "^(imex|mig)/end_to_end")
     assert ended.code == ExitCode.OK
     log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
-    agents = {event["data"]["agent"] for event in map(orjson.loads, log) if event["kind"] == "api"}
+    agents = {event["agent"] for event in map(orjson.loads, log) if event["kind"] == "api"}
     parts = {
         "reference-claim-controller",
         "reference-scheduler",

@@ -263,7 +263,7 @@ def test_an_ambiguous_step_is_an_error(tmp_path: Path) -> None:
         (["Then x"], "@DRA-009", "@DRA-009 is not in the rule catalogue"),
         (["Given x"], "@DRA-001", "no Then step"),
         (["Then x"], "@disruptive", "no rule tag"),
-        (["Then x [DRA-002]"], "@DRA-001", r"\[DRA-002\] is no tag of the scenario"),
+        (["Then x [DRA-002]"], "@DRA-001", r"\[DRA-002\] is not a tag of the scenario"),
         (["Then x [DRA-001]", "Then y"], "@DRA-001 @DRA-002", "every Then step names its own"),
         (["Then x [DRA-001]"], "@DRA-001 @DRA-002", "no Then step checks DRA-002"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_conformance.core import assets, features
-from dra_conformance.core.events.log import EventLog
+from dra_conformance.core.events import ApiWrite, EventLog, FaultInjected
 from dra_conformance.faults import half_written
 from dra_conformance.faults.half_written import COMPONENTS, Row, Write
 from dra_conformance.faults.page import page
@@ -56,7 +56,11 @@ def test_only_the_driver_writes_files(part: str) -> None:
 
 
 def written(log: EventLog, agent: str, method: str, path: str, status: int = 200) -> None:
-    log.emit("api", agent=agent, method=method, path=path, status=status)
+    log.emit(ApiWrite(agent=agent, method=method, path=path, status=status))
+
+
+def fault(resource: str) -> FaultInjected:
+    return FaultInjected(component="binder", verb="update", resource=resource, name="n/c", what="answered 409")
 
 
 def log_of(path: Path) -> EventLog:
@@ -67,7 +71,7 @@ def log_of(path: Path) -> EventLog:
     written(log, "reference-binder", "POST", "/api/v1/namespaces/n/pods/p/binding", 403)
     written(log, "reference-binder", "GET", f"{CLAIMS}/c")
     written(log, "dra-conformance", "POST", CLAIMS)
-    log.emit("fault", component="binder", verb="update", resource="resourceclaims", name="n/c", what="answered 409")
+    log.emit(fault("resourceclaims"))
     return log
 
 
@@ -88,9 +92,7 @@ def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
 def test_a_write_that_is_not_in_the_list_is_told_and_one_that_nobody_makes(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     log = log_of(path)
-    log.emit(
-        "fault", component="binder", verb="update", resource="resourceclaims/status", name="n/c", what="answered 409"
-    )
+    log.emit(fault("resourceclaims/status"))
     log.close()
     old = Row(component="binder", verb="delete", resource="resourceclaims", leaves="x", fails_in={"a": ["b"]})
     told = half_written.differences(half_written.of_logs([path]), [old])

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from fake_kube_api import FakeApi
 
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import PODS
 from dra_api.rpc import ClaimRef, DeviceHealth, HealthFeed, PluginServer, PreparedDevice, PrepareResult
+from dra_conformance.core.events import KubeletEvent
 from dra_conformance.kubelet import Gates, Kubelet, Timing
 
 NODE = "node-1"
@@ -21,15 +23,16 @@ DRIVER = "gpu.example.com"
 
 
 class Diary:
-    """What the kubelet logged, and a way to wait for it."""
+    """The kubelet's events as mappings, and a way to wait for them."""
 
     def __init__(self) -> None:
         self.records: list[tuple[str, dict[str, Any]]] = []
         self.changed = threading.Condition()
 
-    def __call__(self, kind: str, data: Mapping[str, Any]) -> None:
+    def __call__(self, event: KubeletEvent) -> None:
+        data = msgspec.to_builtins(event)
         with self.changed:
-            self.records.append((kind, dict(data)))
+            self.records.append((data.pop("kind"), data))
             self.changed.notify_all()
 
     def of(self, kind: str, **wanted: Any) -> list[dict[str, Any]]:

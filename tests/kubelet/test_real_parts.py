@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events import KubeletEvent, KubeletRegistration
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.real import cgroups, container_probe, image, log_follower, programs, requirements, settings
 
@@ -214,10 +215,10 @@ def line(message: str, **more: object) -> bytes:
     return orjson.dumps({"ts": 1.0, "msg": message, **more}) + b"\n"
 
 
-def follow(path: Path, *parts: bytes) -> tuple[log_follower.Diary, list[tuple[str, dict[str, Any]]]]:
-    """A diary that has read `parts`, written one after the other, and what it recorded."""
-    records: list[tuple[str, dict[str, Any]]] = []
-    made = log_follower.Diary(path, record=lambda kind, **data: records.append((kind, data)), poke=lambda: None)
+def follow(path: Path, *parts: bytes) -> tuple[log_follower.Diary, list[KubeletEvent]]:
+    """Return a log follower that has read `parts`, written one after the other, and the events that it recorded."""
+    records: list[KubeletEvent] = []
+    made = log_follower.Diary(path, record=records.append, poke=lambda: None)
     for part in parts:
         with path.open("ab") as file:
             file.write(part)
@@ -234,7 +235,7 @@ def test_plugins_come_and_go_as_the_log_says(tmp_path: Path) -> None:
         ("/2", "v1beta1.DRAPlugin"),
         ("/1", "v1.DRAPlugin"),
     ]
-    assert [data["step"] for kind, data in records if kind == "registration"] == [
+    assert [event.step for event in records if isinstance(event, KubeletRegistration)] == [
         "registered",
         "registered",
         "removed",

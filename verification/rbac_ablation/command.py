@@ -25,7 +25,8 @@ from dra_api.client import KubeClient
 from dra_api.objects import VALIDATING_WEBHOOKS
 from dra_conformance.core import assets, features
 from dra_conformance.core.errors import TargetUnreachable
-from dra_conformance.core.events.log import read
+from dra_conformance.core.events import CallsMade, ScenarioFinished, read
+from dra_conformance.core.status import Status
 from dra_conformance.rbac import check
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, rights
@@ -103,12 +104,12 @@ def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
         scenario = known.get(event.scenario)
         if scenario is None:
             continue
-        if event.kind == "calls":
-            for agent, verb, group, resource in event.data["made"]:
+        if isinstance(event, CallsMade):
+            for agent, verb, group, resource in event.made:
                 if agent in AGENTS:
                     asked[AGENTS[agent], group, resource, verb].append(event.scenario)
-        elif event.kind == "scenario-finished" and event.data["status"] == "passed":
-            took[event.scenario] = float(event.data["duration"])
+        elif isinstance(event, ScenarioFinished) and event.status is Status.PASSED:
+            took[event.scenario] = event.duration
     return {
         need: sorted((each for each in dict.fromkeys(named) if each in took), key=lambda each: took[each])
         for need, named in asked.items()

@@ -1,41 +1,41 @@
 """An append-only log of JSON lines.
 
-Data comes from the runner, the components, the steps and the recorders; the file belongs to the run's own folder and is
-complete up to the last check even when the process is killed. Waiters are woken by every append: the log is also how
-steps wait for something to happen.
+The runner, the components, the steps and the recorders emit events. The file is in the run's report folder and is
+complete up to the last check even if the process is killed. Every append wakes the threads that wait in `wait_for`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import orjson
+import msgspec
 
 from dra_api.clock import Clock, RealClock
 from dra_conformance.core.errors import UsageError
+from dra_conformance.core.events.kinds import (
+    AnyEvent,
+    CheckMade,
+    Event,
+    ProblemFound,
+    RunFinished,
+    RunPlanned,
+    RunStarted,
+    ScenarioFinished,
+    ScenarioStarted,
+)
 
 T = TypeVar("T")
-_NOTHING: Mapping[str, Any] = {}
+E = TypeVar("E", bound=Event)
 
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened. `time` is seconds since the run began; `scenario` is empty outside scenarios."""
-
-    seq: int
-    time: float
-    kind: str
-    scenario: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+# The file must be complete up to these events even if the process is killed right after.
+_FLUSHED = (RunStarted, RunPlanned, ScenarioStarted, ScenarioFinished, CheckMade, RunFinished, ProblemFound)
 
 
 def _encode(value: Any) -> Any:
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode(errors="replace")
+    """Convert a value that JSON does not have; events contain data of programs under test."""
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     return str(value)
@@ -46,19 +46,27 @@ def _cleaned(value: Any) -> Any:
         return value.encode(errors="replace").decode()
     if isinstance(value, Mapping):
         return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (list, tuple)):
         return [_cleaned(item) for item in value]
-    if value is None or isinstance(value, (bool, float)):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) < 2**63 else str(value)
-    return _cleaned(_encode(value))
+    return value
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode)
+_decoder = msgspec.json.Decoder(cast("type[AnyEvent]", AnyEvent))
+
+
+def encode(event: Event) -> bytes:
+    """Return the JSON of an event. Text that is not valid Unicode gets replacement characters."""
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        return _encoder.encode(_cleaned(msgspec.to_builtins(event, str_keys=True, enc_hook=_encode)))
 
 
 class EventLog:
     """Writes events to a file (mode 0600) and keeps those of the current scenario for its timeline.
 
-    `path` None keeps events in memory only. Thread-safe.
+    `path` None keeps events in memory only; `keep_all` keeps those of earlier scenarios too. Thread-safe.
     """
 
     def __init__(self, path: Path | None = None, *, clock: Clock | None = None, keep_all: bool = False) -> None:
@@ -78,78 +86,69 @@ class EventLog:
 
     @property
     def clock(self) -> Clock:
-        """The clock that waits run on."""
+        """The clock of waits."""
         return self._clock
 
     @property
     def count(self) -> int:
-        """How many events there are so far."""
+        """The number of events so far."""
         return self._sequence
 
     def begin_scenario(self, scenario: str) -> None:
-        """Events belong to `scenario` from now on."""
+        """Set the scenario of the events that follow."""
         with self.changed:
             self._scenario = scenario
             if not self._keep_all:
                 self._kept.clear()
 
     def end_scenario(self) -> None:
-        """Events belong to no scenario from now on."""
+        """The events that follow belong to no scenario."""
         with self.changed:
             self._scenario = ""
 
-    def emit(self, kind: str, data: Mapping[str, Any] = _NOTHING, /, **more: Any) -> Event:
-        """Append one event and wake all waiters."""
+    def emit(self, event: Event) -> None:
+        """Append an event under the next number and wake all waiters. Raises TypeError if it is not an event."""
+        if not isinstance(event, Event):
+            raise TypeError(f"not an event: {event!r}")
         with self.changed:
             self._sequence += 1
-            event = Event(
-                self._sequence,
-                round(self._clock.monotonic() - self._start, 6),
-                kind,
-                self._scenario,
-                {**data, **more},
+            stamped = msgspec.structs.replace(
+                event,
+                seq=self._sequence,
+                time=round(self._clock.monotonic() - self._start, 6),
+                scenario=self._scenario,
             )
-            self._kept.append(event)
-            self._write(event)
+            self._kept.append(stamped)
+            self._write(stamped)
             self.changed.notify_all()
-            return event
+
+    def append(self, event: Event) -> None:
+        """Append an event of a worker's log under the next number; its time and scenario stay."""
+        with self.changed:
+            self._sequence += 1
+            self._write(msgspec.structs.replace(event, seq=self._sequence))
 
     def _write(self, event: Event) -> None:
         if self._file is None or self._file.closed:
             return
-        line = {"seq": event.seq, "t": event.time, "kind": event.kind, "scenario": event.scenario, "data": event.data}
-        try:
-            encoded = orjson.dumps(line, default=_encode, option=orjson.OPT_NON_STR_KEYS)
-        except TypeError:  # what a target said holds half a character, or a number beyond 64 bits
-            encoded = orjson.dumps(_cleaned(line))
-        self._file.write(encoded + b"\n")
-        if event.kind in _FLUSHED:
+        self._file.write(encode(event) + b"\n")
+        if isinstance(event, _FLUSHED):
             self._file.flush()
 
-    def append(self, event: Event) -> None:
-        """Append an event of another log (a worker's) under the next number, its time and scenario kept."""
-        with self.changed:
-            self._sequence += 1
-            self._write(Event(self._sequence, event.time, event.kind, event.scenario, event.data))
-
-    def record(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Append one event; the form that parts below the harness are given."""
-        self.emit(kind, data)
-
     def poke(self) -> None:
-        """Wake all waiters without an event: something outside the log changed."""
+        """Wake all waiters without an event, because a store that they read has changed."""
         with self.changed:
             self.changed.notify_all()
 
-    def kept(self, *kinds: str) -> list[Event]:
-        """Events of the current scenario (or all, with keep_all), of some kinds or of every kind."""
+    def kept(self, kind: type[E]) -> list[E]:
+        """Return the events of one kind of the current scenario (or of all, with `keep_all`)."""
         with self.changed:
-            return [event for event in self._kept if not kinds or event.kind in kinds]
+            return [event for event in self._kept if isinstance(event, kind)]
 
     def wait_for(self, look: Callable[[], T | None], timeout: float) -> T | None:
         """Call `look` after every event until it returns something true, at most `timeout` seconds.
 
-        `look` must not block. Returns what it returned last.
+        `look` must not block. Returns its last result.
         """
         deadline = self._clock.monotonic() + timeout
         while True:
@@ -163,7 +162,7 @@ class EventLog:
                 if remaining <= 0:
                     return found
                 if self._sequence == before:
-                    # At most 0.1 s: stores that change without an event (an informer's list) are seen all the same.
+                    # At most 0.1 s, because some stores change without an event (an informer's list).
                     self._clock.condition_wait(self.changed, min(remaining, 0.1))
 
     def close(self) -> None:
@@ -173,21 +172,17 @@ class EventLog:
                 self._file.close()
 
 
-_FLUSHED = frozenset(
-    {"run-started", "plan", "scenario-started", "scenario-finished", "check", "run-finished", "problem"}
-)
-
-
-def read(path: Path) -> Iterator[Event]:
-    """Read a log back. A torn last line (a killed run) is left out; anything else unreadable raises UsageError."""
+def read(path: Path) -> Iterator[AnyEvent]:
+    """Read a log. The incomplete last line of a killed run is left out; any other malformed line raises UsageError."""
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            raw = orjson.loads(line)
-            yield Event(raw["seq"], raw["t"], raw["kind"], raw["scenario"], raw["data"])
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            yield _decoder.decode(line)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{path.name}, line {number}: not an event of a run: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number >= len(lines) - 1:
                 return
             raise UsageError(f"{path.name}, line {number}: not an event of a run: {error}") from None

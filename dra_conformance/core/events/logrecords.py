@@ -1,13 +1,10 @@
-"""Brings what the parts say through `logging` into the event log, warnings and worse.
-
-Attached between `attach` and `detach`; a part's complaint stands in the timeline where it happened, instead of in a
-terminal that nobody reads.
-"""
+"""Copies warnings and errors of the `logging` module into the event log, so that they appear in the timeline."""
 
 from __future__ import annotations
 
 import logging
 
+from dra_conformance.core.events.kinds import LogRecord
 from dra_conformance.core.events.log import EventLog
 
 _LOGGERS = ("dra_api", "fake_nvml", "reference_impl", "dra_conformance")
@@ -15,7 +12,7 @@ _LIMIT = 4000
 
 
 class LogRecords(logging.Handler):
-    """A handler that emits `log` events."""
+    """A logging handler that emits `log` events between `attach` and `detach`."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)
@@ -23,15 +20,15 @@ class LogRecords(logging.Handler):
         self.setFormatter(logging.Formatter("%(message)s"))
 
     def attach(self) -> None:
-        """Listen to the loggers of all our packages."""
+        """Add the handler to the loggers of all packages of the project."""
         for name in _LOGGERS:
             logging.getLogger(name).addHandler(self)
 
     def detach(self) -> None:
-        """Listen no more."""
+        """Remove the handler."""
         for name in _LOGGERS:
             logging.getLogger(name).removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
-        self._log.emit("log", level=record.levelname, logger=record.name, text=self.format(record)[-_LIMIT:])
+        """Emit one record as an event."""
+        self._log.emit(LogRecord(level=record.levelname, logger=record.name, text=self.format(record)[-_LIMIT:]))

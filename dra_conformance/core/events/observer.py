@@ -1,12 +1,12 @@
-"""Watches the objects of a run and tells the log about each change.
+"""Watches the objects of a run and logs each change.
 
-The observer owns one informer a resource between `start` and `stop`; steps read its stores instead of asking the API
-server again and again, and are woken by the log when something changed.
+The observer owns one informer for each resource between `start` and `stop`. Steps read its stores instead of polling the
+API server, and the log wakes them after a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dra_api.client import KubeClient
@@ -14,14 +14,15 @@ from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import Obj, Resource, name_of, namespace_of
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.events.kinds import ObjectChanged
 from dra_conformance.core.events.log import EventLog
 
-# The harness must see before anybody is judged: where scenarios kill API servers, it is back at once.
+# The harness must observe a change before it judges a component, so it reconnects quickly after an outage.
 _MAX_BACKOFF_S = 0.2
 
 
 class Observer:
-    """Stores of all objects that the run may look at. Objects are shared: never change them."""
+    """Stores of all watched objects. The objects are shared; do not change them."""
 
     def __init__(self, client: KubeClient, resources: Iterable[Resource], *, clock: Clock, log: EventLog) -> None:
         self._log = log
@@ -30,18 +31,21 @@ class Observer:
             informer = Informer(
                 client.as_agent("dra-conformance-observer"), resource, clock=clock, max_backoff=_MAX_BACKOFF_S
             )
-            informer.on_change(self._told(resource))
+            informer.on_change(self._on_change(resource))
             self._informers[resource.group, resource.plural] = informer
 
     def start(self, timeout: float = 30.0) -> None:
-        """Begin to watch; returns when every store is complete. Raises TargetUnreachable after `timeout` seconds."""
+        """Start all watches and wait until every store is complete.
+
+        Raises TargetUnreachable after `timeout` seconds.
+        """
         for informer in self._informers.values():
             informer.start()
         for informer in self._informers.values():
             if trouble := informer.wait_served(timeout):
                 raise TargetUnreachable(
                     f"the harness {trouble}",
-                    hint="`dra-conformance doctor` tells which rights lack, `dra-conformance rbac` prints them.",
+                    hint="`dra-conformance doctor` lists missing permissions, `dra-conformance rbac` prints a ClusterRole.",
                 )
 
     def stop(self) -> None:
@@ -50,11 +54,11 @@ class Observer:
             informer.stop()
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Obj | None:
-        """One object as last seen."""
+        """Return one object in its last observed state."""
         return self._informers[resource.group, resource.plural].get(name, namespace)
 
     def list(self, resource: Resource, namespace: str | None = None) -> list[Obj]:
-        """All objects as last seen, of one namespace or of all."""
+        """Return all objects in their last observed state, of one namespace or of all."""
         return self._informers[resource.group, resource.plural].list(namespace)
 
     def watches(self, resource: Resource) -> bool:
@@ -62,51 +66,52 @@ class Observer:
         return (resource.group, resource.plural) in self._informers
 
     def reached(self, resource: Resource) -> int:
-        """The version up to which a resource has been seen; 0 where versions are no numbers."""
+        """Return the resource version that the watch has reached, 0 if versions are not numbers."""
         text = self._informers[resource.group, resource.plural].resource_version
         return int(text) if text.isdecimal() else 0
 
-    def _told(self, resource: Resource) -> Any:
-        def tell(change: Change) -> None:
+    def _on_change(self, resource: Resource) -> Callable[[Change], None]:
+        def emit(change: Change) -> None:
             namespace = namespace_of(change.object)
             name = name_of(change.object)
             self._log.emit(
-                "object",
-                type=change.type,
-                resource=resource.plural,
-                name=f"{namespace}/{name}" if namespace else name,
-                version=(change.object.get("metadata") or {}).get("resourceVersion"),
-                summary=summary(resource, change.object),
+                ObjectChanged(
+                    type=change.type,
+                    resource=resource.plural,
+                    name=f"{namespace}/{name}" if namespace else name,
+                    version=str((change.object.get("metadata") or {}).get("resourceVersion") or ""),
+                    summary=summary(resource, change.object),
+                )
             )
 
-        return tell
+        return emit
 
 
-def summary(resource: Resource, obj: Obj) -> Mapping[str, Any]:
-    """The few fields of an object that a reader of a timeline wants to see."""
+def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
+    """Return the fields of an object that a timeline shows."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if (obj.get("metadata") or {}).get("deletionTimestamp"):
-        told["deleting"] = True
+        found["deleting"] = True
     match resource.plural:
         case "pods":
-            told |= {"node": spec.get("nodeName"), "phase": status.get("phase")}
+            found |= {"node": spec.get("nodeName"), "phase": status.get("phase")}
         case "resourceclaims":
             results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-            told["devices"] = ",".join(str(result.get("device")) for result in results)
-            told["reservedFor"] = ",".join(str(user.get("name")) for user in status.get("reservedFor") or ())
+            found["devices"] = ",".join(str(result.get("device")) for result in results)
+            found["reservedFor"] = ",".join(str(user.get("name")) for user in status.get("reservedFor") or ())
         case "resourceslices":
-            told |= {
+            found |= {
                 "node": spec.get("nodeName"),
                 "generation": (spec.get("pool") or {}).get("generation"),
                 "devices": len(spec.get("devices") or ()),
                 "taints": sum(len(d.get("taints") or ()) for d in spec.get("devices") or ()),
             }
         case "bindrequests":
-            told |= {"pod": spec.get("podName"), "node": spec.get("selectedNode")}
-            told |= {"phase": status.get("phase"), "reason": status.get("reason")}
+            found |= {"pod": spec.get("podName"), "node": spec.get("selectedNode")}
+            found |= {"phase": status.get("phase"), "reason": status.get("reason")}
         case "events":
-            told |= {"reason": obj.get("reason"), "message": obj.get("message") or obj.get("note")}
+            found |= {"reason": obj.get("reason"), "message": obj.get("message") or obj.get("note")}
         case "computedomains":
-            told |= {"status": status.get("status")}
-    return {key: value for key, value in told.items() if value not in (None, "")}
+            found |= {"status": status.get("status")}
+    return {key: value for key, value in found.items() if value not in (None, "")}

@@ -1,17 +1,17 @@
-"""Records what goes over a transport: every write of a component, with its answer, into the event log.
+"""Records every write of a component, with its response, in the event log.
 
-Reads are not recorded; secrets and token requests are recorded without their bodies.
+Reads are not recorded. Secrets and token requests are recorded without their bodies.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
+from dra_conformance.core.events.kinds import ApiWrite
 from dra_conformance.core.events.log import EventLog
 
 _SECRET = re.compile(r"/secrets(/|$)|/token$|tokenreviews")
@@ -19,7 +19,7 @@ _BODY_LIMIT = 4000
 
 
 class RecordingTransport(TransportAround):
-    """Tells the log what was written through it."""
+    """A transport that records the writes that pass through it."""
 
     def __init__(self, inner: Transport, log: EventLog) -> None:
         super().__init__(inner)
@@ -36,7 +36,7 @@ class RecordingTransport(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Pass the request on; writes are recorded with their outcome."""
+        """Pass the request on, and record it if it is a write."""
         answer = super().request(
             method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
         )
@@ -45,22 +45,26 @@ class RecordingTransport(TransportAround):
         return answer
 
     def _record(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], answer: Response) -> None:
-        data: dict[str, Any] = {
-            "agent": headers.get("User-Agent", "?"),
-            "method": method,
-            "path": path,
-            "status": answer.status,
-        }
-        if body and not _SECRET.search(path):
-            if len(body) <= _BODY_LIMIT:
-                data["body"] = body.decode(errors="replace")
-            else:
-                data["bodyBytes"] = len(body)
-        if answer.status >= 400:
-            try:
-                status = orjson.loads(answer.body)
-                data["reason"] = status.get("reason", "")
-                data["message"] = str(status.get("message", ""))[:600]
-            except (orjson.JSONDecodeError, AttributeError):
-                data["message"] = answer.body[:200].decode(errors="replace")
-        self._log.emit("api", data)
+        shown = b"" if body is None or _SECRET.search(path) else body
+        reason, message = _refusal(answer) if answer.status >= 400 else ("", "")
+        self._log.emit(
+            ApiWrite(
+                agent=headers.get("User-Agent", "?"),
+                method=method,
+                path=path,
+                status=answer.status,
+                body=shown.decode(errors="replace") if len(shown) <= _BODY_LIMIT else "",
+                body_bytes=len(shown) if len(shown) > _BODY_LIMIT else 0,
+                reason=reason,
+                message=message,
+            )
+        )
+
+
+def _refusal(answer: Response) -> tuple[str, str]:
+    """Return reason and message of an error response."""
+    try:
+        status = orjson.loads(answer.body)
+        return str(status.get("reason") or ""), str(status.get("message", ""))[:600]
+    except (orjson.JSONDecodeError, AttributeError):
+        return "", answer.body[:200].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Turns events into lines that a person can follow: who did what, when, to which object."""
+"""Formats events as the lines of a timeline."""
 
 from __future__ import annotations
 
@@ -6,54 +6,74 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from dra_conformance.core.events.log import Event
+import msgspec
+
+from dra_conformance.core.events.kinds import (
+    ApiWrite,
+    CheckMade,
+    CleanupStarted,
+    Event,
+    LogRecord,
+    ObjectChanged,
+    ScenarioFinished,
+    ScenarioStarted,
+    StepStarted,
+    Traceback,
+)
 
 LIMIT = 120
+_ENVELOPE = ("kind", "seq", "t", "scenario")
 
 
 def lines(events: Iterable[Event]) -> Iterator[str]:
-    """One line an event up to the scenario's clean-up; the middle of a long history is left out and counted."""
-    story = takewhile(lambda event: event.kind != "teardown", events)
-    told = [(event, text) for event in story if (text := tell(event))]
-    if not told:
+    """Return one line for each event up to the scenario's clean-up.
+
+    The middle of a long history is left out; one line has the number of events that are missing.
+    """
+    story = list(takewhile(lambda event: not isinstance(event, CleanupStarted), events))
+    if not story:
         return
-    began = told[0][0].time
-    kept: list[tuple[Event, str] | None] = list(told)
-    if len(told) > LIMIT:
-        kept = [*told[: LIMIT // 3], None, *told[-(LIMIT - LIMIT // 3) :]]
-    for entry in kept:
-        if entry is None:
-            yield f"    ...     ({len(told) - LIMIT} events left out; events.jsonl has them)"
+    began = story[0].time
+    kept: list[Event | None] = list(story)
+    if len(story) > LIMIT:
+        kept = [*story[: LIMIT // 3], None, *story[-(LIMIT - LIMIT // 3) :]]
+    for event in kept:
+        if event is None:
+            yield f"    ...     ({len(story) - LIMIT} events left out; events.jsonl has them)"
         else:
-            yield f"+{entry[0].time - began:8.3f}  {entry[1]}"
+            yield f"+{event.time - began:8.3f}  {describe(event)}"
 
 
-def tell(event: Event) -> str:
-    """One event in words; empty for those that say nothing to a reader."""
-    data = event.data
-    match event.kind:
-        case "step":
-            return f"{data['kind'].upper():<5}  {data['text']}"
-        case "check":
-            mark = "ok" if data["ok"] else "BROKEN"
-            seen = "" if data["ok"] else f": expected {data['expected']}; saw {data['observed']}"
-            return f"CHECK  {', '.join(data['rules'])} {mark}{seen}"
-        case "api":
-            code = data.get("status", "")
-            reason = f" {data['reason']}" if data.get("reason") else ""
-            return f"API    {data['agent']}: {data['method']} {data['path']} -> {code}{reason}"
-        case "object":
-            return f"WATCH  {data['type']} {data['resource']} {data['name']}{_brief(data.get('summary') or {})}"
-        case "log":
-            return f"LOG    {data['level']} {data['logger']}: {_short(str(data['text']).strip().splitlines()[-1])}"
-        case "traceback":
-            return "ERROR  " + str(data["text"]).strip().splitlines()[-1]
-        case "scenario-started":
-            return f"BEGIN  {data['name']}"
-        case "scenario-finished":
-            return f"END    {data['status']}" + (f": {data['reason']}" if data.get("reason") else "")
-        case kind:
-            return f"{kind.upper():<6} {_brief(data).strip()}"
+def describe(event: Event) -> str:
+    """Return one event as text."""
+    match event:
+        case StepStarted():
+            return f"{event.keyword.upper():<5}  {event.text}"
+        case CheckMade():
+            mark = "ok" if event.ok else f"BROKEN: expected {event.expected}; saw {event.observed}"
+            return f"CHECK  {', '.join(event.rules)} {mark}"
+        case ApiWrite():
+            reason = f" {event.reason}" if event.reason else ""
+            return f"API    {event.agent}: {event.method} {event.path} -> {event.status}{reason}"
+        case ObjectChanged():
+            return f"WATCH  {event.type} {event.resource} {event.name}{_brief(event.summary)}"
+        case LogRecord():
+            return f"LOG    {event.level} {event.logger}: {_short(_last_line(event.text))}"
+        case Traceback():
+            return f"ERROR  {_last_line(event.text)}"
+        case ScenarioStarted():
+            return f"BEGIN  {event.name}"
+        case ScenarioFinished():
+            return f"END    {event.status}" + (f": {event.reason}" if event.reason else "")
+        case _:
+            fields = msgspec.to_builtins(event, str_keys=True, enc_hook=str)
+            kind = str(fields["kind"]).upper()
+            return f"{kind:<6} {_brief({name: fields[name] for name in fields if name not in _ENVELOPE}).strip()}"
+
+
+def _last_line(text: str) -> str:
+    found = text.strip().splitlines()
+    return found[-1] if found else ""
 
 
 def _brief(data: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ import yaml
 
 from dra_api.client import KubeClient
 from dra_api.objects import NODES, PODS, uid_of
+from dra_conformance.core.events import KubeletProblem, KubeletState
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
 from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
@@ -107,7 +108,7 @@ class RealKubelet:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            self._record("state", step="stopped")
+            self._record(KubeletState(step="stopped"))
         diary, self._diary = self._diary, None
         if diary is not None:
             diary.stop()
@@ -125,7 +126,7 @@ class RealKubelet:
         self.stop()
         self._power_off()
         if left := self._cgroups.remove():
-            self._record("problem", message=f"cgroups that the kernel still holds: {', '.join(left)}")
+            self._record(KubeletProblem(message=f"cgroups that the kernel still holds: {', '.join(left)}"))
 
     # -- drivers ---------------------------------------------------------------------------------------------------
 
@@ -191,14 +192,14 @@ class RealKubelet:
         )
         self._namespace.start()
         self._containerd.start(self._namespace)
-        self._record("state", step="node on", containerd=self._programs.containerd)
+        self._record(KubeletState(step="node on", containerd=self._programs.containerd))
 
     def _power_off(self) -> None:
         namespace, self._namespace = self._namespace, None
         if namespace is not None:
             namespace.end()
             self._containerd.reap()
-            self._record("state", step="node off")
+            self._record(KubeletState(step="node off"))
 
     def _launch(self) -> None:
         if self._namespace is None:
@@ -214,7 +215,7 @@ class RealKubelet:
         )
         process.start()
         self._process = process
-        self._record("state", step="started", release=self._programs.kubelet)
+        self._record(KubeletState(step="started", release=self._programs.kubelet))
         diary = self._diary
 
         def ready() -> bool:

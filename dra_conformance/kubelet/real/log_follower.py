@@ -1,7 +1,7 @@
 """What a real kubelet says it does: its JSON log, followed line by line.
 
 From the log come the registered plugins (a kubelet tells nobody else) and a record of its calls to drivers, of the
-slices that it deletes and of its troubles, in the words of `dra_conformance.kubelet.record`. The log is the kubelet's
+slices that it deletes and of its troubles, in the events of `dra_conformance.core.events.kinds.kubelet`. The log is the kubelet's
 own statement: verdicts rest on what drivers were called for and what the API server stores, wherever that shows it.
 
 Source: pkg/kubelet/cm/dra/plugin, Kubernetes 1.34 to 1.36 (messages and keys at verbosity 4).
@@ -18,6 +18,13 @@ from typing import Any
 import orjson
 
 from dra_api.clock import RealClock
+from dra_conformance.core.events import (
+    KubeletHealth,
+    KubeletLogCall,
+    KubeletProblem,
+    KubeletRegistration,
+    KubeletSlices,
+)
 from dra_conformance.kubelet.record import Record
 
 _TURN = 0.05
@@ -107,20 +114,30 @@ class Diary:
             plugin = Plugin(driver, endpoint, str(entry.get("chosenService") or ""), self._registrations)
             with self._lock:
                 self._plugins.append(plugin)
-            self._record("registration", step="registered", driver=driver, endpoint=endpoint, service=plugin.service)
+            self._record(
+                KubeletRegistration(step="registered", driver=driver, endpoint=endpoint, service=plugin.service)
+            )
         elif message == _SERVES:
             self.serves = True
         elif message == UNREGISTERED:
             with self._lock:
                 self._plugins = [p for p in self._plugins if (p.driver, p.endpoint) != (driver, endpoint)]
-            self._record("registration", step="removed", driver=driver, endpoint=endpoint)
+            self._record(KubeletRegistration(step="removed", driver=driver, endpoint=endpoint))
         elif message in _CALLS:
             method, key = _CALLS[message]
-            told = {key: entry.get(key), **({"error": entry["err"]} if entry.get("err") else {})}
-            self._record("log-call", driver=driver, endpoint=endpoint, method=method, **told)
+            self._record(
+                KubeletLogCall(
+                    driver=driver,
+                    endpoint=endpoint,
+                    method=method,
+                    request=entry.get("request") if key == "request" else None,
+                    response=entry.get("response") if key == "response" else None,
+                    error=str(entry.get("err") or ""),
+                )
+            )
         elif message == "Deleted ResourceSlices":
-            self._record("slices", step="wiped", selector=entry.get("fieldSelector"))
+            self._record(KubeletSlices(step="wiped", selector=entry.get("fieldSelector")))
         elif "WatchResources" in message and "Unimplemented" in str(entry.get("err")):
-            self._record("health", step="driver has no health service")  # said anew every five seconds
+            self._record(KubeletHealth(step="driver has no health service"))  # said anew every five seconds
         elif entry.get("err") and "v" not in entry and ("pod" in entry or "ResourceSlice" in message):
-            self._record("problem", message=f"{message}: {entry['err']}")
+            self._record(KubeletProblem(message=f"{message}: {entry['err']}"))

@@ -1,0 +1,120 @@
+"""Events of a run as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dra_conformance.core.events.kinds.event import Event
+from dra_conformance.core.status import Status
+
+Call = tuple[str, str, str, str]
+"""User agent, verb, API group, resource (with `/subresource`)."""
+
+
+class SuiteInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The suite that ran: its version, the number of rules in its catalogue, and the Python that ran it."""
+
+    name: str
+    version: str
+    rules: int
+    python: str = ""
+    platform: str = ""
+
+
+class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The system under test. `evidence` is `rehearsal` for a simulated control plane, else `evidence`."""
+
+    components: dict[str, str]
+    driver: str
+    kubernetes_version: str
+    control_plane: str
+    kubelet: str
+    nvml: str
+    resource_api: str = ""
+    revision: str = ""
+    evidence: str = "evidence"
+
+
+class RunStarted(Event, tag="run-started", frozen=True, kw_only=True):
+    """The first event: the suite, its options and the target. Secrets are removed from `options` and `command`."""
+
+    run_id: str
+    seed: int
+    started_at: str
+    suite: SuiteInfo
+    options: dict[str, Any]
+    target: TargetInfo
+    command: str
+
+
+class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """One scenario of the plan. `checks`: number of Then steps for each rule. `status` is set if it does not run."""
+
+    id: str
+    name: str
+    chapter: str
+    where: str
+    rules: tuple[str, ...]
+    checks: dict[str, int]
+    status: Status | None = None
+    reason: str = ""
+
+
+class PlannedRule(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """One rule of the plan, as the catalogue has it."""
+
+    level: str
+    component: str
+    text: str
+    source: str
+
+
+class RunPlanned(Event, tag="plan", frozen=True, kw_only=True):
+    """The plan: all scenarios of the selected profiles, and the rules that they judge."""
+
+    scenarios: tuple[PlannedScenario, ...] = ()
+    rules: dict[str, PlannedRule] = msgspec.field(default_factory=dict)
+
+
+class ControlPlaneReady(Event, tag="control-plane", frozen=True, kw_only=True):
+    """The control plane is ready, `ready` seconds after the start of the run."""
+
+    name: str
+    ready: float
+
+
+class LogRecord(Event, tag="log", frozen=True, kw_only=True):
+    """A warning or error that a component of the harness or of the reference logged."""
+
+    level: str
+    logger: str
+    text: str
+
+
+class CallsMade(Event, tag="calls", frozen=True, kw_only=True):
+    """The API calls since the last event of this kind: user agent, verb, API group, resource."""
+
+    made: tuple[Call, ...]
+
+
+class ProblemFound(Event, tag="problem", frozen=True, kw_only=True):
+    """The run cannot judge its target. `exit` is the exit code."""
+
+    message: str
+    hint: str
+    exit: int
+
+
+class WorkerFinished(Event, tag="worker-finished", frozen=True, kw_only=True):
+    """The last event of a worker process. `leftovers`: objects that it could not delete."""
+
+    leftovers: tuple[str, ...] = ()
+
+
+class RunFinished(Event, tag="run-finished", frozen=True, kw_only=True):
+    """The last event of a run that ended. `leftovers`: objects that could not be deleted."""
+
+    interrupted: bool = False
+    leftovers: tuple[str, ...] = ()

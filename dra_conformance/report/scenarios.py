@@ -1,0 +1,102 @@
+"""Computes the result of one scenario from its row of the plan and its events."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from dra_conformance.core.events import CheckMade, Event, PlannedScenario, RunStarted, ScenarioFinished
+from dra_conformance.core.events.timeline import lines
+from dra_conformance.core.option_table import OPTIONS
+from dra_conformance.core.status import Status
+from dra_conformance.report.model import Check, ScenarioResult
+
+_GOOD = (Status.PASSED, Status.NOT_SUPPORTED, Status.NOT_APPLICABLE)
+
+
+def scenario_result(
+    row: PlannedScenario, events: list[Event], started: RunStarted, *, complete: bool
+) -> ScenarioResult:
+    """Return the result of a scenario. `complete`: the run reached its end."""
+    if row.status is not None:
+        repeat = _repeat(row.id, started) if row.status is Status.UNTESTABLE else ""
+        return _result(row, row.status, row.reason, repeat=repeat)
+    checks = tuple(_check(event) for event in events if isinstance(event, CheckMade))
+    evidence = f"events.jsonl#{events[0].seq}-{events[-1].seq}" if events else ""
+    end = next((event for event in reversed(events) if isinstance(event, ScenarioFinished)), None)
+    status, reason = (end.status, end.reason) if end else (Status.FILTERED, _unfinished(events, complete=complete))
+    if status is Status.PASSED:
+        judged = {rule for check in checks for rule in check.rules}
+        if unjudged := set(row.rules) - judged:
+            status, reason = Status.ERROR, f"passed without a check of {', '.join(sorted(unjudged))}"
+    good = status in _GOOD
+    return _result(
+        row,
+        status,
+        reason,
+        duration=end.duration if end else 0.0,
+        failed_step=end.step if end else "",
+        checks=checks,
+        timeline=() if good else tuple(lines(events)),
+        repeat="" if good else _repeat(row.id, started),
+        evidence=evidence,
+    )
+
+
+def _result(row: PlannedScenario, status: Status, reason: str, **more: Any) -> ScenarioResult:
+    return ScenarioResult(
+        id=row.id,
+        name=row.name,
+        chapter=row.chapter,
+        where=row.where,
+        rules=row.rules,
+        status=status,
+        reason=reason,
+        **more,
+    )
+
+
+def _check(event: CheckMade) -> Check:
+    return Check(
+        rules=event.rules,
+        status=Status.PASSED if event.ok else Status.FAILED,
+        message=event.message,
+        expected=event.expected,
+        observed=event.observed,
+        step=event.step,
+        event=event.seq,
+    )
+
+
+def _unfinished(events: list[Event], *, complete: bool) -> str:
+    if not complete:
+        return "the run ended before it was complete"
+    return "not finished: the run was interrupted" if events else "not reached: the run stopped before it"
+
+
+# Options that a command for one scenario replaces or does not need.
+_NOT_REPEATED = frozenset(
+    {"focus", "skip", "rule", "profile", "seed", "out", "progress", "waivers", "require", "dry-run"}
+)
+
+_DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in OPTIONS}
+
+
+def _repeat(scenario: str, started: RunStarted) -> str:
+    """Return the command that repeats one scenario with the options of its run."""
+    words = ["dra-conformance", "run"]
+    for key, value in started.options.items():
+        if key in _NOT_REPEATED or value in (None, False, "", [], ()) or value == _DEFAULTS.get(key):
+            continue
+        if value is True:
+            words.append(f"--{key}")
+        elif isinstance(value, dict):  # from a file that may not exist when the command is repeated
+            words += [f"--{key}", json.dumps({name: item for name, item in value.items() if item})]
+        elif isinstance(value, (list, tuple)):
+            words += [word for item in value for word in (f"--{key}", str(item))]
+        else:
+            words += [f"--{key}", str(value)]
+    pattern = "^" + "".join("\\" + c if c in r"\.^$*+?{}[]|()" else c for c in scenario) + " "
+    return shlex.join([*words, "--focus", pattern, "--seed", str(started.seed)])
