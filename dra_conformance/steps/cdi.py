@@ -1,6 +1,8 @@
-"""CDI: what the ids in a driver's answers mean to a container runtime, and what pods see of it."""
+"""CDI: the ids in a driver's responses, the specification files on the node, and the devices of containers."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
@@ -8,10 +10,18 @@ from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.containers import views
 from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.steps.uids import with_uids
+
+
+@dataclass(slots=True)
+class CdiFiles:
+    """The CDI files of each node at the time when a step recorded them, as folder/name."""
+
+    of_node: dict[str, set[str]] = field(default_factory=dict)
 
 
 def files(world: World, node: str) -> set[str]:
-    """The files in the node's CDI folders that a runtime would read."""
+    """Return the files in the node's CDI folders that a runtime would read, as folder/name."""
     roots = world.node(node).kubelet.cdi_roots
     return {
         f"{root.name}/{path.name}"
@@ -25,10 +35,10 @@ def files(world: World, node: str) -> set[str]:
 @given('the CDI files of "{node}" are remembered')
 def _(world: World, node: str) -> None:
     """Keep the names of the CDI files, to compare with later."""
-    world.memory["cdi-before"] = files(world, node)
+    world.state(CdiFiles).of_node[node] = files(world, node)
 
 
-@then('every CDI id of the answer for claim "{claim}" resolves on "{node}"')
+@then('every CDI id of the response for claim "{claim}" resolves on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Each id is fully qualified and declared by a valid specification in the node's CDI folders."""
     ids = [device_id for device in answer_for(world, claim) for device_id in device.cdi_device_ids]
@@ -40,16 +50,42 @@ def _(world: World, claim: str, node: str) -> None:
     world.check(True, "CDI ids resolve", expected=ids, observed=ids or "no id, which is valid")
 
 
-@then('the CDI files of "{node}" are those of before')
-def _(world: World, node: str) -> None:
-    """What Prepare wrote is gone."""
-    before: set[str] = world.memory["cdi-before"]
-    left = sorted(files(world, node) - before)
-    world.check(not left, "CDI files of the claim are removed", expected=sorted(before), observed=left or "the same")
+@then('the response for claim "{claim}" has the CDI ids of vendor "{vendor}": "{ids}"')
+def _(world: World, claim: str, vendor: str, ids: str) -> None:
+    """All devices of the response have exactly these ids; `$(device)` is the name of the claim's first device."""
+    devices = answer_for(world, claim)
+    filled = with_uids(world, ids.replace("$(device)", devices[0].device_name))
+    wanted = [f"{vendor}/{one}" for one in words(filled)]
+    found = [device_id for device in devices for device_id in device.cdi_device_ids]
+    world.check(found == wanted, "CDI ids", expected=wanted, observed=found)
+
+
+@then('node "{node}" has the CDI file "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """A file of this name is in one of the node's CDI folders."""
+    wanted = with_uids(world, name)
+    found = sorted(path.rpartition("/")[2] for path in files(world, node))
+    world.check(wanted in found, "the name of the CDI file", expected=wanted, observed=found)
+
+
+@then('the CDI files of "{node}" are the remembered ones within {seconds:d} seconds')
+def _(world: World, node: str, seconds: int) -> None:
+    """No file is left that did not exist before; 0 seconds: now."""
+    before = world.state(CdiFiles).of_node[node]
+
+    def look() -> Seen:
+        left = sorted(files(world, node) - before)
+        return not left, left or "the same"
+
+    message = "CDI files of the claim are removed"
+    if seconds:
+        world.eventually(message, look, expected=sorted(before), within=max(world.run.patience, float(seconds)))
+    else:
+        world.check_seen(message, look(), expected=sorted(before))
 
 
 def given_ids(world: World, node: str, claim: str) -> list[str]:
-    """The CDI ids that the kubelet of a node was answered for a claim."""
+    """Return the CDI ids that drivers returned to the kubelet of a node for a claim."""
     return [
         device_id
         for record in world.node(node).kubelet.claims()
@@ -62,7 +98,7 @@ def given_ids(world: World, node: str, claim: str) -> list[str]:
 
 @then('container "{container}" of pod "{pod}" on "{node}" sees the devices of "{claims}" only')
 def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
-    """The container's CDI devices are exactly those that drivers answered for these claims (comma-separated)."""
+    """The container's CDI devices are exactly those that drivers returned for these claims (comma-separated)."""
     view = views(world, node, pod)[container]
     wanted = sorted({device_id for claim in words(claims) for device_id in given_ids(world, node, claim)})
     world.check(
@@ -71,15 +107,3 @@ def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
         expected=wanted,
         observed=sorted(view.cdi_devices),
     )
-
-
-@then('the CDI files of "{node}" come to be those of before')
-def _(world: World, node: str) -> None:
-    """What was prepared on the node is unprepared in the end: a pod that is deleted at once is cleaned up after it."""
-    before: set[str] = world.memory["cdi-before"]
-
-    def look() -> Seen:
-        left = sorted(files(world, node) - before)
-        return not left, left or "the same"
-
-    world.eventually("CDI files of the claim are removed", look, expected=sorted(before))

@@ -1,7 +1,7 @@
-"""ComputeDomains: the object, what its controller makes of it, and the nodes that are in it.
+"""ComputeDomains: the object, what its controller creates for it, and the nodes that are in it.
 
-No machine here has NVLink between nodes: the IMEX daemons of a domain are stood in for, and what they would tell the
-cluster (a daemon pod, an entry in the clique) is real.
+Test machines have no NVLink between nodes, so the IMEX daemons of a domain are simulated. Their pods and their entries
+in the clique are real objects.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import attempt
+from dra_conformance.steps.uids import DomainUids
 
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
 FINALIZER = "resource.nvidia.com/computeDomain"
 LABEL_TURN = 0.6
-"""Seconds in which a driver that takes nodes over does so: it tries waiting claims again several times a second."""
+"""Seconds in which a driver that moves nodes to another domain does so: it retries claims several times a second."""
 
 
 def domain_object(world: World, name: str, *, nodes: int = 0, mode: str = "") -> Obj:
-    """A ComputeDomain whose channel template is called `<name>-channel`."""
+    """Return a ComputeDomain whose channel template is called `<name>-channel`."""
     channel: Obj = {"resourceClaimTemplate": {"name": f"{name}-channel"}}
     if mode:
         channel["allocationMode"] = mode
@@ -52,7 +53,7 @@ def domain_object(world: World, name: str, *, nodes: int = 0, mode: str = "") ->
 
 
 def ensure_driver_namespace(world: World) -> None:
-    """The driver's namespace, which its installation makes."""
+    """Create the namespace of the driver, which its installation creates in a real cluster."""
     try:
         world.client.create(
             NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DRIVER_NAMESPACE}}
@@ -62,16 +63,16 @@ def ensure_driver_namespace(world: World) -> None:
 
 
 def make_domain(world: World, obj: Obj) -> Obj:
-    """Create a ComputeDomain; when the scenario ends its controller may clean up, and what it leaves is removed."""
+    """Create a ComputeDomain; at the end of the scenario it is deleted, with all that was created for it."""
     ensure_driver_namespace(world)
     created = world.client.create(COMPUTE_DOMAINS, obj)
     world.cleanup.callback(end_domain, world, created)
-    world.memory[f"uid {name_of(created)}"] = uid_of(created)
+    world.state(DomainUids).of_name[name_of(created)] = uid_of(created)
     return created
 
 
 def end_domain(world: World, domain: Obj) -> None:
-    """Delete a domain and all that was made for it."""
+    """Delete a domain, wait for its controller to clean up, and delete what is left."""
     namespace, name, uid = namespace_of(domain), name_of(domain), uid_of(domain)
     world.client.delete_if_there(COMPUTE_DOMAINS, name, namespace)
     cleaner = world.client.as_agent(CLEANER)
@@ -100,7 +101,7 @@ def _remove(client: KubeClient, resource: Any, obj: Obj) -> None:
 
 
 def domain(world: World, name: str) -> Obj:
-    """A ComputeDomain as it is now. Raises Untestable when it is gone."""
+    """Return a ComputeDomain as it is now. Raises Untestable if it does not exist."""
     try:
         return world.client.get(COMPUTE_DOMAINS, name, world.namespace)
     except NotFound as error:
@@ -108,7 +109,7 @@ def domain(world: World, name: str) -> Obj:
 
 
 def daemon_objects(world: World, uid: str) -> dict[str, Obj]:
-    """The DaemonSet and the claim template of a domain in the driver's namespace, by kind."""
+    """Return the DaemonSet and the claim template of a domain in the driver's namespace, by kind."""
     found: dict[str, Obj] = {}
     for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES):
         for obj in world.client.list(resource, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items:
@@ -122,29 +123,15 @@ def _(world: World, name: str, nodes: int) -> None:
     make_domain(world, domain_object(world, name, nodes=nodes))
 
 
-@when('a ComputeDomain "{name}" for {nodes:d} nodes with allocationMode {mode:word} is created')
-def _(world: World, name: str, nodes: int, mode: str) -> None:
-    """The same, as what happens in the scenario."""
-    make_domain(world, domain_object(world, name, nodes=nodes, mode=mode))
-
-
-@when('a ComputeDomain "{name}" with nothing but its template\'s name is created')
-def _(world: World, name: str) -> None:
-    """Create a ComputeDomain without numNodes and without allocationMode."""
+@when('a ComputeDomain "{name}" is created with {spec}')
+def _(world: World, name: str, spec: str) -> None:
+    """Send a ComputeDomain with this spec (YAML); the API server may refuse it."""
     obj = domain_object(world, name)
-    del obj["spec"]["numNodes"]
-    make_domain(world, obj)
-
-
-@when('a ComputeDomain is created with "{path}" set to {value}')
-def _(world: World, path: str, value: str) -> None:
-    """Send a ComputeDomain that is well-formed but for one field (YAML; null: without it)."""
-    obj = domain_object(world, "subject")
-    manifests.set_at(obj, path, manifests.parse_value(value))
+    obj["spec"] = manifests.parse_value(spec)
     attempt(world, lambda: make_domain(world, obj))
 
 
-@when('the ComputeDomain "{name}" changes "{path}" to {value}')
+@when('"{path}" of the ComputeDomain "{name}" is updated to {value}')
 def _(world: World, name: str, path: str, value: str) -> None:
     """Read, change and write a domain; the API server may refuse."""
 
@@ -155,25 +142,15 @@ def _(world: World, name: str, path: str, value: str) -> None:
             COMPUTE_DOMAINS, {**obj, "apiVersion": COMPUTE_DOMAINS.api_version, "kind": "ComputeDomain"}
         )
 
-    # The controller adds its finalizer at first: what is refused shall not be refused as a conflict.
+    # The controller adds its finalizer first; without settling, the update could fail as a conflict.
     world.settle()
     attempt(world, change)
 
 
-@given("the IMEX daemons of ComputeDomains are stood in for")
+@given("the IMEX daemons of ComputeDomains are simulated")
 def _(world: World) -> None:
     """Every node that a domain's DaemonSet selects gets a daemon pod, and its entry in the clique becomes Ready."""
-    start_daemons(world)
-
-
-@when("the IMEX daemons of ComputeDomains come up")
-def _(world: World) -> None:
-    """The same, as what happens in the scenario."""
-    start_daemons(world)
-
-
-def start_daemons(world: World) -> None:
-    """Run the stand-in for DaemonSet controller and nvidia-imex until the scenario ends."""
+    # Imported here: only scenarios of this chapter need the simulation.
     from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 
     ensure_driver_namespace(world)
@@ -186,9 +163,9 @@ def start_daemons(world: World) -> None:
     world.cleanup.callback(daemons.stop)
 
 
-@given('a clique of ComputeDomain "{name}" has an entry of node "{node}", where no daemon runs')
+@given('a clique of ComputeDomain "{name}" has an entry of node "{node}", which has no daemon')
 def _(world: World, name: str, node: str) -> None:
-    """Create the ComputeDomainClique that a daemon leaves behind whose pod went before it could take its entry out."""
+    """Create the ComputeDomainClique that is left when a daemon's pod was deleted before it removed its entry."""
     ensure_driver_namespace(world)
     uid, clique = uid_of(domain(world, name)), f"{world.namespace}.0"
     entry = {"nodeName": world.name(node), "ipAddress": "192.0.2.1", "cliqueID": clique, "index": 0, "status": "Ready"}
@@ -225,41 +202,9 @@ def _(world: World, name: str, node: str) -> None:
     world.eventually(f"cliques of ComputeDomain {name}", look, expected=f"no entry of {world.name(node)}")
 
 
-@then('the ComputeDomain "{name}" has no nodes to wait for, and gives single channels')
+@then('the ComputeDomain "{name}" has the finalizer of its driver')
 def _(world: World, name: str) -> None:
-    """numNodes is stored as 0 and allocationMode as Single."""
-    spec = domain(world, name)["spec"]
-    seen = {"numNodes": spec.get("numNodes"), "allocationMode": spec["channel"].get("allocationMode")}
-    wanted = {"numNodes": 0, "allocationMode": "Single"}
-    world.check(seen == wanted, "defaults of a ComputeDomain", expected=wanted, observed=seen)
-
-
-@then('the ComputeDomain "{name}" comes to be {status:word}')
-def _(world: World, name: str, status: str) -> None:
-    """Its status comes to be Ready or NotReady."""
-
-    def look() -> Seen:
-        found = (world.seen(COMPUTE_DOMAINS, name) or {}).get("status") or {}
-        return found.get("status") == status, found or "no status"
-
-    world.eventually(f"status of ComputeDomain {name}", look, expected=status)
-
-
-@then('the ComputeDomain "{name}" lists node "{node}" as {status:word}')
-def _(world: World, name: str, node: str, status: str) -> None:
-    """Its status comes to name the node with this status."""
-
-    def look() -> Seen:
-        nodes = ((world.seen(COMPUTE_DOMAINS, name) or {}).get("status") or {}).get("nodes") or []
-        wanted = [entry for entry in nodes if entry.get("name") == world.name(node)]
-        return [entry.get("status") for entry in wanted] == [status], nodes or "no node"
-
-    world.eventually(f"nodes of ComputeDomain {name}", look, expected={"name": world.name(node), "status": status})
-
-
-@then('the ComputeDomain "{name}" is held by the finalizer of its driver')
-def _(world: World, name: str) -> None:
-    """metadata.finalizers comes to hold resource.nvidia.com/computeDomain."""
+    """metadata.finalizers comes to contain resource.nvidia.com/computeDomain."""
 
     def look() -> Seen:
         found = meta(world.seen(COMPUTE_DOMAINS, name) or {}).get("finalizers") or []
@@ -270,7 +215,7 @@ def _(world: World, name: str) -> None:
 
 @then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
 def _(world: World, name: str, mode: str) -> None:
-    """The template <name>-channel asks for a channel, and its configuration names the domain by uid."""
+    """The template <name>-channel requests a channel, and its configuration has the uid of the domain."""
 
     def look() -> Seen:
         template = world.seen(RESOURCE_CLAIM_TEMPLATES, f"{name}-channel")
@@ -300,7 +245,7 @@ def _(world: World, name: str, mode: str) -> None:
 
 @then('the ComputeDomain "{name}" has a DaemonSet and a claim template for its daemons')
 def _(world: World, name: str) -> None:
-    """Both come to be in the driver's namespace, with the domain's label; the DaemonSet selects nodes by it."""
+    """Both are created in the driver's namespace, with the domain's label; the DaemonSet selects nodes by it."""
     uid = uid_of(domain(world, name))
 
     def look() -> Seen:
@@ -316,8 +261,8 @@ def _(world: World, name: str) -> None:
 
 @then('nothing is left of the ComputeDomain "{name}"')
 def _(world: World, name: str) -> None:
-    """The domain, its templates and its DaemonSet come to be gone, and no node has its label."""
-    uid = str(world.memory.get(f"uid {name}"))
+    """The domain, its templates and its DaemonSet are deleted, and no node has its label."""
+    uid = world.state(DomainUids).of_name[name]
 
     def look() -> Seen:
         left = [f"{kind} {name_of(obj)}" for kind, obj in daemon_objects(world, uid).items()]
@@ -335,32 +280,29 @@ def _(world: World, name: str) -> None:
     world.eventually(f"ComputeDomain {name} is cleaned up", look, expected="nothing left")
 
 
-def label_of(world: World, node: str) -> str:
-    """The uid of the ComputeDomain that a node is in, as its label tells; empty where it is in none."""
-    return str((meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL) or "")
-
-
-@then('node "{node}" has joined the ComputeDomain "{name}"')
-def _(world: World, node: str, name: str) -> None:
-    """The Node comes to have the label of the domain."""
-    wanted = uid_of(domain(world, name))
-    world.eventually(f"label of {node}", lambda: _labelled(world, node, wanted), expected=wanted)
-
-
-@then('node "{node}" stays in the ComputeDomain "{name}"')
-def _(world: World, node: str, name: str) -> None:
-    """The Node has the label of the domain all the while that others ask for it."""
-    wanted = uid_of(domain(world, name))
-    seconds = max(world.run.quiet, LABEL_TURN)
-    world.stays(f"label of {node}", lambda: _labelled(world, node, wanted), expected=wanted, seconds=seconds)
-
-
-@then('node "{node}" has left all ComputeDomains')
-def _(world: World, node: str) -> None:
-    """The Node comes to have no label of a domain."""
-    world.eventually(f"label of {node}", lambda: _labelled(world, node, ""), expected="no label")
-
-
-def _labelled(world: World, node: str, wanted: str) -> Seen:
-    found = label_of(world, node)
+def look_label(world: World, node: str, name: str) -> Seen:
+    """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
+    found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
+    wanted = None if name == "none" else world.state(DomainUids).of_name[name]
     return found == wanted, found or "no label"
+
+
+@then('the ComputeDomain label of node "{node}" becomes "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """The Node comes to have the label of the domain; `none`: no such label."""
+    world.eventually(f"label of {node}", lambda: look_label(world, node, name), expected=f"the uid of {name}")
+
+
+@then('the ComputeDomain label of node "{node}" stays "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """The Node has the label of the domain (`none`: no such label) while claims of other domains wait."""
+    seconds = max(world.run.quiet, LABEL_TURN)
+    wanted = f"the uid of {name}"
+    world.stays(f"label of {node}", lambda: look_label(world, node, name), expected=wanted, seconds=seconds)
+
+
+@then('the ComputeDomain "{name}" has nothing for daemons')
+def _(world: World, name: str) -> None:
+    """No DaemonSet and no claim template in the driver's namespace has its label, after its status was written."""
+    found = sorted(daemon_objects(world, uid_of(domain(world, name))))
+    world.check(not found, f"daemons of ComputeDomain {name}", expected="none", observed=found or "none")

@@ -1,18 +1,120 @@
-"""What containers see once their pod runs, as its kubelet tells."""
+"""The containers of pods and claims: their environment, device nodes and mounts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
 
+from dra_conformance.core import expectations
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.engine.vocabulary import then, words
 from dra_conformance.engine.world import World
-from dra_conformance.kubelet.container_view import ContainerView
-from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.container_view import ContainerView, build_view
+from dra_conformance.kubelet.errors import CDIError, KubeletError
+from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.steps.uids import with_uids
 
 
 def views(world: World, node: str, pod: str) -> Mapping[str, ContainerView]:
-    """What each container of a pod sees, once the pod runs. One that does not come to run breaks the current rule."""
+    """Return the view of each container of a pod once the pod runs; a pod that does not run breaks the current rule."""
     try:
         return world.node(node).kubelet.wait_running(world.namespace, pod, world.run.patience)
     except KubeletError as error:
         world.check(False, f"pod {pod} runs", expected="running containers", observed=str(error))
         raise  # not reached: a broken check ends the scenario
+
+
+def view_of_claim(world: World, node: str, claim: str) -> ContainerView:
+    """Return the view of a container with the CDI devices of a claim; unresolved ids break the current rule."""
+    ids = [device_id for device in answer_for(world, claim) for device_id in device.cdi_device_ids]
+    try:
+        return build_view({}, ids, CDIRegistry.read(world.node(node).kubelet.cdi_roots))
+    except CDIError as error:
+        world.check(False, "CDI ids resolve", expected=ids, observed=str(error))
+        raise  # not reached: a broken check ends the scenario
+
+
+def host_path(view: ContainerView, path: str) -> Path | None:
+    """Return where a path of the container lies on the host; None if no mount has it.
+
+    A path may begin with a variable of the container: `$CUDA_MPS_PIPE_DIRECTORY/control`.
+    """
+    if path.startswith("$"):
+        variable, _, rest = path[1:].partition("/")
+        path = f"{view.env.get(variable, '')}/{rest}" if rest else view.env.get(variable, "")
+    for mount in reversed(view.mounts):
+        if path == mount.container_path or path.startswith(f"{mount.container_path.rstrip('/')}/"):
+            return Path(mount.host_path) / path.removeprefix(mount.container_path).lstrip("/")
+    return None
+
+
+def contents(view: ContainerView, kind: str) -> dict[str, str]:
+    """Return the variables, device nodes or mounts of a container: name to value, permissions or host path."""
+    match kind:
+        case "variable" | "variables":
+            return dict(view.env)
+        case "device node" | "device nodes":
+            return {node.path: node.permissions for node in view.device_nodes}
+        case "mount" | "mounts":
+            return {mount.container_path: mount.host_path for mount in view.mounts}
+    raise SpecificationError(f"a container has variables, device nodes, mounts and files, no {kind}")
+
+
+def entry(view: ContainerView, kind: str, name: str) -> str | None:
+    """Return one entry of a container; for a file or directory its host path. None if it does not exist.
+
+    The name may be a pattern with `*`; the first match counts.
+    """
+    if kind in ("file", "directory"):
+        path = host_path(view, name)
+        exists = path is not None and (path.is_file() if kind == "file" else path.is_dir())
+        return str(path) if exists else None
+    found = contents(view, kind)
+    return next((found[one] for one in sorted(found) if fnmatch(one, name)), None)
+
+
+def check_entries(world: World, view: ContainerView, table: list[list[str]]) -> None:
+    """Check the entries of a table: kind, name, and what the value must be (see core.expectations)."""
+    wanted, wrong = {}, {}
+    for kind, name, text in table[1:]:
+        text = with_uids(world, text)
+        found = entry(view, kind, name)
+        wanted[f"{kind} {name}"] = text
+        if found != text and not expectations.Expectation("value", text).met({"value": found}):
+            wrong[f"{kind} {name}"] = found if found is not None else "absent"
+    world.check(not wrong, "the container has its devices", expected=wanted, observed=wrong or wanted)
+
+
+def check_only(world: World, view: ContainerView, kind: str, pattern: str, names: str) -> None:
+    """Check that the entries of a kind whose names match a pattern are exactly these."""
+    found = sorted(name for name in contents(view, kind) if fnmatch(name, pattern))
+    wanted = sorted(words(names))
+    world.check(found == wanted, f"{kind} {pattern} of the container", expected=wanted, observed=found)
+
+
+@then('a container with claim "{claim}" on "{node}" has:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """The claim's CDI devices add these entries: kind, name and expected value of each."""
+    check_entries(world, view_of_claim(world, node, claim), datatable)
+
+
+@then('of the {kind} "{pattern}", a container with claim "{claim}" on "{node}" has only "{names}"')
+def _(world: World, kind: str, pattern: str, claim: str, node: str, names: str) -> None:
+    """Of the entries that match the pattern, the claim's devices add exactly these; `$(minor)` is a GPU's number."""
+    minors = [device.device_name.removeprefix("gpu-") for device in answer_for(world, claim)]
+    several = [name.replace("$(minor)", minor) for name in words(names) for minor in minors]
+    check_only(world, view_of_claim(world, node, claim), kind, pattern, ",".join(sorted(set(several))))
+
+
+@then('container "{container}" of pod "{pod}" on "{node}" has:')
+def _(world: World, container: str, pod: str, node: str, datatable: list[list[str]]) -> None:
+    """The running container has these entries: kind, name and expected value of each."""
+    check_entries(world, views(world, node, pod)[container], datatable)
+
+
+@then('of the {kind} "{pattern}", container "{container}" of pod "{pod}" on "{node}" has only "{names}"')
+def _(world: World, kind: str, pattern: str, container: str, pod: str, node: str, names: str) -> None:
+    """Of the variables, device nodes or mounts that match the pattern, the running container has exactly these."""
+    check_only(world, views(world, node, pod)[container], kind, pattern, names)

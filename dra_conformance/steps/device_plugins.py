@@ -1,6 +1,6 @@
-"""Devices that are counted, not allocated: what a device plugin lets a node offer, and pods that ask for a number.
+"""Extended resources of device plugins: nodes that offer a number of them, and pods that request a number.
 
-The plugins themselves are stood in for: their numbers are written into the status of nodes.
+No device plugin runs: the numbers are written into the status of nodes.
 """
 
 from __future__ import annotations
@@ -12,26 +12,23 @@ from dra_api.objects import NODES, Obj
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.pods import pod_object, scheduler_of
-
-GPU_RESOURCE = "nvidia.com/gpu"
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
-    """`{a.test/gpu: 2}` as Kubernetes writes it."""
+    """Return resources such as `{a.test/gpu: 2}` with the numbers as texts, as Kubernetes has them."""
     found: Mapping[str, Any] = manifests.parse_value(world.text(text))
     return {name: str(value) for name, value in found.items()}
 
 
-def container(name: str, asked: Mapping[str, str]) -> Obj:
-    """A container that asks for resources, as requests and limits."""
-    resources = {"requests": dict(asked), "limits": dict(asked)}
+def container(name: str, requested: Mapping[str, str]) -> Obj:
+    """Return a container that requests resources, with equal limits."""
+    resources = {"requests": dict(requested), "limits": dict(requested)}
     return {"name": name, "image": "registry.k8s.io/pause:3.10", "resources": resources}
 
 
 def offer(world: World, node: str, amounts: Mapping[str, str]) -> None:
-    """Write resources into capacity and allocatable of a node, in the place of its kubelet."""
+    """Write resources into capacity and allocatable of a node, as its kubelet does."""
 
     def change(obj: Obj) -> None:
         for field in ("capacity", "allocatable"):
@@ -40,41 +37,28 @@ def offer(world: World, node: str, amounts: Mapping[str, str]) -> None:
     world.update(NODES, world.name(node), change, subresource="status")
 
 
-def asking_pod(world: World, pod: str, asked: Mapping[str, str]) -> Obj:
-    """A pod without claims whose only container, `main`, asks for resources."""
-    return pod_object(world, pod, [], scheduler=scheduler_of(world), containers=[container("main", asked)])
-
-
-@given('node "{node}" with {count:d} GPUs of a device plugin')
-def _(world: World, node: str, count: int) -> None:
-    """A ready Node whose allocatable has nvidia.com/gpu; no slice."""
-    make_node(world, node)
-    offer(world, node, {GPU_RESOURCE: str(count)})
+def requesting_pod(world: World, pod: str, requested: Mapping[str, str]) -> Obj:
+    """Return a pod without claims whose only container, `main`, requests resources."""
+    return pod_object(world, pod, [], scheduler=scheduler_of(world), containers=[container("main", requested)])
 
 
 @given('node "{node}" has {amount} of a device plugin')
 def _(world: World, node: str, amount: str) -> None:
-    """Write an extended resource into capacity and allocatable of a node, in the place of its kubelet."""
+    """Write an extended resource into capacity and allocatable of a node, as its kubelet does."""
     offer(world, node, amounts(world, amount))
-    world.settle()  # a scheduler that has not seen it yet would be right to make a claim
+    world.settle()  # a scheduler that has not seen the resource yet may create a claim
 
 
-@given('a pod "{pod}" with {count:d} GPUs of a device plugin')
-def _(world: World, pod: str, count: int) -> None:
-    """A pod without claims that asks for nvidia.com/gpu."""
-    world.create(asking_pod(world, pod, {GPU_RESOURCE: str(count)}))
-
-
-@given('a pod "{pod}" asking for {amount}')
-@when('a pod "{pod}" asking for {amount} is created')
+@given('a pod "{pod}" requesting {amount}')
+@when('a pod "{pod}" requesting {amount} is created')
 def _(world: World, pod: str, amount: str) -> None:
-    """A pod whose only container, `main`, asks for extended resources."""
-    world.create(asking_pod(world, pod, amounts(world, amount)))
+    """A pod whose only container, `main`, requests extended resources."""
+    world.create(requesting_pod(world, pod, amounts(world, amount)))
 
 
-@when('an init container asking for {first} runs before pod "{pod}" asking for {amount}')
-def _(world: World, first: str, pod: str, amount: str) -> None:
-    """A pod with the init container `first` and the container `main`, both of which ask for extended resources."""
-    made = asking_pod(world, pod, amounts(world, amount))
+@when('a pod "{pod}" with an init container requesting {first} and a container requesting {amount} is created')
+def _(world: World, pod: str, first: str, amount: str) -> None:
+    """A pod with the init container `first` and the container `main`, which both request extended resources."""
+    made = requesting_pod(world, pod, amounts(world, amount))
     made["spec"]["initContainers"] = [container("first", amounts(world, first))]
     world.create(made)

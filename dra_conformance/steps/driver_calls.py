@@ -1,7 +1,7 @@
-"""Calls to the driver under test as a kubelet makes them, and what each came to.
+"""Prepare and Unprepare calls to the driver under test, made as a kubelet makes them, and their outcomes.
 
-Calls go straight to the driver, without pods, so that a scenario decides when and how often. What each call came to is
-kept in the scenario's memory until it ends; the kubelet's log holds every request and answer.
+Calls go straight to the driver, without pods, so that a scenario decides when and how often they are made. The outcomes
+belong to the scenario's state; the kubelet's log has every request and response.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.steps.claims import (
-    results_of,
-)
+from dra_conformance.steps.claims import results_of
 
 CALL = 45.0
-"""Seconds that a driver has for one call, as with a real kubelet (rule DRA-268)."""
+"""Timeout of one call in seconds, as with a real kubelet (rule DRA-268)."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One call and what it came to: answers by claim uid, or the error of the whole call."""
+    """The outcome of one call: results by claim uid, or the error of the whole call."""
 
     prepared: Mapping[str, PrepareResult] = field(default_factory=dict)
     unprepared: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +39,12 @@ class Call:
 
 @dataclass(slots=True)
 class Calls:
-    """All calls of one scenario. `refs` are the claims by the scenario's names, as they were when first called."""
+    """All calls of one scenario.
+
+    `refs` maps the scenario's claim names to what the kubelet passes to drivers, as it was at the first call.
+    `prepared` maps them to the devices of each successful Prepare. `before` are the registrations of earlier runs of
+    the driver.
+    """
 
     refs: dict[str, ClaimRef] = field(default_factory=dict)
     made: list[Call] = field(default_factory=list)
@@ -59,19 +62,16 @@ class Calls:
 
 def calls(world: World) -> Calls:
     """The calls of this scenario."""
-    found = world.memory.get("driver-calls")
-    if not isinstance(found, Calls):
-        found = world.memory["driver-calls"] = Calls()
-    return found
+    return world.state(Calls)
 
 
 def reference_to(world: World, claim: str) -> ClaimRef:
-    """What a kubelet would say of a claim; remembered, so that it can be said when the claim is gone."""
-    held = calls(world).refs
-    if claim not in held:
+    """Return what a kubelet passes to drivers for a claim. It is kept, so that it can be used after a deletion."""
+    refs = calls(world).refs
+    if claim not in refs:
         obj = world.get(RESOURCE_CLAIMS, claim)
-        held[claim] = ClaimRef(world.namespace, uid_of(obj), claim)
-    return held[claim]
+        refs[claim] = ClaimRef(world.namespace, uid_of(obj), claim)
+    return refs[claim]
 
 
 def prepare(world: World, node: str, refs: Sequence[ClaimRef]) -> Call:
@@ -96,17 +96,17 @@ def _call(world: World, make: Callable[[], Call]) -> Call:
 
 
 def problem_of(call: Call, ref: ClaimRef) -> str:
-    """Why a claim is not prepared after a call; empty when it is."""
+    """Return why a claim is not prepared after a call; empty if it is."""
     if call.error is not None:
         return f"the call failed: {call.error.code}: {call.error.details}"
     result = call.prepared.get(ref.uid)
     if result is None:
-        return f"the answer has no entry for uid {ref.uid}, but {sorted(call.prepared) or 'none at all'}"
+        return f"the response has no entry for uid {ref.uid}; its entries: {sorted(call.prepared) or 'none'}"
     return result.error
 
 
 def succeeded(world: World, call: Call, claim: str) -> tuple[bool, object]:
-    """Whether a call prepared a claim; its devices are remembered."""
+    """Return whether a call prepared a claim, and its devices or the problem. Devices are kept for later steps."""
     ref = reference_to(world, claim)
     problem = problem_of(call, ref)
     if problem:
@@ -117,7 +117,7 @@ def succeeded(world: World, call: Call, claim: str) -> tuple[bool, object]:
 
 
 def show_device(device: PreparedDevice) -> Obj:
-    """A device of an answer, for reports."""
+    """Return a device of a response in the form that reports show."""
     return {
         "requests": list(device.request_names),
         "pool": device.pool_name,
@@ -127,19 +127,19 @@ def show_device(device: PreparedDevice) -> Obj:
 
 
 def own_results(world: World, claim: str) -> list[Obj]:
-    """The allocation results of the driver under test in a claim."""
+    """Return the allocation results of the driver under test in a claim."""
     driver = world.run.options.driver_name
     return [r for r in results_of(world.get(RESOURCE_CLAIMS, claim)) if r["driver"] == driver]
 
 
-def start_anew(world: World, node: ScenarioNode, *, as_process: bool = False) -> None:
-    """Start the driver again, and remember which registrations are of its former life."""
+def start_again(world: World, node: ScenarioNode, *, as_process: bool = False) -> None:
+    """Start the driver, and keep the registrations that it had before. Nothing is waited for."""
     calls(world).before = node.kubelet.plugins.instances(node.driver_name)
     node.start_driver(as_process=as_process)
 
 
 def look_registered(world: World, node: ScenarioNode) -> Seen:
-    """Whether a driver that is not of a former life is registered and connected."""
+    """Return whether an instance that started since the last `start_again` is registered and connected."""
     fresh = [
         instance
         for instance in node.kubelet.plugins.instances(node.driver_name)
@@ -152,7 +152,7 @@ def look_registered(world: World, node: ScenarioNode) -> Seen:
 
 
 def answer_for(world: World, claim: str) -> tuple[PreparedDevice, ...]:
-    """The devices that the driver answered for a claim last. Raises Untestable when it never did."""
+    """Return the devices of the last successful Prepare of a claim. Raises Untestable if there was none."""
     answers = calls(world).prepared.get(claim)
     if not answers:
         raise Untestable(f"claim {claim} was not prepared: {problem_of(calls(world).last, reference_to(world, claim))}")
@@ -160,9 +160,9 @@ def answer_for(world: World, claim: str) -> tuple[PreparedDevice, ...]:
 
 
 def unprepare_problem(call: Call, ref: ClaimRef) -> str:
-    """Why a claim is not unprepared after a call; empty when it is."""
+    """Return why a claim is not unprepared after a call; empty if it is."""
     if call.error is not None:
         return f"the call failed: {call.error.code}: {call.error.details}"
     if ref.uid not in call.unprepared:
-        return f"the answer has no entry for uid {ref.uid}"
+        return f"the response has no entry for uid {ref.uid}"
     return call.unprepared[ref.uid]

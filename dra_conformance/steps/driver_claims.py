@@ -1,8 +1,13 @@
-"""Claims that were allocated devices of the driver under test by hand, as no control plane would do in its place."""
+"""Claims of the driver under test whose allocation is written by hand, also such that no scheduler would write."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
 from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, Obj
+from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
@@ -15,17 +20,91 @@ from dra_conformance.steps.claims import (
 )
 from dra_conformance.steps.driver_calls import own_results
 
+CONFIG_API = "resource.nvidia.com/v1beta1"
+"""The API version of the configuration kinds of gpu.nvidia.com and compute-domain.nvidia.com."""
+
+
+def requests_for(class_name: str, results: Sequence[Mapping[str, Any]]) -> list[Obj]:
+    """Return claim requests that fit these allocation results; `gpu/big` is alternative `big` of request `gpu`."""
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result["request"]] = counts.get(result["request"], 0) + 1
+    found: list[Obj] = []
+    for name, count in counts.items():
+        request, _, alternative = name.partition("/")
+        if alternative:
+            first = {"name": alternative, "deviceClassName": class_name}
+            found.append({"name": request, "firstAvailable": [first]})
+        else:
+            found.append({**claim_spec(class_name, count)["devices"]["requests"][0], "name": request})
+    return found
+
+
+def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) -> list[Obj]:
+    """Fill in what short allocation results leave out: driver, pool and share id.
+
+    The device `free` is a device that no claim has; `deviceOf: CLAIM` is the first device of another claim.
+    """
+    own_pool = next((obj["spec"]["pool"]["name"] for obj in world.node(node).slices()), world.name(node))
+    own_driver = world.run.options.driver_name
+    wanted = sum(result.get("device") == "free" for result in results)
+    free = iter(free_results(world, node, wanted))
+    found: list[Obj] = []
+    for result in results:
+        short = dict(result)
+        other = short.pop("deviceOf", None)
+        foreign = short.get("driver", own_driver) != own_driver
+        base: Obj = {"driver": own_driver, "pool": world.name(node) if foreign else own_pool}
+        if other is not None:
+            base = {key: own_results(world, other)[0][key] for key in ("driver", "pool", "device")}
+        elif short.get("device") == "free":
+            base = next(free)
+            del short["device"]
+        if "consumedCapacity" in short:
+            short["shareID"] = str(uuid4())
+        found.append({**base, **short})
+    return found
+
+
+def full_configuration(world: World, entries: Sequence[Mapping[str, Any]]) -> list[Obj]:
+    """Fill in what short configuration entries leave out: source, requests (all) and driver."""
+    return [
+        {
+            "source": entry.get("source", "FromClaim"),
+            "requests": entry.get("requests", []),
+            "opaque": {
+                "driver": entry.get("driver", world.run.options.driver_name),
+                "parameters": entry["parameters"],
+            },
+        }
+        for entry in entries
+    ]
+
+
+def create_allocated(
+    world: World,
+    claim: str,
+    node: str,
+    results: Sequence[Mapping[str, Any]],
+    config: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Create a claim and write its allocation; short results and configuration entries are completed."""
+    requests = requests_for(driver_class(world), results)
+    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    full = full_results(world, node, results)
+    allocate_by_hand(world, claim, world.name(node), full, config=full_configuration(world, config))
+
 
 @given('a ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')
 def _(world: World, claim: str, other: str, node: str) -> None:
-    """A claim with a hand-written allocation to devices that another claim has; a control plane would not do that."""
+    """A claim with a hand-written allocation to the devices of another claim; no scheduler would do that."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world))))
     allocate_by_hand(world, claim, world.name(node), own_results(world, other))
 
 
 @given('an admin ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')
 def _(world: World, claim: str, other: str, node: str) -> None:
-    """A claim with admin access to the devices of another claim; the namespace is allowed to have such."""
+    """A claim with admin access to the devices of another claim; the namespace is labelled to permit it."""
     label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
     world.client.patch(NAMESPACES, world.namespace, label)
     spec = claim_spec(driver_class(world))
@@ -46,50 +125,42 @@ def _(world: World, claim: str, node: str) -> None:
     allocate_by_hand(world, claim, world.name(node), [result])
 
 
-@given(
-    'a ResourceClaim "{claim}" allocated the device of claim "{other}" '
-    'and one that the driver on "{node}" does not have'
-)
-def _(world: World, claim: str, other: str, node: str) -> None:
-    """A claim that cannot be prepared for one of its devices, and has the other in common with another claim."""
-    world.create(claim_object(world, claim, claim_spec(driver_class(world), 2)))
-    shared = own_results(world, other)
-    results = [*shared, {**shared[0], "device": "no-such-device"}]
-    allocate_by_hand(world, claim, world.name(node), results)
-
-
 @given('a ResourceClaim "{claim}" that is not allocated')
 def _(world: World, claim: str) -> None:
     """A claim for one device of the driver that no scheduler has seen."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world))))
 
 
-@given('a ResourceClaim "{claim}" of the driver on "{node}" and of the driver "{other}"')
-def _(world: World, claim: str, node: str, other: str) -> None:
-    """An allocation with one device of the driver under test and one of another, each with a config of its own."""
-    spec = claim_spec(driver_class(world))
-    spec["devices"]["requests"].append({"name": "other", "exactly": {"deviceClassName": driver_class(world)}})
-    world.create(claim_object(world, claim, spec))
-    foreign = {"request": "other", "driver": other, "pool": world.name(node), "device": "other-0"}
-    config = {
-        "source": "FromClaim",
-        "requests": ["other"],
-        "opaque": {"driver": other, "parameters": {"nobody": "understands this"}},
-    }
-    allocate_by_hand(world, claim, world.name(node), [*free_results(world, node, 1), foreign], config=[config])
+@given('a ResourceClaim "{claim}" allocated on "{node}" with:')
+def _(world: World, claim: str, node: str, docstring: str) -> None:
+    """A claim with the `results` and `config` (YAML) of its allocation; see `full_results`, `full_configuration`."""
+    written = manifests.parse_value(world.text(docstring))
+    create_allocated(world, claim, node, written["results"], written.get("config") or ())
 
 
-@given('a ResourceClaim "{claim}" allocated a subrequest "{subrequest}" of request "{request}" on "{node}"')
-def _(world: World, claim: str, subrequest: str, request: str, node: str) -> None:
-    """A claim with a prioritized list, allocated its only alternative."""
-    alternative = {"name": subrequest, "deviceClassName": driver_class(world)}
-    spec = {"devices": {"requests": [{"name": request, "firstAvailable": [alternative]}]}}
-    world.create(claim_object(world, claim, spec))
-    results = free_results(world, node, 1, request=f"{request}/{subrequest}")
-    allocate_by_hand(world, claim, world.name(node), results)
+@given('a ResourceClaim "{claim}" allocated on "{node}" with {kind:word} {fields}')
+def _(world: World, claim: str, node: str, kind: str, fields: str) -> None:
+    """A claim with a free device and a configuration of this kind and these fields (YAML) for its request `gpu`."""
+    parameters = {"apiVersion": CONFIG_API, "kind": kind, **manifests.parse_value(fields)}
+    config = [{"requests": ["gpu"], "parameters": parameters}]
+    create_allocated(world, claim, node, [{"request": "gpu", "device": "free"}], config)
 
 
-@when('the allocation of claim "{claim}" is put right on "{node}"')
+@given('a ResourceClaim "{claim}" allocated on "{node}" and configured by:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """A claim with a free device and configurations from a table: source, request (or all), kind, fields (YAML)."""
+    config = [
+        {
+            "source": source,
+            "requests": [] if request == "all" else [request],
+            "parameters": {"apiVersion": CONFIG_API, "kind": kind, **manifests.parse_value(fields)},
+        }
+        for source, request, kind, fields in datatable[1:]
+    ]
+    create_allocated(world, claim, node, [{"request": "gpu", "device": "free"}], config)
+
+
+@when('claim "{claim}" is allocated another device of "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Deallocate the claim and allocate a device that exists, as a control plane does after a failure."""
     results = free_results(world, node, 1)

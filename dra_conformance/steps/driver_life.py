@@ -1,9 +1,8 @@
-"""The life of the driver under test: starts, stops, restarts, its registration and its services."""
+"""The driver under test and the kubelet as programs: starts, stops, restarts, registration and announced services."""
 
 from __future__ import annotations
 
 from dra_api.rpc import (
-    DRA_PLUGIN_TYPE,
     DRA_VERSIONS,
     DRAPluginClient,
     PluginInfo,
@@ -11,8 +10,8 @@ from dra_api.rpc import (
     RpcError,
 )
 from dra_conformance.components.node import ScenarioNode
-from dra_conformance.core.errors import Untestable
-from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.driver_calls import (
@@ -23,50 +22,44 @@ from dra_conformance.steps.driver_calls import (
     problem_of,
     reference_to,
     show_device,
-    start_anew,
+    start_again,
 )
+from dra_conformance.steps.scripted_drivers import known_driver_name
 
 
-@when('the driver is started on "{node}"')
-def _(world: World, node: str) -> None:
-    """Start the driver under test; nothing is waited for."""
-    world.node(node).start_driver()
+@when('the driver on "{node}" is {action:word}')
+def _(world: World, node: str, action: str) -> None:
+    """The driver is `started`, `stopped` (SIGTERM for a process), `killed` or `restarted`; nothing is waited for."""
+    control_driver(world, world.node(node), action)
 
 
-@when('the driver on "{node}" is stopped')
-def _(world: World, node: str) -> None:
-    """Stop the driver in good order: SIGTERM for a process."""
-    world.node(node).stop_driver()
+def control_driver(world: World, node: ScenarioNode, action: str) -> None:
+    """Start or end the driver of a node. Raises SpecificationError for an unknown action."""
+    match action:
+        case "started":
+            start_again(world, node)
+        case "stopped":
+            node.stop_driver()
+        case "killed":
+            node.kill_driver()
+        case "restarted":
+            node.stop_driver()
+            start_again(world, node)
+        case _:
+            raise SpecificationError(f"a driver can be started, stopped, killed or restarted, not {action}")
 
 
-@when('the driver on "{node}" restarts')
-def _(world: World, node: str) -> None:
-    """Stop the driver in good order and start it again; nothing is waited for."""
-    component = world.node(node)
-    component.stop_driver()
-    start_anew(world, component)
-
-
-@when('the driver on "{node}" restarts with "{flags}"')
+@when('the driver on "{node}" is started with "{flags}"')
 def _(world: World, node: str, flags: str) -> None:
-    """Stop the driver in good order and start it with these flags; nothing is waited for."""
+    """Start the stopped driver with these flags instead of its own; nothing is waited for."""
     component = world.node(node)
-    component.stop_driver()
     component.flags = tuple(flags.split())
-    start_anew(world, component)
-
-
-@when('the driver on "{node}" is killed and started again')
-def _(world: World, node: str) -> None:
-    """End the driver's process with SIGKILL and start it again; nothing is waited for."""
-    component = world.node(node)
-    component.kill_driver()
-    start_anew(world, component, as_process=True)
+    start_again(world, component)
 
 
 @when('another instance of the driver starts on "{node}" with "{flags}"')
 def _(world: World, node: str, flags: str) -> None:
-    """Start the driver once more beside the one that runs, with these flags besides; nothing is waited for."""
+    """Start a second instance of the driver beside the running one, with additional flags; nothing is waited for."""
     component = world.node(node)
     calls(world).before = component.kubelet.plugins.instances(component.driver_name)
     component.roll_driver(flags.split())
@@ -74,20 +67,30 @@ def _(world: World, node: str, flags: str) -> None:
 
 @when('the older instance of the driver on "{node}" stops')
 def _(world: World, node: str) -> None:
-    """Stop the first of two instances in good order."""
+    """Stop the first of two instances (SIGTERM for a process)."""
     world.node(node).retire_driver()
 
 
-@when('the kubelet of "{node}" restarts')
-def _(world: World, node: str) -> None:
-    """Stop the kubelet as if killed and start it again; the driver keeps running."""
+@when('the kubelet of "{node}" is {action:word}')
+def _(world: World, node: str, action: str) -> None:
+    """The kubelet is `started`, `stopped` (as if killed) or `restarted`, or its node `rebooted`: no container is left."""
     component = world.node(node)
-    component.kubelet.restart()
+    match action:
+        case "started":
+            component.start_kubelet()
+        case "stopped":
+            component.kubelet.stop()
+        case "restarted":
+            component.kubelet.restart()
+        case "rebooted":
+            component.kubelet.restart(reboot=True)
+        case _:
+            raise SpecificationError(f"a kubelet can be started, stopped, restarted or rebooted, not {action}")
 
 
 @then('the driver on "{node}" stays registered')
 def _(world: World, node: str) -> None:
-    """Nothing takes the driver away from the kubelet, also once all has come to rest."""
+    """The driver is still registered after everything has settled."""
     component = world.node(node)
     world.stays(
         f"the driver on {node} stays registered",
@@ -98,7 +101,7 @@ def _(world: World, node: str) -> None:
 
 @then('the driver on "{node}" comes to be registered')
 def _(world: World, node: str) -> None:
-    """The driver (a new life of it, when it was started again) registers and its service can be connected to."""
+    """The driver registers, after a restart anew, and the kubelet connects to its service."""
     component = world.node(node)
     world.eventually(
         f"the driver {component.driver_name} registers",
@@ -108,25 +111,17 @@ def _(world: World, node: str) -> None:
     )
 
 
-@then('the driver on "{node}" says who it is')
-def _(world: World, node: str) -> None:
-    """GetInfo tells type DRAPlugin, the driver's name, and at least one DRA service that kubelets know."""
-    info = ask_info(world, world.node(node))
-    ok = (
-        info.type == DRA_PLUGIN_TYPE
-        and info.name == world.run.options.driver_name
-        and any(version in DRA_VERSIONS for version in info.supported_versions)
-    )
-    world.check(
-        ok,
-        "GetInfo tells type, name and services",
-        expected=f"type {DRA_PLUGIN_TYPE}, name {world.run.options.driver_name}, one of {', '.join(DRA_VERSIONS)}",
-        observed={"type": info.type, "name": info.name, "services": list(info.supported_versions)},
-    )
+@then('GetInfo of the driver on "{node}" returns as "{field}" one of "{values}"')
+def _(world: World, node: str, field: str, values: str) -> None:
+    """A field of PluginInfo has one of these values; a list contains one of them."""
+    found = getattr(plugin_info(world, world.node(node)), field)
+    wanted = words(world.text(values))
+    several = [found] if isinstance(found, str) else list(found)
+    world.check(bool(set(several) & set(wanted)), f"{field} of GetInfo", expected=wanted, observed=found)
 
 
-def ask_info(world: World, node: ScenarioNode) -> PluginInfo:
-    """Ask the driver who it is. Raises Untestable when it does not answer."""
+def plugin_info(world: World, node: ScenarioNode) -> PluginInfo:
+    """Return what the driver's GetInfo returns. Raises Untestable if the call fails."""
     try:
         with RegistrationClient(node.plugin.instance.registration_socket, clock=world.clock) as client:
             return client.get_info(timeout=5.0)
@@ -139,37 +134,37 @@ def ask_info(world: World, node: ScenarioNode) -> PluginInfo:
 @then('every DRA service that the driver on "{node}" announces is served')
 def _(world: World, node: str) -> None:
     """An empty NodeUnprepareResources call reaches each announced service at the announced endpoint."""
-    info = ask_info(world, world.node(node))
+    info = plugin_info(world, world.node(node))
     outcomes: dict[str, str] = {}
     for version in info.supported_versions:
         if version not in DRA_VERSIONS:
-            continue  # health services and services of the future are not the kubelet's to prepare with
+            continue  # health services, and versions that kubelets do not use to prepare claims
         client = DRAPluginClient(endpoint_of(world, node, info), version, clock=world.clock)
         try:
             client.unprepare([], timeout=CALL)
             outcomes[version] = "served"
         except RpcError as error:
-            # Whatever the method says of an empty call, it was there to say it.
+            # Any other error comes from the method itself, so the service is there.
             outcomes[version] = "served" if error.code not in _NOT_SERVED else f"{error.code}: {error.details}"
         finally:
             client.close()
     ok = bool(outcomes) and all(outcome == "served" for outcome in outcomes.values())
-    world.check(ok, "announced services are served", expected="each of them answers", observed=outcomes)
+    world.check(ok, "announced services are served", expected="a response from each", observed=outcomes)
 
 
 _NOT_SERVED = ("UNIMPLEMENTED", "UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
 def endpoint_of(world: World, node: str, info: PluginInfo) -> str:
-    """Where the service is: the announced endpoint, or the registration socket when none is announced."""
+    """Return the announced endpoint, or the registration socket if none is announced."""
     return info.endpoint or str(world.node(node).plugin.instance.registration_socket)
 
 
-@then('every DRA service of the driver on "{node}" gives the same answer for claim "{claim}"')
+@then('every DRA service of the driver on "{node}" returns the same devices for claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
-    """NodePrepareResources of every announced service gives the same devices (v1beta1 has no share ids)."""
+    """NodePrepareResources of every announced service returns the same devices (v1beta1 has no share ids)."""
     ref = reference_to(world, claim)
-    info = ask_info(world, world.node(node))
+    info = plugin_info(world, world.node(node))
     answers: dict[str, object] = {}
     for version in info.supported_versions:
         if version not in DRA_VERSIONS:
@@ -184,19 +179,20 @@ def _(world: World, node: str, claim: str) -> None:
         answers[version] = problem_of(call, ref) or [show_device(d) for d in call.prepared[ref.uid].devices]
     first = next(iter(answers.values()), "no service")
     ok = bool(answers) and all(answer == first and not isinstance(answer, str) for answer in answers.values())
-    world.check(ok, "all services answer alike", expected="the same devices from each", observed=answers)
+    world.check(ok, "all services return the same devices", expected="the same devices from each", observed=answers)
 
 
-@then('the sockets of the driver on "{node}" are gone')
-def _(world: World, node: str) -> None:
-    """Nothing of the driver's is left in the registration folder, so that the kubelet forgets it."""
+@then('driver "{driver}" is no longer registered on "{node}"')
+def _(world: World, driver: str, node: str) -> None:
+    """The kubelet removes the driver, and the registration folder has no socket."""
     component = world.node(node)
+    name = known_driver_name(world, world.text(driver))
 
     def look() -> Seen:
         drivers = component.kubelet.plugins.drivers()
         files = sorted(
             path.name for path in component.kubelet.registration_dir.iterdir() if not path.name.startswith(".")
         )
-        return not files and component.driver_name not in drivers, files or drivers or "nothing"
+        return not files and name not in drivers, files or drivers or "nothing"
 
-    world.eventually("the registration socket is removed", look, expected="an empty registration folder")
+    world.eventually("the driver is unregistered", look, expected="an empty registration folder")

@@ -1,8 +1,8 @@
-"""The slices of the driver under test: complete pools, owners, what becomes of them."""
+"""The ResourceSlices of the driver under test: complete pools, owners, generations, and repair after deletions."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, field
 
 from dra_api.objects import NODES, RESOURCE_SLICES, name_of, uid_of
 from dra_conformance.components.pools import completeness, generation, newest
@@ -10,19 +10,31 @@ from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps import faults
 
-PCI_BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
-PCIE_ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
+
+@dataclass(slots=True)
+class SliceHistory:
+    """What a scenario keeps of the driver's slices to compare with later.
+
+    `devices` are names, sorted; `generations` are by slice uid; `former` maps a pool that an earlier version of the
+    driver had to the uid of its slice.
+    """
+
+    devices: list[str] = field(default_factory=list)
+    generations: dict[str, int] = field(default_factory=dict)
+    former: dict[str, str] = field(default_factory=dict)
 
 
-@given('the devices of "{node}" are remembered')
+@given('the slices of the driver on "{node}" are remembered')
 def _(world: World, node: str) -> None:
-    """Keep the names of the published devices, to compare with later."""
-    world.memory["devices-before"] = sorted(device["name"] for device in world.node(node).devices())
+    """Keep the devices, uids and generations of the published slices, to compare with later."""
+    history = world.state(SliceHistory)
+    history.devices = sorted(device["name"] for device in world.node(node).devices())
+    history.generations = _generations(world, node)
 
 
-@when('somebody deletes the slices of the driver on "{node}"')
+@when('the slices of the driver on "{node}" are deleted')
 def _(world: World, node: str) -> None:
-    """Delete every slice of the driver on this node, as a careless administrator would."""
+    """Delete every slice of the driver on this node, as an administrator may do by mistake."""
     component = world.node(node)
     gone = {uid_of(obj): name_of(obj) for obj in component.slices()}
     for name in gone.values():
@@ -38,18 +50,20 @@ def _(world: World, node: str) -> None:
 
 @then('every pool of the driver on "{node}" comes to be complete')
 def _(world: World, node: str) -> None:
-    """Each pool comes to have as many slices of its newest generation as they say it has."""
+    """Each pool comes to have as many slices of its newest generation as their resourceSliceCount."""
     component = world.node(node)
     world.eventually(
-        "pools are complete", lambda: completeness(component.slices()), expected="resourceSliceCount slices a pool"
+        "pools are complete",
+        lambda: completeness(component.slices()),
+        expected="resourceSliceCount slices in each pool",
     )
 
 
 @then('the devices of "{node}" are published again within {seconds:d} seconds')
 def _(world: World, node: str, seconds: int) -> None:
-    """The remembered devices come to be published again, in complete pools; within the given time."""
+    """The remembered devices are published again, in complete pools, within the given time."""
     component = world.node(node)
-    wanted = world.memory["devices-before"]
+    wanted = world.state(SliceHistory).devices
     in_process = world.run.components.spec("driver").in_process
     if in_process:
         world.settle()
@@ -58,8 +72,8 @@ def _(world: World, node: str, seconds: int) -> None:
 
     def look() -> Seen:
         complete, seen = completeness(component.slices())
-        told = sorted(device["name"] for device in component.devices())
-        return complete and told == wanted, seen if told == wanted else told
+        found = sorted(device["name"] for device in component.devices())
+        return complete and found == wanted, seen if found == wanted else found
 
     within = world.run.patience if in_process else float(seconds)
     world.eventually("the devices are published again", look, expected=wanted, within=within)
@@ -67,26 +81,26 @@ def _(world: World, node: str, seconds: int) -> None:
 
 @then('the driver on "{node}" publishes the same devices as before')
 def _(world: World, node: str) -> None:
-    """The newest generation of the pools comes to hold the remembered devices, each once."""
+    """The newest generation of the pools comes to have the remembered devices, each once."""
     component = world.node(node)
-    wanted = world.memory["devices-before"]
+    wanted = world.state(SliceHistory).devices
 
     def look() -> Seen:
-        told = sorted(
+        found = sorted(
             device["name"]
             for several in newest(component.slices()).values()
             for obj in several
             for device in obj["spec"].get("devices") or ()
         )
         complete, seen = completeness(component.slices())
-        return complete and told == wanted, told if told != wanted else seen
+        return complete and found == wanted, found if found != wanted else seen
 
     world.eventually("the devices are the same", look, expected=wanted)
 
 
 @given('a slice of the pool "{pool}" that the driver had on "{node}"')
 def _(world: World, pool: str, node: str) -> None:
-    """Create a slice of the driver under test for this node by hand, as an older version of it may have left it."""
+    """Create a slice of the driver under test by hand, as an older version of the driver may have left it."""
     component = world.node(node)
     created = world.create(
         {
@@ -101,15 +115,15 @@ def _(world: World, pool: str, node: str) -> None:
             },
         }
     )
-    world.memory[f"slice of {pool}"] = uid_of(created)
+    world.state(SliceHistory).former[pool] = uid_of(created)
     world.catch_up()
     world.heard()
 
 
 @then('no slice of the pool "{pool}" is left after {seconds:d} seconds')
 def _(world: World, pool: str, seconds: int) -> None:
-    """The slice of this pool that a step made comes to be gone; within the given time."""
-    made = world.memory[f"slice of {pool}"]
+    """The slice of this pool that an earlier step created is deleted within the given time."""
+    made = world.state(SliceHistory).former[pool]
     in_process = world.run.components.spec("driver").in_process
     if in_process:
         world.settle()
@@ -123,28 +137,22 @@ def _(world: World, pool: str, seconds: int) -> None:
     world.eventually(f"slices of pool {pool}", look, expected="none", within=within)
 
 
-@given('the slices of the driver on "{node}" are remembered')
-def _(world: World, node: str) -> None:
-    """Keep uid and generation of each slice, to compare with later."""
-    world.memory["slices-before"] = _generations(world, node)
-
-
 def _generations(world: World, node: str) -> dict[str, int]:
     return {uid_of(obj): generation(obj) for obj in world.node(node).slices()}
 
 
 @then('the slices of the driver on "{node}" are the same objects, of the same generation')
 def _(world: World, node: str) -> None:
-    """No slice was made anew, and no pool got another generation."""
-    wanted = world.memory["slices-before"]
+    """No slice was replaced, and no pool has another generation."""
+    wanted = world.state(SliceHistory).generations
     found = _generations(world, node)
     world.check(found == wanted, "slices changed in place", expected=wanted, observed=found)
 
 
 @then('the driver on "{node}" comes to have more slices, all of the next generation')
 def _(world: World, node: str) -> None:
-    """There come to be more slices than were remembered, in complete pools, all of one and a higher generation."""
-    before: dict[str, int] = world.memory["slices-before"]
+    """There come to be more slices than remembered, in complete pools, all of the same higher generation."""
+    before = world.state(SliceHistory).generations
 
     def look() -> Seen:
         complete, seen = completeness(world.node(node).slices())
@@ -157,7 +165,7 @@ def _(world: World, node: str) -> None:
 
 @then('every slice of the driver on "{node}" is owned by the Node')
 def _(world: World, node: str) -> None:
-    """Slices with a node name have the Node as owner, so that they go when it goes."""
+    """Slices with a node name have the Node as owner, so that they are deleted with it."""
     component = world.node(node)
     uid = uid_of(world.client.get(NODES, component.name))
     orphans = {
@@ -170,7 +178,7 @@ def _(world: World, node: str) -> None:
 
 @then('no two devices of one pool of the driver on "{node}" share a name')
 def _(world: World, node: str) -> None:
-    """In the newest generation of a pool every device name is there once, and every consumed counter is declared."""
+    """In the newest generation of a pool every device name is unique, and every consumed counter is declared."""
     wrong: list[str] = []
     for pool, several in newest(world.node(node).slices()).items():
         names = [device["name"] for obj in several for device in obj["spec"].get("devices") or ()]
@@ -182,36 +190,19 @@ def _(world: World, node: str) -> None:
             for counter in counters["counters"]
         }
         wrong += [
-            f"{pool}/{device['name']} consumes {use['counterSet']}/{counter}, which nobody declares"
+            f"{pool}/{device['name']} consumes {use['counterSet']}/{counter}, which no slice declares"
             for obj in several
             for device in obj["spec"].get("devices") or ()
             for use in device.get("consumesCounters") or ()
             for counter in use["counters"]
             if (use["counterSet"], counter) not in declared
         ]
-    world.check(not wrong, "devices of a pool fit together", expected="unique names, known counters", observed=wrong)
+    world.check(not wrong, "devices of a pool are consistent", expected="unique names, known counters", observed=wrong)
 
 
-@then('standard attributes of the devices on "{node}" have their standard form')
+@then('the slices of the driver on "{node}" still exist')
 def _(world: World, node: str) -> None:
-    """pciBusID and pcieRoot, where published, read as Linux writes them."""
-    wrong: dict[str, object] = {}
-    for device in world.node(node).devices():
-        for name, form in (("pciBusID", PCI_BUS_ID), ("pcieRoot", PCIE_ROOT)):
-            value = (device.get("attributes") or {}).get(f"resource.kubernetes.io/{name}")
-            if value is not None and not form.fullmatch(str(value.get("string") or "")):
-                wrong[f"{device['name']}: {name}"] = value
-    world.check(
-        not wrong,
-        "standard attributes",
-        expected=f"pciBusID {PCI_BUS_ID.pattern}, pcieRoot {PCIE_ROOT.pattern}",
-        observed=wrong,
-    )
-
-
-@then('the slices of the driver on "{node}" stay')
-def _(world: World, node: str) -> None:
-    """The slices are there after everything has come to rest."""
+    """The slices still exist after everything has settled."""
     component = world.node(node)
     world.stays(
         "slices stay", lambda: (bool(component.slices()), f"{len(component.slices())} slices"), expected="slices"

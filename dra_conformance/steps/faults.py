@@ -1,13 +1,14 @@
-"""Requests that fail, answers that get lost, watches that break: what a scenario arranges between components and API server.
+"""Injected faults between components and API server: failing requests, lost responses, broken watches.
 
-Only requests of the components that the scenario names meet a fault; the harness's own never do. A fault ends with the
-scenario or when its count is used up.
+Only requests of the components that the scenario's tags name are affected, never those of the harness. A fault ends with
+the scenario or when its count is used up.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -17,45 +18,51 @@ from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
 
-_VOLLEYS = "faults/volleys"
-_OUTAGE = "faults/outage"
 _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
 
-def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
-    """Let a fault strike the next requests of one sort; the end of the scenario ends it.
+@dataclass(slots=True)
+class Arranged:
+    """The faults of the scenario: volleys for requests, and the end of the current outage of watches."""
 
-    What went before comes to rest first: news of it that arrives later would make a part look again at what failed, and
-    excuse one that does not do so by itself.
+    volleys: list[Volley] = field(default_factory=list)
+    end_outage: Callable[[], object] | None = None
+
+
+def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
+    """Let the next requests of one kind fail; the end of the scenario ends the fault.
+
+    Everything settles first. An event that arrives later would trigger another attempt, and so hide a component that
+    does not retry by itself.
     """
     world.settle()
     resource = resource_named(kind)
-    # What a ComputeDomain's daemons need lies in the namespace of their driver.
+    # The objects for a ComputeDomain's daemons are in the namespace of their driver.
     namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
     aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace)
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
-    world.memory.setdefault(_VOLLEYS, []).append(volley)
+    world.state(Arranged).volleys.append(volley)
     return volley
 
 
 def require_met(world: World) -> None:
-    """Every fault of the scenario has struck somebody. Raises Untestable where one has not: nothing is judged then."""
-    for volley in world.memory.get(_VOLLEYS, ()):
+    """Wait until every fault has affected a request. Raises Untestable if one has not: nothing is judged then."""
+    for volley in world.state(Arranged).volleys:
         world.require(
-            "a request meets the fault that the scenario arranges",
+            "the fault affects a request",
             lambda volley=volley: (volley.struck > 0, f"no {volley}"),  # type: ignore[misc]
         )
 
 
 def of_components(world: World) -> Callable[[Call], bool]:
-    """Whether a call is one of the scenario's components."""
+    """Return a function that selects the calls of the scenario's components."""
     components = frozenset(world.scenario.tags.components)
     return lambda call: call.component in components
 
 
-def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
-    """End open watches and refuse new ones, and lists. Raises Untestable where there is none to end."""
+def interrupt_watches(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
+    """End open watches, and reject new ones and lists. Raises Untestable if there is no open watch."""
     if how not in _CUTS:
         raise SpecificationError(f"watches cannot {how!r}; they can {' or '.join(_CUTS)}")
     points = world.run.fault_points
@@ -65,7 +72,7 @@ def go_away(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
         return Fault(code=503) if wanted(call) and call.info.verb in ("list", "watch") else None
 
     remove = points.add(refuse)
-    world.memory[_OUTAGE] = remove
+    world.state(Arranged).end_outage = remove
     world.cleanup.callback(remove)
     if not points.cut_watches(wanted, _CUTS[how]):
         raise Untestable("the components have no open watch that could break")
@@ -89,36 +96,32 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], object])
 
 
 @given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
-@when("the API server answers {code:d} to the next {count:d} {what} of {kind:word}")
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
-    """Refuse what the components ask: creations, updates, deletions, status updates or bindings."""
+    """Reject creations, updates, deletions, status updates or bindings of the components with this HTTP code."""
     arrange(world, Fault(code=code), count=count, what=what, kind=kind)
 
 
-@given("the API server asks for {seconds:d} seconds of rest at the next {count:d} {what} of {kind:word}")
+@given("the API server answers 429 with Retry-After {seconds:d} to the next {count:d} {what} of {kind:word}")
 def _(world: World, seconds: int, count: int, what: str, kind: str) -> None:
-    """Answer 429 with Retry-After, as an API server that has too much to do."""
+    """Answer 429 with Retry-After, as an overloaded API server does."""
     arrange(world, Fault(code=429, retry_after_s=seconds), count=count, what=what, kind=kind)
 
 
 @given("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
-@when("the API server breaks the connection before the next {count:d} {what} of {kind:word}")
 def _(world: World, count: int, what: str, kind: str) -> None:
-    """Hang up on requests of the components; nothing of them is carried out."""
+    """Close the connection of requests before they are processed."""
     arrange(world, Fault(lost="request"), count=count, what=what, kind=kind)
 
 
 @given("the API server loses its answers to the next {count:d} {what} of {kind:word}")
-@when("the API server loses its answers to the next {count:d} {what} of {kind:word}")
 def _(world: World, count: int, what: str, kind: str) -> None:
-    """Carry requests of the components out, and break the connection instead of answering."""
+    """Process requests, and close the connection instead of responding."""
     arrange(world, Fault(lost="answer"), count=count, what=what, kind=kind)
 
 
-@given("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
-@when("the API server is {seconds:f} seconds late with its answers to the next {count:d} {what} of {kind:word}")
+@given("the API server delays its answers by {seconds:f} seconds to the next {count:d} {what} of {kind:word}")
 def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
-    """Carry requests of the components out at once and hold the answers back: watches tell first."""
+    """Process requests at once and delay the responses, so that watch events arrive first."""
     arrange(world, Fault(delay_s=seconds), count=count, what=what, kind=kind)
 
 
@@ -127,7 +130,7 @@ def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
 
 @given("watches break every {seconds:f} seconds")
 def _(world: World, seconds: float) -> None:
-    """Break all watches of the components again and again, until the scenario ends."""
+    """Break all watches of the components periodically until the scenario ends."""
     points, wanted, over = world.run.fault_points, of_components(world), threading.Event()
 
     def work() -> None:
@@ -140,13 +143,13 @@ def _(world: World, seconds: float) -> None:
     world.cleanup.callback(over.set)
 
 
-@when("all watches {how:word} and stay away")
+@when("all watches {how:word} and are not served")
 def _(world: World, how: str) -> None:
-    """Watches of the components `break` or `expire` (410), and the server lists and watches nothing for them any more."""
-    go_away(world, how, of_components(world))
+    """Watches of the components `break` or `expire` (410); new watches and lists are rejected from now on."""
+    interrupt_watches(world, how, of_components(world))
 
 
-@when("the watches of {kind:word} {how:word} and stay away")
+@when("the watches of {kind:word} {how:word} and are not served")
 def _(world: World, kind: str, how: str) -> None:
     """The same for the watches of one resource."""
     resource, ours = resource_named(kind), of_components(world)
@@ -154,17 +157,21 @@ def _(world: World, kind: str, how: str) -> None:
     def wanted(call: Call) -> bool:
         return ours(call) and (call.info.group, call.info.resource) == (resource.group, resource.plural)
 
-    go_away(world, how, wanted)
+    interrupt_watches(world, how, wanted)
 
 
 @when("watches are served again")
 def _(world: World) -> None:
-    """End the outage once everything else has come to rest; clients come back when their back-off says so."""
+    """End the outage after everything else has settled; clients reconnect after their back-off."""
     world.settle()
-    world.memory.pop(_OUTAGE)()
+    arranged = world.state(Arranged)
+    if arranged.end_outage is None:
+        raise SpecificationError(f"{world.scenario.where}: watches are served")
+    arranged.end_outage()
+    arranged.end_outage = None
 
 
-@when("the fault has struck")
+@when("every fault has affected a request")
 def _(world: World) -> None:
-    """Wait until every fault of the scenario has met a request; without that nothing would be judged."""
+    """Wait until every injected fault has affected a request; without that nothing would be judged."""
     require_met(world)

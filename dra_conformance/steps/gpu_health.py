@@ -1,94 +1,105 @@
-"""What befalls GPUs, as NVML tells it, and the taints that a driver gives their devices for it.
+"""Errors of GPUs as NVML reports them, and the taints that a driver adds to their devices.
 
-Faults are put into the fake NVML: XIDs, ECC errors, GPUs that are lost, events that cannot be had.
+Errors are injected into the fake NVML: XIDs and ECC errors of a GPU or a MIG device.
 """
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 from dra_api.objects import RESOURCE_CLAIMS
-from dra_conformance.core.errors import Untestable
-from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import devices_of
 from dra_conformance.steps.mig import attribute, instance_of, mig_device
 from dra_conformance.steps.taints import read_taints
 
-
-@given('XID {xid:d} happens on GPU {gpu:d} of "{node}"')
-def _(world: World, xid: int, gpu: int, node: str) -> None:
-    """NVML reports an XID of a whole GPU."""
-    world.node(node).gpus.inject_xid(gpu, xid)
-
-
-@when('XID {xid:d} happens on GPU {gpu:d} of "{node}"')
-def _(world: World, xid: int, gpu: int, node: str) -> None:
-    """The same, as what happens in the scenario."""
-    world.node(node).gpus.inject_xid(gpu, xid)
-
-
-def look_tainted(world: World, node: str, device: str, taint: str) -> None:
-    """Check that a device comes to have one taint, with its time."""
-    wanted = read_taints(taint)
-
-    def look() -> Seen:
-        for found in world.node(node).devices():
-            if found["name"] == device:
-                held = found.get("taints") or []
-                plain = [{key: value for key, value in item.items() if key != "timeAdded"} for item in held]
-                return plain == wanted and all(item.get("timeAdded") for item in held), held or "no taint"
-        return False, "no such device"
-
-    world.eventually(f"taint on {device}", look, expected=wanted)
+_GPU = re.compile(r"GPU (\d+)")
+_GPU_OF_CLAIM = re.compile(r'the GPU of claim "([^"]*)"')
+_MIG_DEVICE = re.compile(r'the MIG device with profile "([^"]*)"')
+_MIG_OF_GPU = re.compile(r"every MIG device of GPU (\d+)")
+_DEVICE = re.compile(r'device "([^"]*)"')
+_XID = re.compile(r"XID (\d+)")
 
 
 def gpu_of_claim(world: World, claim: str) -> int:
-    """The index of the GPU that a claim holds. Raises Untestable when it holds none, or no full GPU."""
-    devices = devices_of(world.get(RESOURCE_CLAIMS, claim))  # asked, not seen: another watch told that the pod runs
+    """Return the index of the GPU that a claim has. Raises Untestable if it has none, or no full GPU."""
+    # Read from the API server: the observer may know that the pod runs before it knows the claim's allocation.
+    devices = devices_of(world.get(RESOURCE_CLAIMS, claim))
     if len(devices) != 1 or not devices[0].removeprefix("gpu-").isdigit():
-        raise Untestable(f"claim {claim} holds {devices or 'nothing'}, not one full GPU")
+        raise Untestable(f"claim {claim} has {devices or 'no device'}, not one full GPU")
     return int(devices[0].removeprefix("gpu-"))
 
 
-@when('XID {xid:d} happens on the GPU of claim "{claim}" on "{node}"')
-def _(world: World, xid: int, claim: str, node: str) -> None:
-    """NVML reports an XID of the GPU that a claim holds."""
-    world.node(node).gpus.inject_xid(gpu_of_claim(world, claim), xid)
+def device_names(world: World, node: str, text: str) -> set[str]:
+    """Return the names of the published devices that a text describes.
 
-
-@then('the driver taints the GPU of claim "{claim}" on "{node}" with "{taint}" only')
-def _(world: World, claim: str, node: str, taint: str) -> None:
-    """The GPU that a claim holds comes to have this taint and no other."""
-    look_tainted(world, node, f"gpu-{gpu_of_claim(world, claim)}", taint)
-
-
-@when('a single-bit ECC error happens on GPU {gpu:d} of "{node}"')
-def _(world: World, gpu: int, node: str) -> None:
-    """NVML reports an event that is no XID."""
+    `device "gpu-2"`, `the GPU of claim "train"`, `the MIG device with profile "2g.20gb"`, `every MIG device of GPU 0`
+    or `every device`. Raises SpecificationError for another text, Untestable if GPU 0 has no two MIG devices.
+    """
+    if found := _DEVICE.fullmatch(text):
+        return {found[1]}
+    if found := _GPU_OF_CLAIM.fullmatch(text):
+        return {f"gpu-{gpu_of_claim(world, found[1])}"}
+    if found := _MIG_DEVICE.fullmatch(text):
+        return {str(mig_device(world, node, found[1])["name"])}
     component = world.node(node)
-    component.gpus.inject_event(gpu, component.nvml.nvmlEventTypeSingleBitEccError)
+    if found := _MIG_OF_GPU.fullmatch(text):
+        parent = component.gpus.gpus[int(found[1])].uuid
+        names = {str(device["name"]) for device in component.devices() if attribute(device, "parentUUID") == parent}
+        if len(names) < 2:
+            raise Untestable(f"the driver publishes {len(names)} MIG devices of GPU {found[1]} on {node}")
+        return names
+    if text == "every device":
+        return {str(device["name"]) for device in component.devices()}
+    raise SpecificationError(f"{text!r} describes no devices")
 
 
-@then('the driver taints device "{device}" on "{node}" with "{taint}" only')
-def _(world: World, device: str, node: str, taint: str) -> None:
-    """The device stays published and comes to have this taint and no other; it carries its time."""
-    look_tainted(world, node, device, taint)
+@when('{event} happens on {device} of "{node}"')
+def _(world: World, event: str, device: str, node: str) -> None:
+    """NVML reports `XID n` or `a single-bit ECC error` on `GPU n`, the GPU of a claim or the MIG device of a profile."""
+    component = world.node(node)
+    xid = _XID.fullmatch(event)
+    if xid and (found := _MIG_DEVICE.fullmatch(device)):
+        place = instance_of(world, node, mig_device(world, node, found[1]))
+        component.gpus.inject_xid(place.gpu, int(xid[1]), gi=place.gpu_instance, ci=place.compute_instance)
+        return
+    if found := _GPU_OF_CLAIM.fullmatch(device):
+        gpu = gpu_of_claim(world, found[1])
+    elif found := _GPU.fullmatch(device):
+        gpu = int(found[1])
+    else:
+        raise SpecificationError(f"{event} cannot happen on {device!r}")
+    if xid:
+        component.gpus.inject_xid(gpu, int(xid[1]))
+    elif event == "a single-bit ECC error":
+        component.gpus.inject_event(gpu, component.nvml.nvmlEventTypeSingleBitEccError)
+    else:
+        raise SpecificationError(f"NVML reports no event {event!r}")
 
 
-@then('device "{device}" on "{node}" stays free of taints')
-def _(world: World, device: str, node: str) -> None:
-    """The driver publishes the device without a taint, also after everything has come to rest."""
+@then('the driver taints {devices} on "{node}" with "{taint}" only')
+def _(world: World, devices: str, node: str, taint: str) -> None:
+    """The devices stay published and come to have this taint, with its time, and no other; see `device_names`."""
+    names = device_names(world, node, devices)
+    wanted = read_taints(taint)
 
     def look() -> Seen:
-        for found in world.node(node).devices():
-            if found["name"] == device:
-                return not found.get("taints"), found.get("taints") or "no taint"
-        return False, "no such device"
+        found = {one["name"]: one.get("taints") or [] for one in world.node(node).devices() if one["name"] in names}
+        plain = [[{k: v for k, v in item.items() if k != "timeAdded"} for item in taints] for taints in found.values()]
+        timed = all(item.get("timeAdded") for taints in found.values() for item in taints)
+        same = bool(names) and set(found) == names and timed and all(taints == wanted for taints in plain)
+        return same, found or "no such device"
 
-    world.stays(f"no taint on {device}", look, expected="no taint")
+    world.eventually(f"taints of {devices}", look, expected=wanted)
 
 
-def look_untainted_but(world: World, node: str, excepted: set[str]) -> None:
-    """Check that no other device of a node is tainted, and stays so."""
+@then('no device on "{node}" but {devices} is tainted')
+def _(world: World, node: str, devices: str) -> None:
+    """All other devices are free of taints after everything has settled; see `device_names`."""
+    excepted = device_names(world, node, devices)
 
     def look() -> Seen:
         component = world.node(node)
@@ -98,10 +109,17 @@ def look_untainted_but(world: World, node: str, excepted: set[str]) -> None:
     world.stays(f"taints on {node}", look, expected=f"only {sorted(excepted)} tainted")
 
 
-@then('no device on "{node}" but "{devices}" is tainted')
-def _(world: World, node: str, devices: str) -> None:
-    """All other devices are free of taints, also after everything has come to rest."""
-    look_untainted_but(world, node, set(words(devices)))
+@then('device "{device}" on "{node}" stays free of taints')
+def _(world: World, device: str, node: str) -> None:
+    """The driver publishes the device without a taint, also after everything has settled."""
+
+    def look() -> Seen:
+        for found in world.node(node).devices():
+            if found["name"] == device:
+                return not found.get("taints"), found.get("taints") or "no taint"
+        return False, "no such device"
+
+    world.stays(f"no taint on {device}", look, expected="no taint")
 
 
 @then('no device on "{node}" is tainted any more')
@@ -116,83 +134,16 @@ def _(world: World, node: str) -> None:
     world.eventually(f"no taint on {node}", look, expected="devices without taints")
 
 
-def times_added(world: World, node: str, device: str) -> list[str]:
-    """When each taint of a published device was added."""
-    return [
+@then('the taints of device "{device}" on "{node}" are {seconds:d} seconds old')
+def _(world: World, device: str, node: str, seconds: int) -> None:
+    """timeAdded of each of the device's taints is so many seconds ago by the scenario's clock, or a few more."""
+    now = world.clock.now()
+    added = [
         str(taint.get("timeAdded"))
         for found in world.node(node).devices()
         if found["name"] == device
         for taint in found.get("taints") or ()
     ]
-
-
-@when('the time of the taint on device "{device}" of "{node}" is remembered')
-def _(world: World, device: str, node: str) -> None:
-    """Keep timeAdded of the device's taints, to compare with later."""
-    world.memory["taint-times"] = times_added(world, node, device)
-
-
-@then('the taint on device "{device}" of "{node}" has the time of before')
-def _(world: World, device: str, node: str) -> None:
-    """timeAdded of the device's taints is what it was."""
-    wanted = world.memory["taint-times"]
-    found = times_added(world, node, device)
-    world.check(bool(wanted) and found == wanted, f"timeAdded on {device}", expected=wanted, observed=found)
-
-
-@given('NVML on "{node}" cannot report events')
-def _(world: World, node: str) -> None:
-    """Registering for events fails on every GPU of the node, from before the driver starts."""
-    world.node(node).gpus.inject_fault("nvmlDeviceRegisterEvents", error="NOT_SUPPORTED")
-
-
-@when('NVML on "{node}" says that a GPU is lost, but not which')
-def _(world: World, node: str) -> None:
-    """Waiting for events fails with GPU_IS_LOST."""
-    world.node(node).gpus.inject_fault("nvmlEventSetWait_v2", error="GPU_IS_LOST")
-
-
-@then('the driver taints every device on "{node}" with "{taint}" only')
-def _(world: World, node: str, taint: str) -> None:
-    """All devices stay published and come to have this taint and no other."""
-    wanted = read_taints(taint)
-
-    def look() -> Seen:
-        held = {found["name"]: found.get("taints") or [] for found in world.node(node).devices()}
-        plain = [[{k: v for k, v in item.items() if k != "timeAdded"} for item in taints] for taints in held.values()]
-        return bool(held) and all(taints == wanted for taints in plain), held
-
-    world.eventually(f"taints on {node}", look, expected=wanted)
-
-
-@when('XID {xid:d} happens in the MIG device with profile "{profile}" of "{node}"')
-def _(world: World, xid: int, profile: str, node: str) -> None:
-    """NVML reports an XID of one GPU instance and its compute instance."""
-    component = world.node(node)
-    place = instance_of(world, node, mig_device(world, node, profile))
-    component.gpus.inject_xid(place.gpu, xid, gi=place.gpu_instance, ci=place.compute_instance)
-
-
-@then('the driver taints the MIG device with profile "{profile}" on "{node}" with "{taint}" only')
-def _(world: World, profile: str, node: str, taint: str) -> None:
-    """The MIG device comes to have this taint and no other."""
-    look_tainted(world, node, mig_device(world, node, profile)["name"], taint)
-
-
-@then('no other device on "{node}" than the MIG device with profile "{profile}" is tainted')
-def _(world: World, node: str, profile: str) -> None:
-    """All other devices are free of taints, also after everything has come to rest."""
-    look_untainted_but(world, node, {mig_device(world, node, profile)["name"]})
-
-
-@then('the driver taints every MIG device of GPU {gpu:d} on "{node}", and no other device, with "{taint}"')
-def _(world: World, gpu: int, node: str, taint: str) -> None:
-    """Those devices come to have this taint and no other; all others are free of taints, also at rest."""
-    component = world.node(node)
-    parent = component.gpus.gpus[gpu].uuid
-    parts = {device["name"] for device in component.devices() if attribute(device, "parentUUID") == parent}
-    if len(parts) < 2:
-        raise Untestable(f"the driver publishes {len(parts)} MIG devices of GPU {gpu} on {node}")
-    for name in sorted(parts):
-        look_tainted(world, node, name, taint)
-    look_untainted_but(world, node, parts)
+    ages = [(now - datetime.fromisoformat(text).astimezone(UTC)).total_seconds() for text in added]
+    ok = bool(ages) and all(seconds - 1 <= age <= seconds + 10 for age in ages)
+    world.check(ok, f"age of the taints of {device}", expected=f"{seconds} s", observed=added or "no taint")

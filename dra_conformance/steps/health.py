@@ -1,14 +1,16 @@
-"""Health of devices: what drivers report over their streams, and what becomes of it in the status of pods."""
+"""Health of devices: reports of drivers over their streams, and the health that the status of pods shows."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 from dra_api.client import KubeClient
 from dra_api.objects import PODS, Obj
 from dra_api.rpc import HealthStatus
 from dra_conformance.components.health_driver import HealthDriver
+from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -20,16 +22,23 @@ from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
 _SHARED = "shared"
 
 
+@dataclasses.dataclass(slots=True)
+class HealthDrivers:
+    """The drivers that report health for the scenario, by node."""
+
+    of_node: dict[str, HealthDriver] = dataclasses.field(default_factory=dict)
+
+
 def health_driver(world: World, node: str) -> HealthDriver:
-    """The harness's driver on a node. Raises SpecificationError when the scenario did not start it."""
-    found = world.memory.get(f"health-driver {node}")
-    if not isinstance(found, HealthDriver):
+    """Return the harness's driver on a node. Raises SpecificationError if the scenario did not start it."""
+    found = world.state(HealthDrivers).of_node.get(node)
+    if found is None:
         raise SpecificationError(f"{world.scenario.where}: no driver that reports health runs on {node}")
     return found
 
 
 def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
-    """A kubelet, a driver of the harness's own beside it, and its slice."""
+    """Start a kubelet and a driver of the harness, and publish the driver's slice."""
     node = world.node(alias)
     node.start_kubelet()
     devices = plain_devices(count)
@@ -44,7 +53,7 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
     )
     driver.start()
     world.cleanup.callback(driver.stop)
-    world.memory[f"health-driver {alias}"] = driver
+    world.state(HealthDrivers).of_node[alias] = driver
     try:
         node.kubelet.wait_registered(driver.name, max(world.run.patience, 20.0))
     except DriverNotRegistered as error:
@@ -54,7 +63,7 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
 
 
 def report(world: World, device: str, node: str, health: str, *, message: str = "", seconds: int = 0) -> None:
-    """Let the harness's driver report one device anew."""
+    """Let the harness's driver report the health of one device."""
     known = {"Healthy": HealthStatus.HEALTHY, "Unhealthy": HealthStatus.UNHEALTHY, "Unknown": HealthStatus.UNKNOWN}
     if health not in known:
         raise SpecificationError(f"{health!r} is none of {', '.join(known)}")
@@ -62,7 +71,7 @@ def report(world: World, device: str, node: str, health: str, *, message: str = 
 
 
 def health_entries(pod: Obj | None, container: str = "") -> dict[str, list[Obj]]:
-    """The allocatedResourcesStatus of a pod's container (default: its first), by entry name."""
+    """Return allocatedResourcesStatus of a pod's container (default: the first), by entry name."""
     for status in ((pod or {}).get("status") or {}).get("containerStatuses") or ():
         if status["name"] == container or not container:
             entries = status.get("allocatedResourcesStatus") or ()
@@ -71,13 +80,13 @@ def health_entries(pod: Obj | None, container: str = "") -> dict[str, list[Obj]]
 
 
 def shown_health(resources: list[Obj]) -> list[str]:
-    """The health of the resources of one entry, sorted; devices have no order there."""
+    """Return the health of the resources of one entry, sorted, because devices have no order there."""
     return sorted(str(resource.get("health")) for resource in resources)
 
 
 @given('the kubelet of "{node}" has the gate {gate:word} off')
 def _(world: World, node: str, gate: str) -> None:
-    """Turn a feature gate of a kubelet off that is yet to be started."""
+    """Turn off a feature gate of a kubelet that has not started yet."""
     fields = {
         "ResourceHealthStatus": "resource_health_status",
         "ResourceHealthStatusMessage": "resource_health_status_message",
@@ -90,13 +99,13 @@ def _(world: World, node: str, gate: str) -> None:
 
 @given('node "{node}" running a driver that reports the health of {count:d} devices')
 def _(world: World, node: str, count: int) -> None:
-    """A kubelet and a driver of the harness's own, whose devices (dev-0 …) are all Healthy."""
+    """A kubelet and a driver of the harness, whose devices (dev-0 …) are all Healthy."""
     start_health_driver(world, node, count)
 
 
 @given('the devices "{devices}" of "{node}" share one CDI id')
 def _(world: World, devices: str, node: str) -> None:
-    """The harness's driver answers the same CDI device for all of these."""
+    """The harness's driver returns the same CDI device for all of these."""
     kind = f"{simulated_driver(world)}/device"
     spec = {
         "cdiVersion": "0.5.0",
@@ -111,7 +120,7 @@ def _(world: World, devices: str, node: str) -> None:
 
 @given('pod "{pod}" runs on devices "{devices}" of "{node}", a container for each')
 def _(world: World, pod: str, devices: str, node: str) -> None:
-    """A pod bound by hand; its claim (of the same name) has a request for each device, named like it."""
+    """A pod bound by hand; its claim (of the same name) has a request for each device, with the device's name."""
     names = words(devices)
     exactly = {"deviceClassName": f"paper-{world.suffix}"}
     requests = [{"name": name, "exactly": exactly} for name in names]
@@ -133,7 +142,7 @@ def _(world: World, pod: str, devices: str, node: str) -> None:
 
 @given('pod "{pod}" runs on devices "{devices}" of "{node}"')
 def _(world: World, pod: str, devices: str, node: str) -> None:
-    """A pod bound by hand; its claim (of the same name) has one request, and its container gets all devices."""
+    """A pod bound by hand; its claim (of the same name) has one request, and its container uses all devices."""
     names = words(devices)
     exactly = {"deviceClassName": f"paper-{world.suffix}", "allocationMode": "ExactCount", "count": len(names)}
     world.create(claim_object(world, pod, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}))
@@ -149,39 +158,31 @@ def _(world: World, device: str, node: str, health: str) -> None:
     report(world, device, node, health)
 
 
-@when('device "{device}" of "{node}" is reported {health:word} because of "{message}"')
-def _(world: World, device: str, node: str, health: str, message: str) -> None:
-    """The harness's driver reports a device and says why."""
-    report(world, device, node, health, message=message)
+@when('device "{device}" of "{node}" is reported {health:word} with {details}')
+def _(world: World, device: str, node: str, health: str, details: str) -> None:
+    """The same with a `message`, a `timeout` in seconds, or a message of so many `letters` (YAML)."""
+    given_details = manifests.parse_value(details)
+    if unknown := set(given_details) - {"message", "timeout", "letters"}:
+        raise SpecificationError(f"a report of health has no {', '.join(sorted(unknown))}")
+    message = str(given_details.get("message", "")) + "x" * int(given_details.get("letters", 0))
+    report(world, device, node, health, message=message, seconds=int(given_details.get("timeout", 0)))
 
 
-@when('device "{device}" of "{node}" is reported {health:word} for {seconds:d} seconds')
-def _(world: World, device: str, node: str, health: str, seconds: int) -> None:
-    """The harness's driver reports a device and says how long that holds."""
-    report(world, device, node, health, seconds=seconds)
-
-
-@when('device "{device}" of "{node}" is reported {health:word} with a message of {count:d} letters')
-def _(world: World, device: str, node: str, health: str, count: int) -> None:
-    """The harness's driver reports a device with a message of this length."""
-    report(world, device, node, health, message="x" * count)
-
-
-@when('the driver of "{node}" ends its health streams')
-def _(world: World, node: str) -> None:
-    """The harness's driver hangs up on whoever watches, and on whoever asks again."""
-    health_driver(world, node).end_streams()
-
-
-@when('the driver of "{node}" takes health streams again')
-def _(world: World, node: str) -> None:
-    """Whoever asks the harness's driver for its health gets a stream again."""
-    health_driver(world, node).take_streams()
+@when('the driver of "{node}" {action:word} health streams')
+def _(world: World, node: str, action: str) -> None:
+    """The harness's driver `ends` its health streams and rejects new ones, or `accepts` new ones again."""
+    match action:
+        case "ends":
+            health_driver(world, node).end_streams()
+        case "accepts":
+            health_driver(world, node).take_streams()
+        case _:
+            raise SpecificationError(f"a driver ends or accepts health streams; it does not {action!r} them")
 
 
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
-    """Go on once the pod's status shows this; the scenario starts from there."""
+    """Wait until the pod's status shows this health; the scenario cannot go on without it."""
     wanted = sorted(words(health))
 
     def look() -> Seen:
@@ -193,7 +194,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
 
 @then('pod "{pod}" shows the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
-    """The first container comes to show an entry, such as claim:train, with a device of each of these healths."""
+    """The first container comes to show an entry, such as claim:train, with one device for each of these values."""
     wanted = sorted(words(health))
 
     def look() -> Seen:
@@ -203,9 +204,9 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     world.eventually(f"health of the devices of {pod}", look, expected={entry: wanted})
 
 
-@then('container "{container}" of pod "{pod}" shows the health "{health}" for "{entry}" and nothing else')
+@then('container "{container}" of pod "{pod}" shows only the health "{health}" for "{entry}"')
 def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
-    """A container comes to show this entry alone, with a device of each of these healths."""
+    """A container comes to show this entry alone, with one device for each of these values."""
     wanted = sorted(words(health))
 
     def look() -> Seen:
@@ -218,7 +219,7 @@ def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
 
 @then('pod "{pod}" still shows the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
-    """The entry has a device of each of these healths, also after everything has come to rest."""
+    """The entry has one device for each of these values after everything has settled."""
     wanted = sorted(words(health))
 
     def look() -> Seen:
@@ -230,7 +231,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
 
 @then('pod "{pod}" shows no health')
 def _(world: World, pod: str) -> None:
-    """No container of the pod has an allocatedResourcesStatus, also after everything has come to rest."""
+    """No container of the pod has an allocatedResourcesStatus after everything has settled."""
 
     def look() -> Seen:
         seen = world.seen(PODS, pod)
@@ -241,35 +242,29 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} shows no health", look, expected="no allocatedResourcesStatus")
 
 
-@then('pod "{pod}" shows the health message "{message}" for "{entry}"')
-def _(world: World, pod: str, message: str, entry: str) -> None:
-    """A device of this entry comes to show this message."""
+def messages(world: World, pod: str, entry: str) -> list[str]:
+    """Return the health message of each device of an entry of the pod's first container; empty: no message."""
+    return [str(one.get("message") or "") for one in health_entries(world.seen(PODS, pod)).get(entry, [])]
+
+
+@then('pod "{pod}" shows a health message like "{pattern}" for "{entry}"')
+def _(world: World, pod: str, pattern: str, entry: str) -> None:
+    """A device of this entry comes to show a message that the regular expression matches as a whole."""
 
     def look() -> Seen:
-        said = [resource.get("message") for resource in health_entries(world.seen(PODS, pod)).get(entry, [])]
-        return message in said, said or "no such entry"
+        found = messages(world, pod, entry)
+        shown = [f"{len(one)} letters, …{one[-10:]}" for one in found]
+        return any(re.fullmatch(pattern, one) for one in found), shown or "no such entry"
 
-    world.eventually(f"health message of {pod}", look, expected=message)
+    world.eventually(f"health message of {pod}", look, expected=pattern)
 
 
 @then('pod "{pod}" shows no health message for "{entry}"')
 def _(world: World, pod: str, entry: str) -> None:
-    """The devices of this entry show no message, also after everything has come to rest."""
+    """The devices of this entry show no message after everything has settled."""
 
     def look() -> Seen:
-        resources = health_entries(world.seen(PODS, pod)).get(entry, [])
-        return bool(resources) and not any(r.get("message") for r in resources), resources or "no such entry"
+        found = messages(world, pod, entry)
+        return bool(found) and not any(found), found or "no such entry"
 
     world.stays(f"no health message of {pod}", look, expected="devices without a message")
-
-
-@then('pod "{pod}" shows a health message of {count:d} letters that ends in "{end}" for "{entry}"')
-def _(world: World, pod: str, count: int, end: str, entry: str) -> None:
-    """A device of this entry comes to show a message of this length and end."""
-
-    def look() -> Seen:
-        said = [str(r.get("message") or "") for r in health_entries(world.seen(PODS, pod)).get(entry, [])]
-        told = [f"{len(message)} letters, …{message[-5:]}" for message in said]
-        return any(len(m) == count and m.endswith(end) for m in said), told or "no such entry"
-
-    world.eventually(f"health message of {pod}", look, expected=f"{count} letters, …{end}")

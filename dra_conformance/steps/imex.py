@@ -1,41 +1,65 @@
-"""A node's ComputeDomain driver: what it publishes, and the IMEX channels that it gives and refuses."""
+"""The ComputeDomain driver of a node: its starts, its devices, and claims for IMEX channels and daemons."""
 
 from __future__ import annotations
 
 import re
+import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_SLICES, Obj, name_of
+from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER
-from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.events import PrepareReturned
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.kubelet import CDIRegistry
-from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.steps.compute_domains import ensure_driver_namespace
-from dra_conformance.steps.containers import views
-from dra_conformance.steps.imex_claims import waiting
+from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.steps.claims import allocate_by_hand, claim_object
+from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain_object, ensure_driver_namespace, make_domain
+from dra_conformance.steps.containers import view_of_claim
+from dra_conformance.steps.driver_calls import calls, reference_to
+from dra_conformance.steps.driver_claims import CONFIG_API
+from dra_conformance.steps.uids import DomainUids
 
+CLASSES = {
+    "channel": "compute-domain-default-channel.nvidia.com",
+    "daemon": "compute-domain-daemon.nvidia.com",
+}
+KINDS = {"channel": "ComputeDomainChannelConfig", "daemon": "ComputeDomainDaemonConfig"}
 GIVEN_WITHIN = 15.0
-"""Least seconds for a channel to be given: all 2048 of them are much to write, and a driver has 45 for a call."""
+"""Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
-"""Seconds in which an answer that waits for nothing arrives, with room for a busy machine; waiting takes 45."""
+"""Seconds in which a response arrives that waits for nothing, on a busy machine too; a driver that waits takes 45."""
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
 
-def run_domain_driver(world: World, alias: str, inventory: str, *, flags: str = "") -> None:
-    """A kubelet and the ComputeDomain driver, registered and published."""
-    ensure_driver_namespace(world)
-    node = world.node(alias, inventory=inventory)
-    node.start_kubelet()
-    node.start_fabric_plugin(flags.split())
-    world.require(f"the ComputeDomain driver publishes on {alias}", lambda: (bool(published(world, alias)), "no slice"))
-    for obj in domain_slices(world, alias):
-        world.track(RESOURCE_SLICES, name_of(obj))
+# -- the driver --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Starts:
+    """Why the ComputeDomain driver of a node did not start the last time; empty if it did."""
+
+    problem: dict[str, str] = field(default_factory=dict)
+
+
+def start(world: World, alias: str, flags: str) -> str:
+    """Start the ComputeDomain driver. Return why it ended; empty if it runs and is registered."""
+    # Imported here: a run against another driver does not need the reference.
+    from reference_impl.runtime import PartError
+
+    try:
+        world.node(alias).start_fabric_plugin(flags.split())
+    except PartError as error:
+        return str(error)
+    return ""
 
 
 def domain_slices(world: World, alias: str) -> list[Obj]:
-    """The ComputeDomain driver's slices of a node."""
+    """Return the slices of a node's ComputeDomain driver."""
     return [
         obj
         for obj in world.observer.list(RESOURCE_SLICES)
@@ -44,7 +68,7 @@ def domain_slices(world: World, alias: str) -> list[Obj]:
 
 
 def published(world: World, alias: str) -> list[tuple[str, Any, Any]]:
-    """Name, type and id of each device that the ComputeDomain driver publishes on a node."""
+    """Return name, type and id of each device that a node's ComputeDomain driver publishes."""
     return sorted(
         (
             device["name"],
@@ -56,16 +80,35 @@ def published(world: World, alias: str) -> list[tuple[str, Any, Any]]:
     )
 
 
+@given('node "{node}" with a kubelet and the GPUs of "{inventory}"')
+def _(world: World, node: str, inventory: str) -> None:
+    """A node with a kubelet and fake GPUs, without a driver."""
+    ensure_driver_namespace(world)
+    world.node(node, inventory=inventory).start_kubelet()
+
+
 @given('node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"')
 def _(world: World, node: str, inventory: str) -> None:
-    """A kubelet and the ComputeDomain driver; its GPUs say which NVLink clique the node is in, if any."""
-    run_domain_driver(world, node, inventory)
+    """A kubelet and the ComputeDomain driver; the GPUs report the NVLink clique of the node, if it is in one."""
+    ensure_driver_namespace(world)
+    component = world.node(node, inventory=inventory)
+    component.start_kubelet()
+    component.start_fabric_plugin(())
+    world.require(f"the ComputeDomain driver publishes on {node}", lambda: (bool(published(world, node)), "no slice"))
+    for obj in domain_slices(world, node):
+        world.track(RESOURCE_SLICES, name_of(obj))
+
+
+@given('the ComputeDomain controller runs with "{flags}"')
+def _(world: World, flags: str) -> None:
+    """Restart the controller with these flags for the rest of this scenario."""
+    world.components.restart("compute-domain-controller", flags=flags.split())
 
 
 @given("the DeviceClass of IMEX channels")
 def _(world: World) -> None:
-    """The class that the driver's installation makes and that its claim templates name."""
-    for obj in world.manifests("deviceclasses/compute-domain-default-channel.nvidia.com"):
+    """The class that the driver's installation creates and that its claim templates name."""
+    for obj in world.manifests(f"deviceclasses/{CLASSES['channel']}"):
         try:
             world.client.create(DEVICE_CLASSES, obj)
         except AlreadyExists:
@@ -73,104 +116,220 @@ def _(world: World) -> None:
         world.track(DEVICE_CLASSES, name_of(obj))
 
 
-@then('the ComputeDomain driver on "{node}" publishes channel 0 and daemon 0 only')
-def _(world: World, node: str) -> None:
-    """Its slices hold exactly channel-0 of type channel and daemon-0 of type daemon, both with id 0."""
-    wanted = [("channel-0", "channel", 0), ("daemon-0", "daemon", 0)]
-    world.eventually(
-        f"devices of the ComputeDomain driver on {node}",
-        lambda: (published(world, node) == wanted, published(world, node)),
-        expected=wanted,
+@when('the ComputeDomain driver on "{node}" is started with "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """Start the driver; it may end at once."""
+    world.state(Starts).problem[node] = start(world, node, flags)
+    for obj in domain_slices(world, node):
+        world.track(RESOURCE_SLICES, name_of(obj))
+
+
+@then('the ComputeDomain driver on "{node}" publishes only "{devices}"')
+def _(world: World, node: str, devices: str) -> None:
+    """Its slices come to have exactly these devices, such as channel-0: type channel, id 0."""
+    wanted = sorted((name, name.rpartition("-")[0], int(name.rpartition("-")[2])) for name in words(devices))
+
+    def look() -> Seen:
+        found = published(world, node)
+        return found == wanted, world.state(Starts).problem.get(node) or found
+
+    world.eventually(f"devices of the ComputeDomain driver on {node}", look, expected=wanted)
+
+
+def check_end(world: World, what: str, problem: str, text: str) -> None:
+    """Check that a program ended at start with an error that has this text."""
+    ok = bool(problem) and text in problem
+    world.check(ok, what, expected=f"an error with {text!r}", observed=problem or "it runs")
+
+
+@then('the ComputeDomain driver on "{node}" with "{flags}" does not start, because "{text}"')
+def _(world: World, node: str, flags: str, text: str) -> None:
+    """With these flags the driver ends with an error that has this text, and does not register."""
+    what = f"the ComputeDomain driver does not start{f' with {flags}' if flags else ''}"
+    check_end(world, what, start(world, node, flags), text)
+
+
+@then('the ComputeDomain controller with "{flags}" does not start, because "{text}"')
+def _(world: World, flags: str, text: str) -> None:
+    """Restarted with these flags, the controller ends with an error that has this text."""
+    # Imported here: a run against another controller does not need the reference.
+    from reference_impl.runtime import PartError
+
+    problem = ""
+    try:
+        world.components.restart("compute-domain-controller", flags=flags.split())
+    except PartError as error:
+        problem = str(error)
+    check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, text)
+
+
+# -- claims ------------------------------------------------------------------------------------------------------------
+
+
+def domain_claim(world: World, claim: str, node: str, device: str, config: Obj) -> None:
+    """Create a claim for `<device>-0` of a node, with the allocation that scheduler and controller write."""
+    requests = [{"name": device, "exactly": {"deviceClassName": CLASSES[device]}}]
+    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    result = {"request": device, "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": f"{device}-0"}
+    parameters = {"apiVersion": CONFIG_API, "kind": KINDS[device], **config}
+    opaque = {"driver": DOMAIN_DRIVER, "parameters": parameters}
+    allocation = [{"source": "FromClaim", "requests": [device], "opaque": opaque}]
+    allocate_by_hand(world, claim, world.name(node), [result], config=allocation)
+
+
+def domain_id(world: World, name: str) -> str:
+    """Return the uid of a ComputeDomain of the scenario; any other text is a uid itself."""
+    return world.state(DomainUids).of_name.get(name, name)
+
+
+@given('a ComputeDomain "{name}" in another namespace')
+def _(world: World, name: str) -> None:
+    """A domain in the namespace of the driver."""
+    obj = domain_object(world, f"{name}-{world.suffix}")
+    obj["metadata"]["namespace"] = DRIVER_NAMESPACE
+    uid = make_domain(world, obj)["metadata"]["uid"]
+    world.state(DomainUids).of_name[name] = uid
+
+
+@given('a {device:word} claim "{claim}" on "{node}" for ComputeDomain "{name}"')
+def _(world: World, device: str, claim: str, node: str, name: str) -> None:
+    """A claim for channel-0 or daemon-0 of a node, allocated by hand, with the domain's uid in its configuration."""
+    if device not in CLASSES:
+        raise SpecificationError(f"a ComputeDomain driver has channels and daemons, no {device}")
+    domain_claim(world, claim, node, device, {"domainID": domain_id(world, name)})
+
+
+@given('a channel claim "{claim}" on "{node}" with {fields}')
+def _(world: World, claim: str, node: str, fields: str) -> None:
+    """A claim for channel-0, allocated by hand, with these fields (YAML) in its configuration."""
+    config = manifests.parse_value(fields)
+    domain_claim(world, claim, node, "channel", {**config, "domainID": domain_id(world, config["domainID"])})
+
+
+# -- calls that may wait -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class PendingCall:
+    """A Prepare call that may take long, and its result once there is one."""
+
+    ref: ClaimRef
+    thread: threading.Thread | None = None
+    result: PrepareResult | None = None
+    error: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def outcome(self) -> str:
+        """The error, the devices with their CDI ids, or that there is no response yet."""
+        if not self.done.is_set():
+            return "no response yet"
+        devices = self.result.devices if self.result else ()
+        return self.error or ", ".join(f"{d.device_name} {list(d.cdi_device_ids)}" for d in devices)
+
+
+@dataclass(slots=True)
+class PendingCalls:
+    """The last Prepare call to a ComputeDomain driver for each claim of the scenario."""
+
+    of_claim: dict[str, PendingCall] = field(default_factory=dict)
+
+
+def pending(world: World, claim: str) -> PendingCall:
+    """Return the call for a claim. Raises SpecificationError if no step made one."""
+    found = world.state(PendingCalls).of_claim.get(claim)
+    if found is None:
+        raise SpecificationError(f"{world.scenario.where}: no step called Prepare for {claim}")
+    return found
+
+
+def call_prepare(world: World, claim: str, node: str) -> PendingCall:
+    """Call Prepare in its own thread; an event in the log wakes the steps that wait for the response."""
+    call = PendingCall(reference_to(world, claim))
+    plugin = world.node(node).domain_plugin
+
+    def run() -> None:
+        try:
+            results = plugin.prepare([call.ref], timeout=60.0)
+            call.result = results.get(call.ref.uid)
+            call.error = call.result.error if call.result else "the response has no entry for the claim"
+        except (RpcError, KubeletError) as error:
+            call.error = f"the call failed: {error}"
+        if call.result is not None and not call.error:
+            calls(world).prepared.setdefault(claim, []).append(call.result.devices)
+        call.done.set()
+        world.log.emit(PrepareReturned(claim=claim, error=call.error))
+
+    call.thread = threading.Thread(target=run, name=f"prepare-{claim}", daemon=True)
+    world.state(PendingCalls).of_claim[claim] = call
+    call.thread.start()
+    return call
+
+
+@given('the ComputeDomain driver on "{node}" has prepared claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """Call Prepare and wait until it succeeds; the scenario cannot go on without it."""
+    call = call_prepare(world, claim, node)
+    world.require(f"claim {claim} is prepared", lambda: (call.done.is_set() and not call.error, call.outcome))
+
+
+@when('Prepare of claim "{claim}" is called on the ComputeDomain driver of "{node}"')
+def _(world: World, claim: str, node: str) -> None:
+    """Call Prepare without waiting for the response."""
+    call_prepare(world, claim, node)
+
+
+@when('Unprepare of claim "{claim}" is called on the ComputeDomain driver of "{node}"')
+def _(world: World, claim: str, node: str) -> None:
+    """Call Unprepare; it has to succeed."""
+    try:
+        results = world.node(node).domain_plugin.unprepare([pending(world, claim).ref], timeout=45.0)
+    except (RpcError, KubeletError) as error:
+        raise Untestable(f"Unprepare failed: {error}") from error
+    if any(results.values()):
+        raise Untestable(f"Unprepare failed: {results}")
+
+
+@then('Prepare of claim "{claim}" returns "{devices}"')
+def _(world: World, claim: str, devices: str) -> None:
+    """The call comes to return exactly these devices, without an error."""
+    call = pending(world, claim)
+
+    def look() -> Seen:
+        found = [device.device_name for device in call.result.devices] if call.result else []
+        return call.done.is_set() and not call.error and found == words(devices), call.outcome
+
+    within = max(world.run.patience, GIVEN_WITHIN)
+    world.eventually(f"claim {claim} is prepared", look, expected=devices, within=within)
+
+
+@then('Prepare of claim "{claim}" has not succeeded yet')
+def _(world: World, claim: str) -> None:
+    """The call waits or has failed after everything has settled."""
+    call = pending(world, claim)
+    world.stays(
+        f"claim {claim} is not prepared",
+        lambda: (not (call.done.is_set() and not call.error), call.outcome),
+        expected="no devices",
     )
 
 
-@then('the channel of claim "{claim}" is given')
-def _(world: World, claim: str) -> None:
-    """Prepare comes to answer without an error, with one device, channel-0, and its CDI id."""
-    call = waiting(world, claim)
-
-    def look() -> Seen:
-        devices = call.answer.devices if call.answer else ()
-        ok = call.done.is_set() and not call.error
-        return (
-            ok and [d.device_name for d in devices] == ["channel-0"] and len(devices[0].cdi_device_ids) == 1,
-            call.error or ([f"{d.device_name} {d.cdi_device_ids}" for d in devices] or "no answer yet"),
-        )
-
-    within = max(world.run.patience, GIVEN_WITHIN)
-    world.eventually(f"claim {claim} is prepared", look, expected="channel-0 with one CDI id", within=within)
-
-
-@then('claim "{claim}" is prepared without any channel')
-def _(world: World, claim: str) -> None:
-    """Prepare comes to answer without an error, with channel-0 and no CDI id."""
-    call = waiting(world, claim)
-
-    def look() -> Seen:
-        devices = call.answer.devices if call.answer else ()
-        ok = call.done.is_set() and not call.error and bool(devices)
-        return (
-            ok and not any(d.cdi_device_ids for d in devices),
-            call.error or ([f"{d.device_name} {d.cdi_device_ids}" for d in devices] or "no answer yet"),
-        )
-
-    world.eventually(f"claim {claim} is prepared", look, expected="channel-0 without CDI ids")
-
-
-@then('the channel of claim "{claim}" is not given yet')
-def _(world: World, claim: str) -> None:
-    """Prepare has not succeeded, also after everything has come to rest."""
-    call = waiting(world, claim)
-
-    def look() -> Seen:
-        return not (call.done.is_set() and not call.error), call.error or ("given" if call.done.is_set() else "waits")
-
-    world.stays(f"claim {claim} is not prepared", look, expected="no channel")
-
-
-@then('the channel of claim "{claim}" is refused at once')
-def _(world: World, claim: str) -> None:
-    """Prepare comes to answer with an error of the claim, without waiting for anything."""
-    refused_at_once(world, claim)
-
-
-def refused_at_once(world: World, claim: str) -> None:
-    """Judge that Prepare answers with an error of the claim, whatever is claimed, and waits for nothing."""
-    call = waiting(world, claim)
-
-    def look() -> Seen:
-        told = call.answer.error if call.answer else ""
-        return call.done.is_set() and bool(told), call.error or ("given" if call.done.is_set() else "no answer yet")
-
-    world.eventually(f"claim {claim} is refused", look, expected="an error of the claim", within=AT_ONCE)
-
-
-@then('the refusal of claim "{claim}" says "{text}"')
+@then('Prepare of claim "{claim}" fails at once because "{text}"')
 def _(world: World, claim: str, text: str) -> None:
-    """The error that Prepare answered holds this text."""
-    error = waiting(world, claim).error
-    world.check(text in error, f"claim {claim} tells why", expected=f"a text with {text!r}", observed=error)
+    """The call returns without waiting, with an error of the claim that has this text."""
+    call = pending(world, claim)
+
+    def look() -> Seen:
+        error = call.result.error if call.result else ""
+        return call.done.is_set() and bool(error) and text in error, call.outcome
+
+    world.eventually(f"claim {claim} is refused", look, expected=f"an error with {text!r}", within=AT_ONCE)
 
 
-@then('claim "{claim}" brings {count:d} channels on "{node}"')
+@then('claim "{claim}" adds {count:d} channels on "{node}"')
 def _(world: World, claim: str, count: int, node: str) -> None:
-    """Its CDI ids resolve to device nodes of the channels 0 to count - 1, character devices, and of no other."""
-    call = waiting(world, claim)
-    try:
-        found = CDIRegistry.read(world.node(node).kubelet.cdi_roots).resolve(call.ids)
-    except CDIError as error:
-        world.check(False, "CDI ids resolve", expected=call.ids, observed=str(error))
-        return
-    nodes = [node_ for device in found for node_ in device.edits.get("deviceNodes") or ()]
-    numbers = sorted(int(m[1]) for entry in nodes if (m := CHANNEL.fullmatch(entry["path"])))
-    ok = numbers == list(range(count)) and all(entry.get("type", "c") == "c" for entry in nodes)
+    """Its CDI ids resolve to the channels 0 to count - 1 and to no other, all of them character devices."""
+    nodes = view_of_claim(world, node, claim).device_nodes
+    numbers = sorted(int(found[1]) for one in nodes if (found := CHANNEL.fullmatch(one.path)))
+    ok = numbers == list(range(count)) and all(one.type in ("", "c") for one in nodes)
     world.check(ok, "channels of the claim", expected=f"channels 0 to {count - 1}", observed=numbers[:5] or nodes[:3])
-
-
-@then('container "{container}" of pod "{pod}" on "{node}" gets IMEX channel 0 only')
-def _(world: World, container: str, pod: str, node: str) -> None:
-    """The container has the device node of channel 0 and of no other channel."""
-    view = views(world, node, pod)[container]
-    found = [path for path in view.device_paths() if "imex" in path]
-    wanted = ["/dev/nvidia-caps-imex-channels/channel0"]
-    world.check(found == wanted, f"device nodes of {container}", expected=wanted, observed=found)

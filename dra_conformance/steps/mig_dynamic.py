@@ -21,7 +21,7 @@ from dra_conformance.steps.driver_calls import (
     prepare,
     problem_of,
     reference_to,
-    start_anew,
+    start_again,
     unprepare,
     unprepare_problem,
 )
@@ -202,7 +202,7 @@ def _(world: World, claim: str, text: str) -> None:
 @when('the driver on "{node}" is started again as a process')
 def _(world: World, node: str) -> None:
     """Start the stopped driver in a process of its own; nothing is waited for."""
-    start_anew(world, world.node(node), as_process=True)
+    start_again(world, world.node(node), as_process=True)
 
 
 @when('the driver on "{node}" is killed while "{function}" hangs for claim "{claim}"')

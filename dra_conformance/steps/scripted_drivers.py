@@ -1,12 +1,13 @@
-"""Drivers that the scenario controls, beyond a kubelet's sockets: how they behave, what they are asked."""
+"""Scripted drivers: drivers whose behaviour the scenario decides, and the calls that the kubelet makes to them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import DRA_VERSIONS, ClaimRef
-from dra_conformance.core.errors import Untestable
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
@@ -14,8 +15,34 @@ from dra_conformance.kubelet.scripted_driver import ScriptedDriver
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
 
 
+@dataclass(slots=True)
+class Scripted:
+    """All instances of one scripted driver.
+
+    `node` is the scenario's name of their node, `class_name` the DeviceClass of the driver's claims, `counted` the number
+    of Prepare calls of each instance at the last look.
+    """
+
+    instances: list[ScriptedDriver] = field(default_factory=list)
+    node: str = ""
+    class_name: str = ""
+    counted: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ScriptedDrivers:
+    """The scripted drivers of the scenario, by its own names for them."""
+
+    of_alias: dict[str, Scripted] = field(default_factory=dict)
+
+
+def group(world: World, alias: str) -> Scripted:
+    """Return what the scenario knows of a scripted driver, which may not have started yet."""
+    return world.state(ScriptedDrivers).of_alias.setdefault(alias, Scripted())
+
+
 def scripted(world: World, alias: str) -> ScriptedDriver:
-    """The newest instance of a scripted driver. Raises Untestable when there is none."""
+    """Return the newest instance of a scripted driver. Raises Untestable if there is none."""
     found = instances(world, alias)
     if not found:
         raise Untestable(f"there is no scripted driver {alias}")
@@ -23,19 +50,24 @@ def scripted(world: World, alias: str) -> ScriptedDriver:
 
 
 def instances(world: World, alias: str) -> list[ScriptedDriver]:
-    """All instances of a scripted driver, oldest first."""
-    held: dict[str, list[ScriptedDriver]] = world.memory.setdefault("scripted", {})
-    return held.setdefault(alias, [])
+    """Return all instances of a scripted driver, oldest first."""
+    return group(world, alias).instances
 
 
 def name_of_driver(world: World, alias: str) -> str:
-    """The name under which a scripted driver registers."""
+    """Return the name under which a scripted driver registers."""
     return f"{alias}-{world.suffix}.dra.test"
 
 
+def known_driver_name(world: World, text: str) -> str:
+    """Return the name of a driver that a step names: a scripted driver's alias, or the real name of any driver."""
+    return name_of_driver(world, text) if text in world.state(ScriptedDrivers).of_alias else text
+
+
 def make(world: World, alias: str, node: str) -> ScriptedDriver:
-    """A new instance, not yet started; it ends with the scenario."""
+    """Create an instance that is not yet started; it ends with the scenario."""
     kubelet = world.node(node).kubelet
+    group(world, alias).node = node
     known = instances(world, alias)
     driver = ScriptedDriver(
         name=name_of_driver(world, alias),
@@ -52,14 +84,14 @@ def make(world: World, alias: str, node: str) -> ScriptedDriver:
 
 
 def run(world: World, alias: str, node: str, **options: Sequence[str]) -> ScriptedDriver:
-    """Start an instance and wait until the kubelet has it, and a line to it: until then it calls an older one."""
+    """Start an instance and wait until the kubelet is connected to it; until then the kubelet calls an older one."""
     driver = make(world, alias, node)
     driver.start(**options)  # type: ignore[arg-type]
     try:
         world.node(node).kubelet.wait_registered(driver.name, 10.0, instances=len(instances(world, alias)))
     except KubeletError as error:
         raise Untestable(str(error)) from error
-    if not world.has_real_kubelet:  # that one does not tell
+    if not world.has_real_kubelet:  # its connections cannot be observed
         plugins = world.node(node).kubelet.plugins
         world.require(
             "the kubelet is connected to the instance",
@@ -69,11 +101,13 @@ def run(world: World, alias: str, node: str, **options: Sequence[str]) -> Script
 
 
 def claim_for(world: World, claim: str, alias: str, node: str, requests: Sequence[str] = ("gpu",)) -> Obj:
-    """A claim that is allocated one device of a scripted driver for each request."""
+    """Create a claim that is allocated one device of a scripted driver for each request."""
     name = name_of_driver(world, alias)
-    if f"class:{alias}" not in world.memory:
-        world.memory[f"class:{alias}"] = name_of(device_class(world, f"class-{alias}", f'device.driver == "{name}"'))
-    wanted = [{"name": r, "exactly": {"deviceClassName": world.memory[f"class:{alias}"]}} for r in requests]
+    driver_group = group(world, alias)
+    if not driver_group.class_name:
+        created = device_class(world, f"class-{alias}", f'device.driver == "{name}"')
+        driver_group.class_name = name_of(created)
+    wanted = [{"name": r, "exactly": {"deviceClassName": driver_group.class_name}} for r in requests]
     world.create(claim_object(world, claim, {"devices": {"requests": wanted}}))
     pool = world.name(node)
     results = [{"request": r, "driver": name, "pool": pool, "device": f"dev-{claim}-{r}"} for r in requests]
@@ -83,12 +117,12 @@ def claim_for(world: World, claim: str, alias: str, node: str, requests: Sequenc
 
 
 def names(calls: Sequence[Sequence[ClaimRef]]) -> list[list[str]]:
-    """The claim names of each call."""
+    """Return the claim names of each call."""
     return [sorted(ref.name for ref in call) for call in calls]
 
 
 def all_calls(world: World, alias: str, method: str) -> list[tuple[ClaimRef, ...]]:
-    """The calls of a method that all instances got."""
+    """Return the calls of a method that all instances received."""
     return [
         call
         for driver in instances(world, alias)
@@ -96,37 +130,18 @@ def all_calls(world: World, alias: str, method: str) -> list[tuple[ClaimRef, ...
     ]
 
 
-# -- they come and go --------------------------------------------------------------------------------------------------
+# -- starts and behaviour ----------------------------------------------------------------------------------------------
 
 
 @given('a scripted driver "{driver}" on "{node}"')
 def _(world: World, driver: str, node: str) -> None:
-    """Start a driver that the scenario controls; it is registered when this returns."""
+    """Start an instance of a scripted driver; another one if the driver has one already. It is registered after this."""
     run(world, driver, node)
-
-
-@when('a second instance of the scripted driver "{driver}" starts on "{node}"')
-def _(world: World, driver: str, node: str) -> None:
-    """Start another instance of the same driver beside the first, as in a rolling update."""
-    run(world, driver, node)
-
-
-@when('the newest instance of the scripted driver "{driver}" on "{node}" stops')
-def _(world: World, driver: str, node: str) -> None:
-    """Stop the instance that was started last, and wait until the kubelet has forgotten it."""
-    newest = scripted(world, driver)
-    newest.stop()
-    plugins = world.node(node).kubelet.plugins
-    left = len(instances(world, driver)) - 1
-    world.require(
-        "the kubelet forgets the instance",
-        lambda: (len(plugins.instances(newest.name)) == left, f"{len(plugins.instances(newest.name))} instances"),
-    )
 
 
 @when('a scripted driver "{driver}" that announces "{versions}" starts on "{node}"')
 def _(world: World, driver: str, versions: str, node: str) -> None:
-    """Start a scripted driver that registers these services in this order (`none`: no service at all)."""
+    """Start a scripted driver that announces these services in this order (`none`: no service)."""
     announced = [] if versions == "none" else words(versions)
     served = [version for version in announced if version in DRA_VERSIONS]
     extra = [version for version in announced if version not in DRA_VERSIONS]
@@ -134,53 +149,28 @@ def _(world: World, driver: str, versions: str, node: str) -> None:
     made.start(versions=served, extra_versions=extra)
 
 
-@when('a scripted driver "{driver}" registers again at the endpoint of the first on "{node}"')
+@when('a scripted driver "{driver}" starts on "{node}" with the endpoint of its first instance')
 def _(world: World, driver: str, node: str) -> None:
-    """A second registration socket that announces the first instance's endpoint."""
+    """Start a second registration socket that announces the first instance's endpoint."""
     first = instances(world, driver)[0]
     made = make(world, driver, node)
     made.start(endpoint=str(first.plugin_socket))
 
 
-@when('the scripted driver "{driver}" leaves the registration folder')
-def _(world: World, driver: str) -> None:
-    """Remove the registration socket; the service goes on."""
-    server = scripted(world, driver).server
-    if server is not None:
-        server.stop_registration()
-
-
-@when('the scripted driver "{driver}" stops')
-def _(world: World, driver: str) -> None:
-    """Stop the driver: both sockets go."""
-    scripted(world, driver).stop()
-
-
-@when('the scripted driver "{driver}" starts again on "{node}"')
-def _(world: World, driver: str, node: str) -> None:
-    """Start the same driver again over the same sockets."""
-    made = scripted(world, driver)
-    made.start()
-    try:
-        world.node(node).kubelet.wait_registered(made.name, 10.0)
-    except KubeletError as error:
-        raise Untestable(str(error)) from error
-
-
 @given('the scripted driver "{driver}" {behaviour}')
 def _(world: World, driver: str, behaviour: str) -> None:
-    """Tell the driver how to behave; see `behave`."""
+    """The driver behaves like this from now on; see `behave`."""
     behave(world, driver, behaviour)
 
 
-@when('the scripted driver "{driver}" comes to behave: {behaviour}')
+@when('the scripted driver "{driver}" {behaviour}')
 def _(world: World, driver: str, behaviour: str) -> None:
-    """The same, as what happens in the scenario."""
+    """The driver does this now, or behaves like this from now on; see `behave`."""
     behave(world, driver, behaviour)
 
 
 def behave(world: World, alias: str, behaviour: str) -> None:
-    """Change what a scripted driver does. Raises Untestable for a behaviour that it does not have."""
+    """Change the behaviour of a scripted driver's newest instance. Raises SpecificationError for an unknown one."""
     driver = scripted(world, alias)
     word, _, rest = behaviour.partition(" ")
     match behaviour:
@@ -190,23 +180,53 @@ def behave(world: World, alias: str, behaviour: str) -> None:
             driver.prepare_error = "scripted failure of the claim"
         case "fails to unprepare":
             driver.unprepare_error = "scripted failure to unprepare"
-        case "answers for a claim that nobody asked for":
+        case "adds an unknown claim to its responses":
             driver.adds_stranger = True
-        case "does not answer":
+        case "does not respond":
             driver.hold()
         case "works":
             driver.call_error = driver.prepare_error = driver.unprepare_error = driver.leaves_out = ""
             driver.adds_stranger = False
             driver.release()
-        case _ if word == "forgets":
+        case "stops":
+            stop_newest(world, alias)
+        case "starts again":
+            start_newest_again(world, alias)
+        case "removes its registration socket":
+            if driver.server is not None:
+                driver.server.stop_registration()
+        case _ if word == "omits":
             driver.leaves_out = rest.strip('"')
         case _ if behaviour.startswith("names no request for "):
             driver.unnamed.add(behaviour.removeprefix("names no request for ").strip('"'))
         case _:
-            raise Untestable(f"a scripted driver cannot be told: {behaviour}")
+            raise SpecificationError(f"{world.scenario.where}: a scripted driver cannot do this: {behaviour}")
 
 
-# -- claims and slices of theirs ---------------------------------------------------------------------------------------
+def stop_newest(world: World, alias: str) -> None:
+    """Stop the newest instance. If there are others, wait until the kubelet has removed it, so that it calls those."""
+    newest = scripted(world, alias)
+    newest.stop()
+    left = len(instances(world, alias)) - 1
+    if left:
+        plugins = world.node(group(world, alias).node).kubelet.plugins
+        world.require(
+            "the kubelet removes the instance",
+            lambda: (len(plugins.instances(newest.name)) == left, f"{len(plugins.instances(newest.name))} instances"),
+        )
+
+
+def start_newest_again(world: World, alias: str) -> None:
+    """Start the newest instance again at the same sockets, and wait until it is registered."""
+    driver = scripted(world, alias)
+    driver.start()
+    try:
+        world.node(group(world, alias).node).kubelet.wait_registered(driver.name, 10.0)
+    except KubeletError as error:
+        raise Untestable(str(error)) from error
+
+
+# -- their claims and slices -------------------------------------------------------------------------------------------
 
 
 @given('a ResourceClaim "{claim}" allocated to the scripted driver "{driver}" on "{node}"')
@@ -221,26 +241,10 @@ def _(world: World, claim: str, requests: str, driver: str, node: str) -> None:
     claim_for(world, claim, driver, node, words(requests))
 
 
-@when('the claim "{claim}" is replaced by one of the same name for the scripted driver "{driver}" on "{node}"')
-def _(world: World, claim: str, driver: str, node: str) -> None:
-    """Delete a claim for good and make another of its name."""
-    world.client.patch(RESOURCE_CLAIMS, claim, {"status": {"reservedFor": None}}, world.namespace, subresource="status")
-    if world.get(RESOURCE_CLAIMS, claim)["metadata"].get("finalizers"):
-        world.client.patch(RESOURCE_CLAIMS, claim, {"metadata": {"finalizers": None}}, world.namespace)
-    world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
-    claim_for(world, claim, driver, node)
-
-
 @given('a slice "{name}" of the scripted driver "{driver}" for "{node}"')
 def _(world: World, name: str, driver: str, node: str) -> None:
-    """A hand-written slice with the node's name, which may not exist yet."""
-    _slice(world, name, driver, {"nodeName": world.name(node)})
-
-
-@given('a slice "{name}" of the scripted driver "{driver}" for all nodes')
-def _(world: World, name: str, driver: str) -> None:
-    """A hand-written slice of devices that every node can reach."""
-    _slice(world, name, driver, {"allNodes": True})
+    """A hand-written slice of a node that may not exist yet; `all nodes`: devices that every node can use."""
+    _slice(world, name, driver, {"allNodes": True} if node == "all nodes" else {"nodeName": world.name(node)})
 
 
 def _slice(world: World, name: str, driver: str, where: Obj) -> None:
@@ -262,33 +266,23 @@ def _slice(world: World, name: str, driver: str, where: Obj) -> None:
     world.heard()
 
 
-# -- what they are told and asked --------------------------------------------------------------------------------------
+# -- calls of the kubelet ----------------------------------------------------------------------------------------------
 
 
-@then('the scripted driver "{driver}" is told that it is registered')
-def _(world: World, driver: str) -> None:
-    """NotifyRegistrationStatus comes with registered true."""
-    _told(world, driver, registered=True, text="")
+@then('NotifyRegistrationStatus of the scripted driver "{driver}" has registered {value:word} and the error "{text}"')
+def _(world: World, driver: str, value: str, text: str) -> None:
+    """The kubelet calls NotifyRegistrationStatus with `true` or `false`, and an error with this text."""
+    wanted = {"registered": value == "true", "error": text or "none"}
 
-
-@then('the scripted driver "{driver}" is told that it is refused: "{text}"')
-def _(world: World, driver: str, text: str) -> None:
-    """NotifyRegistrationStatus comes with registered false and an error with this text."""
-    _told(world, driver, registered=False, text=text)
-
-
-def _told(world: World, alias: str, *, registered: bool, text: str) -> None:
     def look() -> Seen:
-        server = scripted(world, alias).server
+        server = scripted(world, driver).server
         status = server.registration_status if server else None
         if status is None:
-            return False, "told nothing"
-        ok = status.registered is registered and text in status.error
+            return False, "no call"
+        ok = status.registered is wanted["registered"] and text in status.error
         return ok, {"registered": status.registered, "error": status.error}
 
-    world.eventually(
-        "the plugin is told the outcome", look, expected={"registered": registered, "error": text or "none"}
-    )
+    world.eventually("the kubelet reports the registration status", look, expected=wanted)
 
 
 @then('calls to the scripted driver "{driver}" on "{node}" use service "{version}"')
@@ -306,26 +300,27 @@ def _(world: World, driver: str, node: str, version: str) -> None:
     world.eventually("the kubelet picks a service", look, expected=version)
 
 
-@then('the scripted driver "{driver}" is asked to prepare "{claims}" in one call')
-def _(world: World, driver: str, claims: str) -> None:
-    """One Prepare call with exactly these claims comes, each by namespace, uid and name."""
+@then('the scripted driver "{driver}" receives one {method:word} call for "{claims}"')
+def _(world: World, driver: str, method: str, claims: str) -> None:
+    """A Prepare or Unprepare call with exactly these claims arrives; a Prepare call has their namespace and uid."""
     wanted = sorted(words(claims))
-    uids = {claim: uid_of(world.get(RESOURCE_CLAIMS, claim)) for claim in wanted}
+    # A claim may have been deleted before it is unprepared, so only Prepare calls are compared by uid.
+    uids = {claim: uid_of(world.get(RESOURCE_CLAIMS, claim)) for claim in wanted} if method == "Prepare" else {}
 
     def look() -> Seen:
-        for call in all_calls(world, driver, "Prepare"):
-            if sorted((ref.namespace, ref.name, ref.uid) for ref in call) == sorted(
-                (world.namespace, name, uid) for name, uid in uids.items()
-            ):
+        seen = all_calls(world, driver, method)
+        for call in seen:
+            same_uids = all((ref.namespace, ref.uid) == (world.namespace, uids.get(ref.name, ref.uid)) for ref in call)
+            if sorted(ref.name for ref in call) == wanted and same_uids:
                 return True, names([call])
-        return False, names(all_calls(world, driver, "Prepare")) or "no call"
+        return False, names(seen) or "no call"
 
-    world.eventually("one call has all claims", look, expected=[wanted])
+    world.eventually(f"one {method} call has all claims", look, expected=[wanted])
 
 
-@then('the scripted driver "{driver}" has had {count:d} {method:word} calls')
+@then('the scripted driver "{driver}" has received {count:d} {method:word} calls')
 def _(world: World, driver: str, count: int, method: str) -> None:
-    """So many calls of Prepare or Unprepare came in all, also after everything has come to rest."""
+    """So many calls of Prepare or Unprepare arrived in all, also after everything has settled."""
 
     def look() -> Seen:
         seen = all_calls(world, driver, method)
@@ -336,9 +331,9 @@ def _(world: World, driver: str, count: int, method: str) -> None:
     world.stays(f"{count} {method} calls", look, expected=f"{count} calls")
 
 
-@then('the scripted driver "{driver}" is asked to prepare "{claim}" again')
+@then('the scripted driver "{driver}" receives another Prepare call for "{claim}"')
 def _(world: World, driver: str, claim: str) -> None:
-    """The kubelet retries: a second Prepare call for the claim comes."""
+    """The kubelet retries: a second Prepare call for the claim arrives."""
 
     def look() -> Seen:
         seen = [call for call in all_calls(world, driver, "Prepare") if claim in {ref.name for ref in call}]
@@ -347,28 +342,17 @@ def _(world: World, driver: str, claim: str) -> None:
     world.eventually("Prepare is retried", look, expected="a second call")
 
 
-@then('the scripted driver "{driver}" is asked to unprepare "{claim}"')
-def _(world: World, driver: str, claim: str) -> None:
-    """An Unprepare call for the claim comes."""
-
-    def look() -> Seen:
-        seen = names(all_calls(world, driver, "Unprepare"))
-        return any(claim in call for call in seen), seen or "no call"
-
-    world.eventually("Unprepare is called", look, expected=f"a call with {claim}")
-
-
-@then('calls go to instance {number:d} of the scripted driver "{driver}"')
+@then('Prepare calls go to instance {number:d} of the scripted driver "{driver}"')
 def _(world: World, number: int, driver: str) -> None:
-    """The last Prepare call reached this instance (1: the first that was started)."""
-    counts = [len(one.prepared) for one in instances(world, driver)]
-    before: list[int] = world.memory.setdefault("counts-before", [0] * len(counts))
+    """All Prepare calls since the last look reached this instance (1: the first that was started)."""
+    drivers = group(world, driver)
+    before = [*drivers.counted, *([0] * (len(drivers.instances) - len(drivers.counted)))]
 
     def look() -> Seen:
-        now = [len(one.prepared) for one in instances(world, driver)]
-        gained = [a - b for a, b in zip(now, [*before, *([0] * len(now))], strict=False)]
-        return gained[number - 1] > 0 and sum(gained) == gained[number - 1], {"calls an instance": gained}
+        now = [len(one.prepared) for one in drivers.instances]
+        gained = [a - b for a, b in zip(now, before, strict=True)]
+        return gained[number - 1] > 0 and sum(gained) == gained[number - 1], {"calls by instance": gained}
 
     seen = world.wait(look)
-    world.memory["counts-before"] = [len(one.prepared) for one in instances(world, driver)]
+    drivers.counted = [len(one.prepared) for one in drivers.instances]
     world.check_seen(f"instance {number} is called", seen, expected=f"calls to instance {number} only")

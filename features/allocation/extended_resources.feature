@@ -7,7 +7,7 @@ Feature: Extended resources that devices stand for
   Scenario: A claim is made for what a pod asks for, and goes when the pod has ended
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    When a pod "train" asking for {$(suffix).dra.test/gpu: 2} is created
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 2} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1" [DRA-239]
     And pod "train" is bound to "n1" [DRA-239]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
@@ -18,19 +18,19 @@ Feature: Extended resources that devices stand for
   Scenario: Every class stands for a resource of its own name
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
-    When a pod "train" asking for {deviceclass.resource.kubernetes.io/$(class:gpu): 1} is created
+    When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:gpu): 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-241 @DRA-245
   Scenario: No claim is made for what a device plugin gives, nor for nothing
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    When a pod "none" asking for {$(suffix).dra.test/gpu: 0} is created
+    When a pod "none" requesting {$(suffix).dra.test/gpu: 0} is created
     Then pod "none" is bound to "n1" [DRA-245]
     And pod "none" has no claim [DRA-245]
     And the Pod "none" has "status.extendedResourceClaimStatus" null [DRA-245]
     Given node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
-    When a pod "train" asking for {$(suffix).dra.test/gpu: 2} is created
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "train" is bound to "n1" [DRA-241]
     And pod "train" has no claim [DRA-241]
     And the Pod "train" has "status.extendedResourceClaimStatus" null [DRA-241]
@@ -40,7 +40,7 @@ Feature: Extended resources that devices stand for
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/first_of_two_classes"
     And a DeviceClass "b" for those devices standing for "$(suffix).dra.test/gpu"
-    When a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-1"
 
   @DRA-243 @needs:virtual-clock @component:control-plane
@@ -49,14 +49,14 @@ Feature: Extended resources that devices stand for
     And the objects of the manifest "allocation/first_of_two_classes"
     When 2 seconds pass
     And a DeviceClass "z" for those devices standing for "$(suffix).dra.test/gpu" is created
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-244
   Scenario: Init containers use what comes after them, and ask only for what is missing
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    When an init container asking for {$(suffix).dra.test/gpu: 2} runs before pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the status of pod "train" maps container "first" to [container-0-request-0, container-1-request-0] of "$(suffix).dra.test/gpu"
     And the status of pod "train" maps container "main" to [container-1-request-0] of "$(suffix).dra.test/gpu"
@@ -64,11 +64,11 @@ Feature: Extended resources that devices stand for
   @DRA-248 @DRA-249
   Scenario: Pods wait for a class that stands for the resource, and for devices
     Given node "n1" with 2 devices
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound [DRA-248]
     When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
     Then pod "train" is bound to "n1" [DRA-248]
-    When a pod "large" asking for {$(suffix).dra.test/gpu: 2} is created
+    When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "large" stays unbound [DRA-249]
     When pod "train" is force-deleted
     Then pod "large" is bound to "n1" [DRA-249]
@@ -77,7 +77,7 @@ Feature: Extended resources that devices stand for
   Scenario: What an earlier attempt left behind is taken away first
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
     And claim "left" holds the devices "dev-1" of "n1"

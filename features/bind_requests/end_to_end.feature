@@ -47,7 +47,7 @@ Feature: From a claim to a running container and back
     When pod "train" is deleted
     Then claim "claim" is reserved for exactly the pods ""
     And claim "claim" is deallocated
-    And the CDI files of "n1" come to be those of before
+    And the CDI files of "n1" are the remembered ones within 10 seconds
 
   @KAI-231
   Scenario: No device is in two claims

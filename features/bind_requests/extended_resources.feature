@@ -7,14 +7,14 @@ Feature: Extended resources in BindRequests
   Scenario: The BindRequest says which devices stand for a resource, where no device plugin has it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    When a pod "train" asking for {$(suffix).dra.test/gpu: 1} is created
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].name" container-0-request-0 [KAI-064]
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName" $(class:gpu) [KAI-064]
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].containerName" main [KAI-064]
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].requestName" container-0-request-0 [KAI-064]
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[0].device" dev-0 [KAI-064]
     Given node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
-    When a pod "plugin" asking for {$(suffix).dra.test/gpu: 1} is created
+    When a pod "plugin" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the BindRequest of pod "plugin" has "spec.selectedNode" $(node:n1) [KAI-065]
     And the BindRequest of pod "plugin" has "spec.extendedResourceClaimAllocation" null [KAI-065]
 
@@ -22,7 +22,7 @@ Feature: Extended resources in BindRequests
   Scenario: An init container shares its devices with the container after it
     Given node "n1" with 4 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    When an init container asking for {$(suffix).dra.test/gpu: 2} runs before pod "train" asking for {$(suffix).dra.test/gpu: 2}
+    When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 2} is created
     Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[1].device" dev-1
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
 
@@ -30,7 +30,7 @@ Feature: Extended resources in BindRequests
   Scenario: The binder makes the claim and records it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
@@ -51,7 +51,7 @@ Feature: Extended resources in BindRequests
   Scenario: A claim that is there already is used
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -70,7 +70,7 @@ Feature: Extended resources in BindRequests
   Scenario: Where the pod cannot be bound, the claim goes again
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server answers 500 to the next 1 bindings of Pod
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """

@@ -4,7 +4,8 @@ Feature: Two revisions of one protocol
   same. The pod is the one of the documentation: one GPU of the device plugin and one IMEX channel.
 
   Background:
-    Given node "n1" with 4 GPUs of a device plugin
+    Given node "n1"
+    And node "n1" has {nvidia.com/gpu: 4} of a device plugin
     And an IMEX channel on "n1"
     And a DeviceClass "channel" selecting 'device.driver == "compute-domain.nvidia.com" && device.attributes["compute-domain.nvidia.com"].type == "channel"'
     And the objects of the manifest "bind_requests/imex-claim-template"

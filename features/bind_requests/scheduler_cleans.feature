@@ -65,8 +65,9 @@ Feature: The scheduler looks after BindRequests that came to nothing
 
   @KAI-076
   Scenario: A pod takes its place from the moment of its BindRequest
-    Given node "n1" with 1 GPUs of a device plugin
-    And a pod "first" with 1 GPUs of a device plugin
+    Given node "n1"
+    And node "n1" has {nvidia.com/gpu: 1} of a device plugin
+    And a pod "first" requesting {nvidia.com/gpu: 1}
     Then the BindRequest of pod "first" has "spec.selectedNode" $(node:n1)
-    Given a pod "second" with 1 GPUs of a device plugin
+    Given a pod "second" requesting {nvidia.com/gpu: 1}
     Then pod "second" gets no BindRequest

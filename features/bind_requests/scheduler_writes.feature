@@ -30,8 +30,9 @@ Feature: The scheduler hands its decision over
 
   @KAI-016
   Scenario: GPUs of a device plugin are counted
-    Given node "n1" with 4 GPUs of a device plugin
-    And a pod "classic" with 2 GPUs of a device plugin
+    Given node "n1"
+    And node "n1" has {nvidia.com/gpu: 4} of a device plugin
+    And a pod "classic" requesting {nvidia.com/gpu: 2}
     Then the BindRequest of pod "classic" has "spec.receivedGPU" {count: 2, portion: "1.00"}
     And the BindRequest of pod "classic" has "spec.receivedResourceType" Regular
 

@@ -8,8 +8,8 @@ Feature: A driver is one of several on its node
     Given node "n1" running the driver
     And the driver "nic.dra.test" with the devices "nic" on "n1"
     And the driver "fpga.dra.test" with the devices "fpga" on "n1"
-    And the devices of "n1" are remembered
-    When the driver on "n1" restarts
+    And the slices of the driver on "n1" are remembered
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered [DRA-358]
     And the driver "nic.dra.test" still publishes "nic-0, nic-1" on "n1" [DRA-358b]
     And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
@@ -20,10 +20,19 @@ Feature: A driver is one of several on its node
     Given node "n1" running the driver
     And the driver "nic.dra.test" with the devices "nic" on "n1"
     And the driver "fpga.dra.test" with the devices "fpga" on "n1"
-    And a ResourceClaim "train" allocated a device of the driver, "nic-0" of "nic.dra.test" and "board-0" of "fpga.dra.test" on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results:
+        - {request: device, device: free}
+        - {request: first, driver: nic.dra.test, device: nic-0}
+        - {request: second, driver: fpga.dra.test, device: board-0}
+      """
     And a pod "train" using claim "train"
     And claim "train" is reserved by hand for pods "train"
     When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running [DRA-359]
     And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]
-    And container "main" of pod "train" on "n1" has the variables "NET_DEVICE, FPGA_UNIT" [DRA-359b]
+    And container "main" of pod "train" on "n1" has: [DRA-359b]
+      | kind     | name       | value   |
+      | variable | NET_DEVICE | present |
+      | variable | FPGA_UNIT  | present |

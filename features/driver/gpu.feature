@@ -5,19 +5,38 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
   @NV-020 @NV-021 @NV-022 @NV-026 @needs:seen-nvml
   Scenario: Devices are what NVML shows
     Given node "n1" running the driver
-    Then the devices on "n1" are the GPUs that NVML shows, by their minor numbers [NV-020]
-    And every GPU on "n1" has its attributes in their types [NV-021]
-    And the driver version of every GPU on "n1" is semantic [NV-022]
-    And the memory of every GPU on "n1" is what NVML shows, and its only capacity [NV-026]
+    Then the gpu devices on "n1" are the GPUs of NVML, with its "uuid" as "attributes.uuid.string" [NV-020]
+    And the gpu devices on "n1" are the GPUs of NVML, with its "name" as "attributes.productName.string" [NV-020]
+    And every gpu device on "n1" has: [NV-021]
+      | field                                    | value |
+      | attributes.type.string                   | /.+/  |
+      | attributes.uuid.string                   | /.+/  |
+      | attributes.productName.string            | /.+/  |
+      | attributes.brand.string                  | /.+/  |
+      | attributes.architecture.string           | /.+/  |
+      | attributes.cudaComputeCapability.version | /.+/  |
+      | attributes.driverVersion.version         | /.+/  |
+      | attributes.cudaDriverVersion.version     | /.+/  |
+    # Three numbers without leading zeros, as the API's version type requires.
+    And every gpu device on "n1" has: [NV-022]
+      | field                            | value                                             |
+      | attributes.driverVersion.version | /(?!0[0-9]\|.*[.]0[0-9])[0-9]+[.][0-9]+[.][0-9]+/ |
+    And the gpu devices on "n1" are the GPUs of NVML, with its "memory" as "capacity.memory.value" [NV-026]
+    And every gpu device on "n1" has: [NV-026]
+      | field    | value       |
+      | capacity | only memory |
 
   @NV-050 @NV-094 @NV-095
   Scenario: A claim gets a CDI device of its own
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claim "train" is prepared on "n1"
-    Then the only CDI id of claim "train" is made of its uid and device [NV-050]
-    And the CDI file of claim "train" on "n1" is named after it [NV-094]
-    And a container with claim "train" on "n1" would see the GPU nodes of its own devices only [NV-095]
+    Then the response for claim "train" has the CDI ids of vendor "k8s.gpu.nvidia.com": "claim=$(uid:train)-$(device)" [NV-050]
+    And node "n1" has the CDI file "k8s.gpu.nvidia.com-claim_$(uid:train).yaml" [NV-094]
+    And of the device nodes "/dev/nvidia[0-9]*", a container with claim "train" on "n1" has only "/dev/nvidia$(minor)" [NV-095]
+    And a container with claim "train" on "n1" has: [NV-095]
+      | kind     | name                   | value |
+      | variable | NVIDIA_VISIBLE_DEVICES | void  |
 
   @NV-060b
   Scenario: The refusal of a device in use names its owner
@@ -38,7 +57,10 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
   @NV-058
   Scenario: A claim with nothing of the driver's is an error
     Given node "n1" running the driver
-    And a ResourceClaim "alien" allocated a device of the driver "other.dra.test" on "n1"
+    And a ResourceClaim "alien" allocated on "n1" with:
+      """
+      results: [{request: gpu, driver: other.dra.test, device: other-0}]
+      """
     When claim "alien" is prepared on "n1"
     Then claim "alien" is refused because "no devices"
 
@@ -46,12 +68,15 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
   Scenario: A claim that is not what the kubelet says fails the whole call
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "replaced" allocated the same device as claim "train" on "n1"
     And a ResourceClaim "waiting" that is not allocated
-    When claim "train" is prepared on "n1" under another uid
+    And the kubelet refers to claim "replaced" by a uid that no claim has
+    And the kubelet refers to claim "ghost" by a uid that no claim has
+    When claim "replaced" is prepared on "n1"
     Then the whole call fails because "got replaced"
     When claims "train, waiting" are prepared on "n1" in one call
     Then the whole call fails because "not allocated"
-    When a claim "ghost" that does not exist is prepared on "n1"
+    When claim "ghost" is prepared on "n1"
     Then the whole call fails because "retrieve claim"
 
   @NV-099 @NV-100 @needs:process-driver
@@ -71,34 +96,48 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is damaged
-    Then the driver on "n1" does not start, because "checkpoint is corrupted"
+    Then the driver on "n1" with "" does not start, because "checkpoint is corrupted"
 
   @NV-024 @NV-025 @NV-027 @NV-028 @needs:fake-nvml
   Scenario: What NVML and sysfs do not know is left out, and the GPU stays
     Given the GPUs of "n1" are those of "dgx-h100"
-    And sysfs on "n1" has no entry for GPU 0
-    And sysfs on "n1" puts GPU 1 on NUMA node -1
-    And sysfs on "n1" puts GPU 2 on NUMA node 1
-    And NVML on "n1" does not know "memory_total" of GPU 3
-    And NVML on "n1" does not know "addressing_mode" of GPU 4
+    And node "n1" has the fault "GPU 0 missing in sysfs"
+    And GPU 1 of "n1" has numa_node -1
+    And GPU 2 of "n1" has numa_node 1
+    And node "n1" has the fault "NVML does not support memory_total of GPU 3"
+    And node "n1" has the fault "NVML does not support addressing_mode of GPU 4"
     And node "n1" running the driver
-    Then GPU 0 on "n1" is published without "resource.kubernetes.io/pcieRoot, resource.kubernetes.io/numaNode" [NV-024]
-    And GPU 1 on "n1" is published without "resource.kubernetes.io/numaNode" [NV-025]
-    And GPU 1 on "n1" is published with "resource.kubernetes.io/pcieRoot" [NV-025]
-    And GPU 2 on "n1" is published on NUMA node 1 [NV-025]
-    And GPU 3 on "n1" is published without any capacity [NV-027]
-    And GPU 4 on "n1" is published without "addressingMode" [NV-028]
-    And GPU 5 on "n1" is published with "addressingMode" [NV-028]
+    Then GPU 0 on "n1" is published with: [NV-024]
+      | field                                         | value  |
+      | attributes["resource.kubernetes.io/pcieRoot"] | absent |
+      | attributes["resource.kubernetes.io/numaNode"] | absent |
+    And GPU 1 on "n1" is published with: [NV-025]
+      | field                                         | value   |
+      | attributes["resource.kubernetes.io/numaNode"] | absent  |
+      | attributes["resource.kubernetes.io/pcieRoot"] | present |
+    # A list with the feature gate DRAListTypeAttributes.
+    And GPU 2 on "n1" is published with: [NV-025]
+      | field                                         | value                   |
+      | attributes["resource.kubernetes.io/numaNode"] | {int: 1} or {ints: [1]} |
+    And GPU 3 on "n1" is published with: [NV-027]
+      | field    | value        |
+      | capacity | absent or {} |
+    And GPU 4 on "n1" is published with: [NV-028]
+      | field                     | value  |
+      | attributes.addressingMode | absent |
+    And GPU 5 on "n1" is published with: [NV-028]
+      | field                     | value   |
+      | attributes.addressingMode | present |
 
   @NV-098 @needs:fake-nvml
   Scenario: A driver library of another version than the kernel's is not handed out
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
-    And the driver libraries of "n1" are gone
+    And node "n1" has the fault "driver libraries missing"
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "failed to locate"
     And the checkpoint of the driver on "n1" has claim "train" as PrepareStarted
-    When the driver libraries of "n1" are there again
+    When node "n1" recovers from "driver libraries missing"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
 
@@ -106,9 +145,9 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
   Scenario: A plugin waits ten seconds for another plugin of its node, and says so
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
-    And the node lock of the driver on "n1" is held by another process
+    And node "n1" has the fault "plugin lock held by another process"
     When claim "train" is prepared on "n1" while 11 seconds pass
     Then claim "train" is refused because "timeout acquiring lock" [NV-069]
-    When the node lock of the driver on "n1" is let go
+    When node "n1" recovers from "plugin lock held by another process"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-069b]

@@ -11,10 +11,11 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And a ResourceClaim "there" allocated a device that the driver on "n1" does not have
     And a ResourceClaim "done" allocated 1 devices of the driver on "n1"
     When claims "gone, replaced, there, done" are prepared on "n1" in one call
-    And the claim "gone" is deleted behind the driver's back
-    And the claim "replaced" is replaced by another of its name
-    And the claim "done" is deleted behind the driver's back
-    And the driver on "n1" restarts
+    And the claim "gone" is deleted although it is in use
+    And the claim "replaced" is deleted although it is in use
+    And the claim "done" is deleted although it is in use
+    Given a ResourceClaim "replaced" that is not allocated
+    When the driver on "n1" is restarted
     Then the checkpoint of the driver on "n1" comes to be without claim "gone" [NV-104]
     And the checkpoint of the driver on "n1" comes to be without claim "replaced" [NV-104]
     And the checkpoint of the driver on "n1" has claim "there" as PrepareStarted [NV-105]
@@ -27,8 +28,8 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
     And claim "first" is prepared on "n1"
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" is of another boot
-    And the driver on "n1" is started again
+    And the checkpoint of the driver on "n1" is of an earlier boot
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And the checkpoint of the driver on "n1" comes to be without claim "first"
     When claim "second" is prepared on "n1"
@@ -41,20 +42,20 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And a ResourceClaim "other" allocated the same device as claim "train" on "n1"
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" has no boot id
-    And the driver on "n1" is started again
+    And the checkpoint of the driver on "n1" is without boot id
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-103]
     And the checkpoint of the driver on "n1" has the boot id of the kernel [NV-103]
     When claims "other, train" are prepared on "n1" in one call
-    Then all answers for claim "train" are the same [NV-103]
+    Then all responses for claim "train" are the same [NV-103]
     And claim "other" is refused [NV-103]
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" has only its v1 part
-    And the driver on "n1" is started again
+    And the checkpoint of the driver on "n1" is of version 1 only
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-103b]
     When claims "other, train" are prepared on "n1" in one call
     Then claim "other" is refused [NV-103b]
-    And all answers for claim "train" are the same [NV-103b]
+    And all responses for claim "train" are the same [NV-103b]
 
   @NV-101b @needs:fake-nvml
   Scenario Outline: A checkpoint that is <damage> stops the driver before it can hand out a GPU that is in use
@@ -63,13 +64,13 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is <damage>
-    Then the driver on "n1" does not start, because "checkpoint is corrupted"
+    Then the driver on "n1" with "" does not start, because "checkpoint is corrupted"
 
     Examples:
-      | damage          |
-      | cut in half     |
-      | from the future |
-      | empty           |
+      | damage                |
+      | cut in half           |
+      | of an unknown version |
+      | empty                 |
 
   @NV-099b @needs:fake-nvml
   Scenario: Nothing is promised while CDI specifications cannot be written, and all is well once they can
@@ -77,14 +78,14 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
     And claim "held" is prepared on "n1"
-    When the CDI folder of "n1" cannot be written
+    When node "n1" gets the fault "CDI folder not writable"
     And claim "train" is prepared on "n1"
     Then claim "train" is refused
-    When the CDI folder of "n1" can be written again
+    When node "n1" recovers from "CDI folder not writable"
     And claims "train, held" are prepared on "n1" in one call
     Then claim "train" is prepared
-    And every CDI id of the answer for claim "train" resolves on "n1"
-    And all answers for claim "held" are the same
+    And every CDI id of the response for claim "train" resolves on "n1"
+    And all responses for claim "held" are the same
 
   @NV-099c @needs:fake-nvml
   Scenario: Nothing is promised while the disk is full, and all is well once it is not
@@ -92,13 +93,13 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
     And claim "held" is prepared on "n1"
-    When the disk of the driver on "n1" is full
+    When node "n1" gets the fault "disk full"
     And claims "train, held" are prepared on "n1" in one call
     Then claim "train" is refused
-    And all answers for claim "held" are the same
-    When the disk of the driver on "n1" has room again
+    And all responses for claim "held" are the same
+    When node "n1" recovers from "disk full"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And every CDI id of the answer for claim "train" resolves on "n1"
+    And every CDI id of the response for claim "train" resolves on "n1"
     When claim "held" is prepared on "n1"
-    Then all answers for claim "held" are the same
+    Then all responses for claim "held" are the same

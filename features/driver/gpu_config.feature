@@ -7,48 +7,54 @@ Feature: The driver gpu.nvidia.com reads its configuration strictly
 
   @NV-071
   Scenario: An unknown field is refused
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharin: {}}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "unknown field"
 
   @NV-072
   Scenario: An unknown kind is refused
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfiguration} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfiguration {}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "no kind"
 
   @NV-073
   Scenario: Parameters without kind are refused
-    Given a ResourceClaim "train" for the driver on "n1" with {sharing: {strategy: TimeSlicing}} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config: [{requests: [gpu], parameters: {sharing: {strategy: TimeSlicing}}}]
+      """
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "Object 'Kind' is missing"
 
   @NV-074
   Scenario: Configuration of another device type that names the request is refused
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with MigDeviceConfig {}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "cannot apply MigDeviceConfig"
 
   @NV-075
   Scenario: Configuration of another device type for all requests is passed over
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig} for "all"
+    Given a ResourceClaim "train" allocated on "n1" and configured by:
+      | source    | request | kind            | fields |
+      | FromClaim | all     | MigDeviceConfig | {}     |
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
 
   @NV-076
   Scenario: Configuration for pass-through that names a full GPU is refused
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with VfioDeviceConfig {}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "cannot apply VfioDeviceConfig"
 
   @NV-083
   Scenario: An unknown sharing strategy is refused with those that exist
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: Magic}}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "TimeSlicing, MPS"
 
   @NV-082
   Scenario: A sharing strategy whose gate is off is refused
-    Given a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}} for "gpu"
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "TimeSlicingSettings"

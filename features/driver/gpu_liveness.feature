@@ -6,15 +6,15 @@ Feature: The driver gpu.nvidia.com says whether it lives
   @NV-013
   Scenario: A driver whose sockets answer is alive
     Given node "n1" running the driver with a port for health checks
-    Then a health check of the driver on "n1" for "" says SERVING
-    And a health check of the driver on "n1" for "liveness" says SERVING
-    And a health check of the driver on "n1" for "readiness" says NOT_FOUND
+    Then a health check of the driver on "n1" for "" returns SERVING
+    And a health check of the driver on "n1" for "liveness" returns SERVING
+    And a health check of the driver on "n1" for "readiness" returns NOT_FOUND
 
   @NV-013b
   Scenario Outline: A driver that cannot be reached at its <socket> socket is not alive
     Given node "n1" running the driver with a port for health checks
     When the <socket> socket of the driver on "n1" is removed
-    Then a health check of the driver on "n1" for "liveness" says NOT_SERVING
+    Then a health check of the driver on "n1" for "liveness" returns NOT_SERVING
 
     Examples:
       | socket       |

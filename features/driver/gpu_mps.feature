@@ -6,13 +6,13 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
 
   @NV-090 @NV-091
   Scenario: Settings of MPS that cannot be are refused by name
-    Given nvidia-smi on "n2" writes down how it is called
-    And MPS on "n2" is simulated
+    Given node "n2" has a fake "nvidia-smi"
+    And node "n2" has a fake "nvidia-cuda-mps-control"
     And node "n2" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "small" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}} for "gpu"
-    And a ResourceClaim "where" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"7": 1Gi}}}} for "gpu"
-    And a ResourceClaim "negative" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}} for "gpu"
-    And a ResourceClaim "more" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}} for "gpu"
+    And a ResourceClaim "small" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}}
+    And a ResourceClaim "where" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"7": 1Gi}}}}
+    And a ResourceClaim "negative" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}}
+    And a ResourceClaim "more" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}}
     When claims "small, where, negative, more" are prepared on "n2" in one call
     Then claim "small" is refused because "invalid limit" [NV-090]
     And claim "where" is refused because "invalid device" [NV-090]
@@ -21,55 +21,69 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
 
   @NV-066
   Scenario: MPS and shares exclude each other
-    Given nvidia-smi on "n2" writes down how it is called
-    And MPS on "n2" is simulated
+    Given node "n2" has a fake "nvidia-smi"
+    And node "n2" has a fake "nvidia-cuda-mps-control"
     And node "n2" running the driver with "--feature-gates=MPSSupport=true,ConsumableShares=true --consumable-shares=4"
-    And a ResourceClaim "train" for the driver on "n2" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}} for "gpu"
+    And a ResourceClaim "train" allocated on "n2" with GpuConfig {sharing: {strategy: MPS}}
     When claim "train" is prepared on "n2"
     Then claim "train" is refused because "shares"
 
   @NV-092 @NV-092b @NV-092c @NV-092e
   Scenario: A claim has a control daemon as long as it is prepared
-    Given nvidia-smi on "n1" writes down how it is called
-    And MPS on "n1" is simulated
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: 1Gi, defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}}}} for "gpu"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing:
+              strategy: MPS
+              mpsConfig: {defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: 1Gi, defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}}
+      """
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-092]
-    And a control daemon of MPS runs on "n1" for the GPUs of claim "train" [NV-092]
-    And a container with claim "train" on "n1" would find that daemon's pipe and shared memory [NV-092]
-    And that daemon on "n1" was told "set_default_active_thread_percentage 50" [NV-092b]
-    And that daemon on "n1" was told "set_default_device_pinned_mem_limit GPU-* 1953M" [NV-092b]
-    And nvidia-smi on "n1" set the compute mode EXCLUSIVE_PROCESS last for the GPU of claim "train" [NV-092e]
+    And one MPS control daemon runs on "n1", for the GPUs of claim "train" [NV-092]
+    And a container with claim "train" on "n1" has: [NV-092]
+      | kind      | name                             | value   |
+      | file      | $CUDA_MPS_PIPE_DIRECTORY/control | present |
+      | directory | /dev/shm                         | present |
+    And the MPS control daemon on "n1" received the command "set_default_active_thread_percentage 50" [NV-092b]
+    And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 1953M" [NV-092b]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is EXCLUSIVE_PROCESS [NV-092e]
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared [NV-092c]
-    And no control daemon of MPS runs on "n1", and none left a file [NV-092c]
-    And nvidia-smi on "n1" set the compute mode DEFAULT last for the GPU of claim "train" [NV-092c]
+    And no MPS control daemon and no file of one is left on "n1" [NV-092c]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT [NV-092c]
 
   @NV-092d
   Scenario: A control daemon that does not start fails the claim, and leaves nothing
-    Given nvidia-smi on "n1" writes down how it is called
-    And MPS on "n1" is simulated
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}} for "gpu"
-    When MPS on "n1" fails
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When node "n1" gets the fault "nvidia-cuda-mps-control fails"
     And claim "train" is prepared on "n1"
     Then claim "train" is refused because "error starting MPS control daemon"
-    And no control daemon of MPS runs on "n1", and none left a file
-    When MPS on "n1" works again
+    And no MPS control daemon and no file of one is left on "n1"
+    When node "n1" recovers from "nvidia-cuda-mps-control fails"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And a control daemon of MPS runs on "n1" for the GPUs of claim "train"
+    And one MPS control daemon runs on "n1", for the GPUs of claim "train"
 
   @NV-092f
   Scenario: A control daemon outlives the driver that started it
-    Given nvidia-smi on "n1" writes down how it is called
-    And MPS on "n1" is simulated
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "train" for the driver on "n1" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}} for "gpu"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
     And claim "train" is prepared on "n1"
-    When the driver on "n1" restarts
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered
-    And a control daemon of MPS runs on "n1" for the GPUs of claim "train"
+    And one MPS control daemon runs on "n1", for the GPUs of claim "train"
     When claim "train" is unprepared on "n1"
-    Then no control daemon of MPS runs on "n1", and none left a file
+    Then no MPS control daemon and no file of one is left on "n1"

@@ -6,12 +6,24 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-175 @NV-175b
   Scenario: Each GPU can be had as it is or passed through
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
-    Then every GPU on "n1" is published a second time, to be passed through [NV-175]
-    Given node "n2" has an IOMMU
+    Then the gpu and vfio devices on "n1" have the same values of "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
+    And every vfio device on "n1" has: [NV-175]
+      | field                                                | value         |
+      | name                                                 | /gpu-vfio-.*/ |
+      | attributes.uuid.string                               | present       |
+      | attributes.vendorID.string                           | present       |
+      | attributes.deviceID.string                           | present       |
+      | attributes.productName.string                        | present       |
+      | attributes.iommuFDEnabled.bool                       | present       |
+      | attributes["resource.kubernetes.io/pciBusID"].string | present       |
+      | capacity.addressableMemory.value                     | /[1-9].*/     |
+    Given node "n2" has an IOMMU with the VFIO interface
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
-    Then no GPU on "n2" is published to be passed through [NV-175b]
+    Then every published device on "n2" has: [NV-175b]
+      | field                  | value |
+      | attributes.type.string | gpu   |
 
   @NV-183
   Scenario: Without an IOMMU nothing can be passed through
@@ -20,23 +32,23 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-176 @NV-177 @NV-178
   Scenario: A GPU goes to the virtual machine and comes back
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
     When claim "vm" is prepared on "n1"
     Then claim "vm" is prepared [NV-176]
     And GPU 1 of "n1" is bound to vfio-pci [NV-176]
     And GPU 0 of "n1" is bound to nvidia [NV-176]
-    And a container with claim "vm" on "n1" would have the device files "/dev/vfio/1" and no other [NV-176]
+    And of the device nodes "*", a container with claim "vm" on "n1" has only "/dev/vfio/1" [NV-176]
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-0, gpu-vfio-0" and not "gpu-1" [NV-178]
     When claim "vm" is unprepared on "n1"
     Then claim "vm" is unprepared [NV-177]
     And GPU 1 of "n1" is bound to nvidia [NV-177]
-    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "none" [NV-178]
+    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "" [NV-178]
 
   @NV-177b
   Scenario: A GPU that comes back is in persistence mode again
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
     When claim "vm" is prepared on "n1"
@@ -47,7 +59,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-178b @NV-179
   Scenario: A GPU and its device for pass-through are not had at once
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
@@ -63,35 +75,60 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-180 @NV-180b
   Scenario: A virtual machine monitor gets the interface that it asks for
-    Given node "n1" has an IOMMU with IOMMUFD
+    Given node "n1" has an IOMMU with the IOMMUFD interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
-    And a ResourceClaim "legacy" allocated the devices "gpu-vfio-0" on "n1" with the parameters:
-      | parameters                                                                                                  |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}}            |
-    And a ResourceClaim "modern" allocated the devices "gpu-vfio-1" on "n1" with the parameters:
-      | parameters                                                                                                  |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}} |
+    And a ResourceClaim "legacy" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-0}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}}
+      """
+    And a ResourceClaim "modern" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-1}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}}
+      """
     When claims "legacy, modern" are prepared on "n1" in one call
-    Then a container with claim "legacy" on "n1" would have the device files "/dev/vfio/0, /dev/vfio/vfio" and no other [NV-180]
-    And a container with claim "modern" on "n1" would have the device files "/dev/vfio/devices/vfio1, /dev/iommu" and no other [NV-180b]
+    Then of the device nodes "*", a container with claim "legacy" on "n1" has only "/dev/vfio/0, /dev/vfio/vfio" [NV-180]
+    And of the device nodes "*", a container with claim "modern" on "n1" has only "/dev/vfio/devices/vfio1, /dev/iommu" [NV-180b]
 
   @NV-180c @NV-180d
   Scenario: Configuration of pass-through is read strictly
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
-    And a ResourceClaim "field" allocated the devices "gpu-vfio-0" on "n1" with the parameters:
-      | parameters                                                                                   |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableApiDevice: true}} |
-    And a ResourceClaim "policy" allocated the devices "gpu-vfio-1" on "n1" with the parameters:
-      | parameters                                                                                   |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: Newest}} |
-    And a ResourceClaim "kind" allocated the devices "gpu-vfio-2" on "n1" with the parameters:
-      | parameters                                                   |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}   |
-    And a ResourceClaim "two" allocated the devices "gpu-vfio-3, gpu-vfio-4" on "n1" with the parameters:
-      | parameters                                                                                   |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig}                             |
-      | {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}} |
+    And a ResourceClaim "field" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-0}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableApiDevice: true}}
+      """
+    And a ResourceClaim "policy" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-1}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: Newest}}
+      """
+    And a ResourceClaim "kind" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-2}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
+      """
+    And a ResourceClaim "two" allocated on "n1" with:
+      """
+      results: [{request: vm-0, device: gpu-vfio-3}, {request: vm-1, device: gpu-vfio-4}]
+      config:
+        - requests: [vm-0]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig}
+        - requests: [vm-1]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}}
+      """
     When claims "field, policy, kind, two" are prepared on "n1" in one call
     Then claim "field" is refused because "unknown field" [NV-180c]
     And claim "policy" is refused because "LegacyOnly, PreferIommuFD" [NV-180c]
@@ -100,11 +137,11 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-181
   Scenario: A GPU that the kernel does not hand over stays where it was
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
     And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
-    When the kernel of "n1" refuses to bind GPU 1 to vfio-pci
+    When node "n1" gets the fault "vfio-pci rejects GPU 1"
     And claim "vm" is prepared on "n1"
     Then claim "vm" is refused because "error binding GPU"
     And GPU 0 of "n1" is bound to nvidia
@@ -112,17 +149,17 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
     When claim "train" is unprepared on "n1"
-    And the kernel of "n1" binds every GPU to vfio-pci again
+    And node "n1" recovers from "vfio-pci rejects GPU 1"
     And claim "vm" is prepared on "n1"
     Then claim "vm" is prepared
     And GPU 1 of "n1" is bound to vfio-pci
 
   @NV-182
   Scenario: A GPU that something else has is not taken away from it
-    Given node "n1" has an IOMMU
-    And GPU 0 of "n1" has 2 virtual functions
-    And GPU 1 of "n1" is bound to another driver
-    And process 4711 computes on GPU 2 of "n1"
+    Given node "n1" has an IOMMU with the VFIO interface
+    And GPU 0 of "n1" has sriov_numvfs 2
+    And GPU 1 of "n1" has driver nouveau
+    And GPU 2 of "n1" has process 4711
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "virtual" allocated the devices "gpu-vfio-0" on "n1"
     And a ResourceClaim "foreign" allocated the devices "gpu-vfio-1" on "n1"
@@ -135,14 +172,14 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
 
   @NV-184
   Scenario: A driver that starts again knows which GPUs it has handed over
-    Given node "n1" has an IOMMU
+    Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
     And claim "vm" is prepared on "n1"
-    When the driver on "n1" restarts
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered
     And the driver on "n1" comes to publish "gpu-vfio-0, gpu-1" and not "gpu-0"
     And GPU 0 of "n1" is bound to vfio-pci
     When claim "vm" is unprepared on "n1"
     Then GPU 0 of "n1" is bound to nvidia
-    And the driver on "n1" comes to publish "gpu-0, gpu-vfio-0" and not "none"
+    And the driver on "n1" comes to publish "gpu-0, gpu-vfio-0" and not ""

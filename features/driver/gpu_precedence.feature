@@ -8,22 +8,22 @@ Feature: Of several configurations one wins, whole
 
   @NV-078 @NV-079 @needs:several-gpus
   Scenario: The claim's configuration beats the class's, and the later one the earlier
-    Given a ResourceClaim "claim-good" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-      | FromClass | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
-    And a ResourceClaim "claim-bad" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClass | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
-    And a ResourceClaim "later-good" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-    And a ResourceClaim "later-bad" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    Given a ResourceClaim "claim-good" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClaim | gpu     | GpuConfig | {}                           |
+      | FromClass | gpu     | GpuConfig | {sharing: {strategy: Magic}} |
+    And a ResourceClaim "claim-bad" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClass | gpu     | GpuConfig | {}                           |
+      | FromClaim | gpu     | GpuConfig | {sharing: {strategy: Magic}} |
+    And a ResourceClaim "later-good" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClaim | gpu     | GpuConfig | {sharing: {strategy: Magic}} |
+      | FromClaim | gpu     | GpuConfig | {}                           |
+    And a ResourceClaim "later-bad" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClaim | gpu     | GpuConfig | {}                           |
+      | FromClaim | gpu     | GpuConfig | {sharing: {strategy: Magic}} |
     When claims "claim-good, claim-bad, later-good, later-bad" are prepared on "n1" in one call
     Then claim "claim-good" is prepared [NV-078]
     And claim "claim-bad" is refused because "Magic" [NV-078]
@@ -32,17 +32,21 @@ Feature: Of several configurations one wins, whole
 
   @NV-080 @NV-081 @needs:several-gpus
   Scenario: Naming a request gives no precedence, and does not reach its subrequests
-    Given a ResourceClaim "general-last" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
-    And a ResourceClaim "named-last" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}                             |
-    And a ResourceClaim "parent" for subrequest "big" of request "gpu" of the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                             |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}} |
+    Given a ResourceClaim "general-last" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClaim | gpu     | GpuConfig | {}                           |
+      | FromClaim | all     | GpuConfig | {sharing: {strategy: Magic}} |
+    And a ResourceClaim "named-last" allocated on "n1" and configured by:
+      | source    | request | kind      | fields                       |
+      | FromClaim | all     | GpuConfig | {sharing: {strategy: Magic}} |
+      | FromClaim | gpu     | GpuConfig | {}                           |
+    And a ResourceClaim "parent" allocated on "n1" with:
+      """
+      results: [{request: gpu/big, device: free}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}
+      """
     When claims "general-last, named-last, parent" are prepared on "n1" in one call
     Then claim "general-last" is refused because "Magic" [NV-080]
     And claim "named-last" is prepared [NV-080]
@@ -50,12 +54,12 @@ Feature: Of several configurations one wins, whole
 
   @NV-077 @needs:several-gpus
   Scenario: Configuration of another driver of the family is refused where it names the request
-    Given a ResourceClaim "named" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                                                    |
-      | FromClaim | gpu     | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: d0, allocationMode: All} |
-    And a ResourceClaim "general" for the driver on "n1" with the configurations:
-      | source    | request | parameters                                                                                                    |
-      | FromClaim | all     | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: d0, allocationMode: All} |
+    Given a ResourceClaim "named" allocated on "n1" and configured by:
+      | source    | request | kind                       | fields                              |
+      | FromClaim | gpu     | ComputeDomainChannelConfig | {domainID: d0, allocationMode: All} |
+    And a ResourceClaim "general" allocated on "n1" and configured by:
+      | source    | request | kind                       | fields                              |
+      | FromClaim | all     | ComputeDomainChannelConfig | {domainID: d0, allocationMode: All} |
     When claims "named, general" are prepared on "n1" in one call
     Then claim "named" is refused because "not a recognized configuration"
     And claim "general" is prepared

@@ -6,26 +6,71 @@ Feature: A GPU can be had by several claims at once
   @NV-043 @NV-045 @NV-044 @NV-045b
   Scenario: Each mode says how memory and shares are counted
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
-    Then every GPU on "n1" can be shared, with "shares" of 4, default 1, from 1 to 4 by 1 [NV-043]
-    And every GPU on "n1" can be shared, with memory from 0 on and none by default [NV-045]
+    Then every gpu device on "n1" has: [NV-043]
+      | field                                         | value |
+      | allowMultipleAllocations                      | true  |
+      | capacity.shares.value                         | 4     |
+      | capacity.shares.requestPolicy.default         | 1     |
+      | capacity.shares.requestPolicy.validRange.min  | 1     |
+      | capacity.shares.requestPolicy.validRange.max  | 4     |
+      | capacity.shares.requestPolicy.validRange.step | 1     |
+    And every gpu device on "n1" has: [NV-045]
+      | field                                         | value                         |
+      | allowMultipleAllocations                      | true                          |
+      | capacity.memory.requestPolicy.default         | 0                             |
+      | capacity.memory.requestPolicy.validRange.min  | 0                             |
+      | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
     Given node "n2" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory"
-    Then every GPU on "n2" can be shared, with memory from 1Mi on and all by default [NV-044]
+    Then every gpu device on "n2" has: [NV-044]
+      | field                                         | value                         |
+      | allowMultipleAllocations                      | true                          |
+      | capacity.memory.requestPolicy.default         | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.min  | 1Mi                           |
+      | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
     Given node "n3" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=unlimited"
-    Then every GPU on "n3" can be shared, with memory from 0 on and none by default [NV-045b]
+    Then every gpu device on "n3" has: [NV-045b]
+      | field                                         | value                         |
+      | allowMultipleAllocations                      | true                          |
+      | capacity.memory.requestPolicy.default         | 0                             |
+      | capacity.memory.requestPolicy.validRange.min  | 0                             |
+      | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
   @NV-065 @NV-067b
   Scenario: Claims that agree share a GPU, and no other
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=false --consumable-shares=4"
-    And the claims "one, two, odd" each have a share of the same GPU on "n1", "odd" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
+    And a ResourceClaim "one" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
+      """
+    And a ResourceClaim "two" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: one, consumedCapacity: {shares: "1"}}]
+      """
+    And a ResourceClaim "odd" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: one, consumedCapacity: {shares: "1"}}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
+      """
     When claims "one, two, odd" are prepared on "n1" in one call
     Then claim "one" is prepared [NV-065]
     And claim "two" is prepared [NV-065]
     And claim "odd" is refused because "conflicting configuration" [NV-065]
-    And the answer for claim "two" names its share [NV-067b]
+    And the response for claim "two" has every device that the claim was allocated [NV-067b]
 
   @NV-045c
   Scenario: A share of memory and cores is told to the container
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
-    And a ResourceClaim "train" with 25 cores and 10Gi of a GPU on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {cores: "25", memory: 10Gi}}]
+      """
     When claim "train" is prepared on "n1"
-    Then a container with claim "train" on "n1" would have "CUDA_DEVICE_SM_LIMIT_0=25" and "CUDA_DEVICE_MEMORY_LIMIT_0=10240m"
+    Then a container with claim "train" on "n1" has:
+      | kind     | name                       | value  |
+      | variable | CUDA_DEVICE_SM_LIMIT_0     | 25     |
+      | variable | CUDA_DEVICE_MEMORY_LIMIT_0 | 10240m |

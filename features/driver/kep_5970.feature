@@ -7,13 +7,13 @@ Feature: The seven behaviours of KEP-5970
   @DRA-351
   Scenario: Driver Registration
     Given node "n1" with a kubelet
-    When the driver is started on "n1"
+    When the driver on "n1" is started
     Then the driver on "n1" comes to be registered
 
   @DRA-352
   Scenario: ResourceSlice Publishing
     Given node "n1" with a kubelet
-    When the driver is started on "n1"
+    When the driver on "n1" is started
     Then the driver on "n1" comes to publish at least one device
 
   @DRA-353
@@ -28,35 +28,38 @@ Feature: The seven behaviours of KEP-5970
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
     And a pod "train" using template "device"
-    When pod "train" is given its device on "n1"
-    Then pod "train" is prepared on "n1" without an error
+    When scheduler and binder have bound pod "train" to "n1"
+    Then pod "train" comes to phase Running
+    And pod "train" has no event "FailedPrepareDynamicResources"
 
   @DRA-355 @DRA-355b
   Scenario: Pod Runs Successfully
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
     And a pod "train" using template "device"
-    When pod "train" is given its device on "n1"
+    When scheduler and binder have bound pod "train" to "n1"
     Then pod "train" comes to phase Running [DRA-355]
-    And container "main" of pod "train" on "n1" has a variable of the driver's [DRA-355b]
+    And container "main" of pod "train" on "n1" has: [DRA-355b]
+      | kind     | name | value   |
+      | variable | *    | present |
 
   @DRA-356
   Scenario: NodeUnprepareResources
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
-    And a pod "train" using template "device" with time to end
+    And a pod "train" using template "device" with the default grace period
     And pod "train" runs
     When pod "train" is deleted
     Then the Pod "train" is gone
-    And no event of pod "train" tells "FailedUnprepareDynamicResources"
+    And pod "train" has no event "FailedUnprepareDynamicResources"
 
   @DRA-357
   Scenario: Resource Reuse
     Given node "n1" running the driver
     And a ResourceClaimTemplate "device" for a device of the driver
-    And a pod "first" using template "device" with time to end
+    And a pod "first" using template "device" with the default grace period
     And pod "first" runs
     And pod "first" is deleted and gone
     And a pod "second" using template "device"
-    When pod "second" is given its device on "n1"
+    When scheduler and binder have bound pod "second" to "n1"
     Then pod "second" comes to phase Running

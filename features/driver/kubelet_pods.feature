@@ -12,16 +12,18 @@ Feature: The kubelet prepares claims for pods
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a, b"
     When pod "train" is bound by hand to "n1"
-    Then the scripted driver "sim" is asked to prepare "a, b" in one call
+    Then the scripted driver "sim" receives one Prepare call for "a, b"
     And pod "train" comes to phase Running
-    And the scripted driver "sim" has had 1 Prepare calls
+    And the scripted driver "sim" has received 1 Prepare calls
 
   @DRA-264
   Scenario: A claim that no container uses is prepared too
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" whose containers do not use its reserved claim "a"
+    And a pod "train" with the reserved claim "a" and the containers:
+      | name | request |
+      | main | none    |
     When pod "train" is bound by hand to "n1"
-    Then the scripted driver "sim" is asked to prepare "a" in one call
+    Then the scripted driver "sim" receives one Prepare call for "a"
 
   @DRA-265 @needs:virtual-clock
   Scenario Outline: A pod waits while its driver <behaviour>
@@ -30,9 +32,9 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then an event of pod "train" says "scripted failure"
-    And the scripted driver "sim" is asked to prepare "a" again
+    And the scripted driver "sim" receives another Prepare call for "a"
     And pod "train" does not run
-    When the scripted driver "sim" comes to behave: works
+    When the scripted driver "sim" works
     And 30 seconds pass
     Then pod "train" comes to phase Running
 
@@ -43,7 +45,7 @@ Feature: The kubelet prepares claims for pods
 
   @DRA-266
   Scenario: A claim that the answer leaves out counts as failed
-    Given the scripted driver "sim" forgets "b"
+    Given the scripted driver "sim" omits "b"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a, b"
@@ -53,7 +55,7 @@ Feature: The kubelet prepares claims for pods
 
   @DRA-267
   Scenario: An answer for a claim that nobody asked for is an error
-    Given the scripted driver "sim" answers for a claim that nobody asked for
+    Given the scripted driver "sim" adds an unknown claim to its responses
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
@@ -62,17 +64,17 @@ Feature: The kubelet prepares claims for pods
 
   @DRA-268 @needs:virtual-clock
   Scenario: A driver has 45 seconds to answer
-    Given the scripted driver "sim" does not answer
+    Given the scripted driver "sim" does not respond
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then the scripted driver "sim" is asked to prepare "a" in one call
+    Then the scripted driver "sim" receives one Prepare call for "a"
     When 40 seconds pass
-    Then the scripted driver "sim" has had 1 Prepare calls
+    Then the scripted driver "sim" has received 1 Prepare calls
     When 10 seconds pass
-    Then the scripted driver "sim" is asked to prepare "a" again
+    Then the scripted driver "sim" receives another Prepare call for "a"
     And pod "train" does not run
-    When the scripted driver "sim" comes to behave: works
+    When the scripted driver "sim" works
     Then pod "train" comes to phase Running
 
   @DRA-269 @DRA-275
@@ -84,37 +86,47 @@ Feature: The kubelet prepares claims for pods
     Then pod "first" comes to phase Running [DRA-269]
     When pod "second" is bound by hand to "n1"
     Then pod "second" comes to phase Running [DRA-269]
-    And the scripted driver "sim" has had 1 Prepare calls [DRA-269]
+    And the scripted driver "sim" has received 1 Prepare calls [DRA-269]
     When pod "first" is deleted
     Then the Pod "first" is gone [DRA-275]
-    And the scripted driver "sim" has had 0 Unprepare calls [DRA-275]
+    And the scripted driver "sim" has received 0 Unprepare calls [DRA-275]
     When pod "second" is deleted
-    Then the scripted driver "sim" is asked to unprepare "a" [DRA-275]
+    Then the scripted driver "sim" receives one Unprepare call for "a" [DRA-275]
     And the Pod "second" is gone [DRA-275]
-    And the scripted driver "sim" has had 1 Unprepare calls [DRA-275]
+    And the scripted driver "sim" has received 1 Unprepare calls [DRA-275]
 
   @DRA-271
   Scenario: A container gets the devices of the requests that it names
     Given a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" whose container "one" uses request "small" of the reserved claim "a"
+    And a pod "train" with the reserved claim "a" and the containers:
+      | name | request |
+      | one  | small   |
+      | all  | all     |
     When pod "train" is bound by hand to "n1"
-    Then container "one" of pod "train" on "n1" gets the requests "small" of claim "a" only
-    And container "all" of pod "train" on "n1" gets the requests "big, small" of claim "a" only
+    Then of the variables "DEVICE_A_*", container "one" of pod "train" on "n1" has only "DEVICE_A_SMALL"
+    And of the variables "DEVICE_A_*", container "all" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
 
   @DRA-271c
   Scenario: A container has what the CDI specification of its device says
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then container "main" of pod "train" on "n1" has variable, device node and mount of claim "a"
+    Then container "main" of pod "train" on "n1" has:
+      | kind        | name            | value    |
+      | variable    | DEVICE_A_GPU    | yes      |
+      | device node | /dev/a-gpu      | /.*rw.*/ |
+      | mount       | /scripted/a-gpu | present  |
 
   @DRA-272
   Scenario: A device without request names belongs to every request
     Given the scripted driver "sim" names no request for "a"
     And a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" whose container "one" uses request "small" of the reserved claim "a"
+    And a pod "train" with the reserved claim "a" and the containers:
+      | name | request |
+      | one  | small   |
+      | all  | all     |
     When pod "train" is bound by hand to "n1"
-    Then container "one" of pod "train" on "n1" gets the requests "big, small" of claim "a" only
+    Then of the variables "DEVICE_A_*", container "one" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
 
   @DRA-274
   Scenario: A pod for which the claim is not reserved is refused
@@ -122,7 +134,7 @@ Feature: The kubelet prepares claims for pods
     And a pod "thief" using claim "a"
     When pod "thief" is bound by hand to "n1"
     Then an event of pod "thief" says "is not allowed to use"
-    And the scripted driver "sim" has had 0 Prepare calls
+    And the scripted driver "sim" has received 0 Prepare calls
 
   @DRA-276 @needs:virtual-clock
   Scenario: A pod does not end before Unprepare succeeded
@@ -130,11 +142,11 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running
-    When the scripted driver "sim" comes to behave: fails to unprepare
+    When the scripted driver "sim" fails to unprepare
     And pod "train" is deleted
-    Then the scripted driver "sim" is asked to unprepare "a"
-    And pod "train" still exists
-    When the scripted driver "sim" comes to behave: works
+    Then the scripted driver "sim" receives one Unprepare call for "a"
+    And pod "train" is not removed yet
+    When the scripted driver "sim" works
     And 30 seconds pass
     Then the Pod "train" is gone
 
@@ -146,7 +158,7 @@ Feature: The kubelet prepares claims for pods
     Then pod "train" comes to phase Running
     When pod "train" is force-deleted
     And 60 seconds pass
-    Then the scripted driver "sim" is asked to unprepare "a"
+    Then the scripted driver "sim" receives one Unprepare call for "a"
 
   @DRA-278 @needs:virtual-clock
   Scenario: A claim of the same name waits until the old one is unprepared
@@ -154,13 +166,15 @@ Feature: The kubelet prepares claims for pods
     And a pod "old" with the reserved claims "a"
     When pod "old" is bound by hand to "n1"
     Then pod "old" comes to phase Running
-    When the scripted driver "sim" comes to behave: fails to unprepare
+    When the scripted driver "sim" fails to unprepare
     And pod "old" is force-deleted
-    And the claim "a" is replaced by one of the same name for the scripted driver "sim" on "n1"
-    And a pod "new" with the reserved claims "a" starts on "n1"
+    And the claim "a" is deleted although it is in use
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "new" with the reserved claims "a"
+    When pod "new" is bound by hand to "n1"
     Then an event of pod "new" says "different UID"
     And pod "new" does not run
-    When the scripted driver "sim" comes to behave: works
+    When the scripted driver "sim" works
     And 70 seconds pass
     And 30 seconds pass
     Then pod "new" comes to phase Running
@@ -171,11 +185,11 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running
-    When the kubelet of "n1" stops
+    When the kubelet of "n1" is stopped
     And pod "train" is force-deleted
-    And the kubelet of "n1" starts
+    And the kubelet of "n1" is started
     And 60 seconds pass
-    Then the scripted driver "sim" is asked to unprepare "a"
+    Then the scripted driver "sim" receives one Unprepare call for "a"
 
   @DRA-270
   Scenario: A rebooted node prepares its pods again
@@ -183,6 +197,6 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then pod "train" comes to phase Running
-    When the node "n1" reboots
-    Then the scripted driver "sim" is asked to prepare "a" again
+    When the kubelet of "n1" is rebooted
+    Then the scripted driver "sim" receives another Prepare call for "a"
     And pod "train" comes to phase Running

@@ -6,7 +6,7 @@ Feature: The kubelet finds drivers
   Scenario: A driver is asked who it is and told that it is registered
     Given node "n1" with a kubelet
     When a scripted driver "sim" that announces "v1.DRAPlugin, v1beta1.DRAPlugin" starts on "n1"
-    Then the scripted driver "sim" is told that it is registered
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
 
   @DRA-258
   Scenario Outline: The order of a driver's list decides which service is called: <announced>
@@ -15,57 +15,64 @@ Feature: The kubelet finds drivers
     Then calls to the scripted driver "sim" on "n1" use service "<chosen>"
 
     Examples:
-      | announced                       | chosen             |
-      | v1.DRAPlugin, v1beta1.DRAPlugin | v1.DRAPlugin       |
-      | v1beta1.DRAPlugin, v1.DRAPlugin | v1beta1.DRAPlugin  |
+      | announced                       | chosen            |
+      | v1.DRAPlugin, v1beta1.DRAPlugin | v1.DRAPlugin      |
+      | v1beta1.DRAPlugin, v1.DRAPlugin | v1beta1.DRAPlugin |
 
   @DRA-259
   Scenario Outline: A driver without a known service is refused: <announced>
     Given node "n1" with a kubelet
     When a scripted driver "sim" that announces "<announced>" starts on "n1"
-    Then the scripted driver "sim" is told that it is refused: "<reason>"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered false and the error "<reason>"
 
     Examples:
-      | announced      | reason                     |
-      | none           | empty list of supported    |
-      | v99.DRAPlugin  | v99.DRAPlugin              |
+      | announced     | reason                  |
+      | none          | empty list of supported |
+      | v99.DRAPlugin | v99.DRAPlugin           |
 
   @DRA-262
   Scenario: One endpoint cannot be registered twice
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
-    When a scripted driver "sim" registers again at the endpoint of the first on "n1"
-    Then the scripted driver "sim" is told that it is refused: "already registered"
+    When a scripted driver "sim" starts on "n1" with the endpoint of its first instance
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered false and the error "already registered"
 
   @DRA-261
   Scenario: Calls go to the newest instance and fall back when it stops
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
-    When a second instance of the scripted driver "sim" starts on "n1"
-    And a pod "new" with a claim of the scripted driver "sim" starts on "n1"
-    Then calls go to instance 2 of the scripted driver "sim"
-    When the newest instance of the scripted driver "sim" on "n1" stops
-    And a pod "old" with a claim of the scripted driver "sim" starts on "n1"
-    Then calls go to instance 1 of the scripted driver "sim"
+    # A second instance of the same driver, as in a rolling update.
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "new" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "old" allocated to the scripted driver "sim" on "n1"
+    And a pod "new" with the reserved claims "new"
+    And a pod "old" with the reserved claims "old"
+    When pod "new" is bound by hand to "n1"
+    Then Prepare calls go to instance 2 of the scripted driver "sim"
+    When the scripted driver "sim" stops
+    And pod "old" is bound by hand to "n1"
+    Then Prepare calls go to instance 1 of the scripted driver "sim"
 
   @DRA-260 @DRA-273
   Scenario: A driver that left cannot be used, and pods that never reached it can be deleted
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
-    When the scripted driver "sim" leaves the registration folder
-    And the kubelet of "n1" has no driver "sim" any more
-    And a pod "train" with a claim of the scripted driver "sim" starts on "n1"
-    Then the scripted driver "sim" has had 0 Prepare calls [DRA-260]
+    And a ResourceClaim "train" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "train"
+    When the scripted driver "sim" removes its registration socket
+    Then driver "sim" is no longer registered on "n1" [DRA-260]
+    When pod "train" is bound by hand to "n1"
+    Then the scripted driver "sim" has received 0 Prepare calls [DRA-260]
     And an event of pod "train" says "is not registered" [DRA-273]
     When pod "train" is deleted
     Then the Pod "train" is gone [DRA-273]
-    And the scripted driver "sim" has had 0 Unprepare calls [DRA-273]
+    And the scripted driver "sim" has received 0 Unprepare calls [DRA-273]
 
   @DRA-285
   Scenario: A starting kubelet deletes the slices of its node only
     Given a slice "own" of the scripted driver "sim" for "n1"
     And a slice "foreign" of the scripted driver "sim" for "n2"
-    When the kubelet of "n1" starts
+    When the kubelet of "n1" is started
     Then the ResourceSlice "own" is gone
     And the ResourceSlice "foreign" still exists
 
@@ -74,7 +81,7 @@ Feature: The kubelet finds drivers
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a slice "own" of the scripted driver "sim" for "n1"
-    And a slice "shared" of the scripted driver "sim" for all nodes
+    And a slice "shared" of the scripted driver "sim" for "all nodes"
     When the scripted driver "sim" stops
     And 25 seconds pass
     Then the ResourceSlice "own" still exists [DRA-286]
@@ -89,6 +96,6 @@ Feature: The kubelet finds drivers
     And a slice "own" of the scripted driver "sim" for "n1"
     When the scripted driver "sim" stops
     And 20 seconds pass
-    And the scripted driver "sim" starts again on "n1"
+    And the scripted driver "sim" starts again
     And 60 seconds pass
     Then the ResourceSlice "own" still exists

@@ -9,10 +9,10 @@ Feature: A driver prepares the devices of a claim
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-049b]
-    And the answer has one entry for each of "train" and no other [NV-049b]
-    And the answer for claim "train" names only devices that the claim was allocated [NV-049c]
-    And every CDI id of the answer for claim "train" resolves on "n1" [NV-049d]
-    And the answer for claim "train" names every device that the claim was allocated [NV-049]
+    And the response has one entry for each of "train" and no other [NV-049b]
+    And the response for claim "train" has only devices that the claim was allocated [NV-049c]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-049d]
+    And the response for claim "train" has every device that the claim was allocated [NV-049]
 
   @NV-049b @NV-049c @NV-049 @needs:several-gpus
   Scenario: Several claims are prepared in one call
@@ -20,12 +20,12 @@ Feature: A driver prepares the devices of a claim
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "infer" allocated 1 devices of the driver on "n1"
     When claims "train, infer" are prepared on "n1" in one call
-    Then the answer has one entry for each of "train, infer" and no other [NV-049b]
+    Then the response has one entry for each of "train, infer" and no other [NV-049b]
     And claim "train" is prepared [NV-049b]
     And claim "infer" is prepared [NV-049b]
-    And the answer for claim "train" names only devices that the claim was allocated [NV-049c]
-    And the answer for claim "infer" names only devices that the claim was allocated [NV-049c]
-    And the answer for claim "train" names every device that the claim was allocated [NV-049]
+    And the response for claim "train" has only devices that the claim was allocated [NV-049c]
+    And the response for claim "infer" has only devices that the claim was allocated [NV-049c]
+    And the response for claim "train" has every device that the claim was allocated [NV-049]
 
   @NV-051 @NV-051b
   Scenario: Prepare may be repeated
@@ -34,22 +34,31 @@ Feature: A driver prepares the devices of a claim
     And claim "train" is prepared on "n1"
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-051]
-    And all answers for claim "train" are the same [NV-051b]
+    And all responses for claim "train" are the same [NV-051b]
 
   @NV-068
   Scenario: A device of a subrequest belongs to its request
     Given node "n1" running the driver
-    And a ResourceClaim "train" allocated a subrequest "big" of request "gpu" on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu/big, device: free}]
+      """
     When claim "train" is prepared on "n1"
-    Then the answer for claim "train" speaks of request "gpu" only
+    Then the response for claim "train" has only devices that the claim was allocated
 
   @NV-057
   Scenario: Devices and configuration of other drivers are not this driver's business
     Given node "n1" running the driver
-    And a ResourceClaim "mixed" of the driver on "n1" and of the driver "other.dra.test"
+    And a ResourceClaim "mixed" allocated on "n1" with:
+      """
+      results:
+        - {request: gpu, device: free}
+        - {request: other, driver: other.dra.test, device: other-0}
+      config: [{requests: [other], driver: other.dra.test, parameters: {unknown: field}}]
+      """
     When claim "mixed" is prepared on "n1"
     Then claim "mixed" is prepared
-    And the answer for claim "mixed" names only devices that the claim was allocated
+    And the response for claim "mixed" has only devices that the claim was allocated
 
   @NV-070 @needs:several-gpus
   Scenario: Different claims are prepared at the same time
@@ -59,8 +68,8 @@ Feature: A driver prepares the devices of a claim
     When claims "train, infer" are prepared on "n1" at the same time
     Then claim "train" is prepared
     And claim "infer" is prepared
-    And the answer for claim "train" names only devices that the claim was allocated
-    And the answer for claim "infer" names only devices that the claim was allocated
+    And the response for claim "train" has only devices that the claim was allocated
+    And the response for claim "infer" has only devices that the claim was allocated
 
   @NV-070b
   Scenario: One claim is prepared twice at the same time
@@ -68,7 +77,7 @@ Feature: A driver prepares the devices of a claim
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claims "train, train" are prepared on "n1" at the same time
     Then claim "train" is prepared
-    And all answers for claim "train" are the same
+    And all responses for claim "train" are the same
 
   @DRA-271b @component:kubelet @needs:several-gpus
   Scenario: Containers see the devices of their own claims

@@ -6,7 +6,8 @@ Feature: A driver refuses what it must not prepare
   @NV-055
   Scenario: A claim that does not exist is refused
     Given node "n1" running the driver
-    When a claim "ghost" that does not exist is prepared on "n1"
+    And the kubelet refers to claim "ghost" by a uid that no claim has
+    When claim "ghost" is prepared on "n1"
     Then claim "ghost" is refused
 
   @NV-054
@@ -20,8 +21,9 @@ Feature: A driver refuses what it must not prepare
   Scenario: A claim that was replaced by another of its name is refused
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
-    When claim "train" is prepared on "n1" under another uid
-    Then the former claim "train" is refused
+    And the kubelet refers to claim "train" by a uid that no claim has
+    When claim "train" is prepared on "n1"
+    Then claim "train" is refused
 
   @NV-059b
   Scenario: A device that the driver does not have is refused
@@ -41,7 +43,7 @@ Feature: A driver refuses what it must not prepare
     Then claim "bad" is refused [NV-056]
     When claims "good, held" are prepared on "n1" in one call
     Then claim "good" is prepared [NV-056]
-    And all answers for claim "held" are the same [NV-056b]
+    And all responses for claim "held" are the same [NV-056b]
 
   @NV-109
   Scenario: A claim that was refused can be unprepared, and prepared once it is right
@@ -50,7 +52,7 @@ Feature: A driver refuses what it must not prepare
     When claim "train" is prepared on "n1"
     And claim "train" is unprepared on "n1"
     Then claim "train" is unprepared
-    When the allocation of claim "train" is put right on "n1"
+    When claim "train" is allocated another device of "n1"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
 
@@ -80,14 +82,17 @@ Feature: A driver refuses what it must not prepare
     And claim "monitor" is prepared on "n1"
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And the answer for claim "train" names every device that the claim was allocated
+    And the response for claim "train" has every device that the claim was allocated
 
   @NV-063
   Scenario: A claim whose preparation failed does not keep the devices
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
-    And a ResourceClaim "broken" allocated the device of claim "train" and one that the driver on "n1" does not have
+    And a ResourceClaim "broken" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: train}, {request: gpu, device: no-such-device}]
+      """
     When claim "broken" is prepared on "n1"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And the answer for claim "train" names every device that the claim was allocated
+    And the response for claim "train" has every device that the claim was allocated

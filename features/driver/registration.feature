@@ -6,32 +6,34 @@ Feature: A driver registers with its kubelet
   @NV-001 @NV-001b
   Scenario: A started driver registers and serves what it announces
     Given node "n1" with a kubelet
-    When the driver is started on "n1"
+    When the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-001]
-    And the driver on "n1" says who it is [NV-001]
+    And GetInfo of the driver on "n1" returns as "type" one of "DRAPlugin" [NV-001]
+    And GetInfo of the driver on "n1" returns as "name" one of "$(driver)" [NV-001]
+    And GetInfo of the driver on "n1" returns as "supported_versions" one of "v1.DRAPlugin, v1beta1.DRAPlugin" [NV-001]
     And every DRA service that the driver on "n1" announces is served [NV-001b]
 
   @NV-001c
   Scenario: All announced versions of the service give the same answer
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
-    Then every DRA service of the driver on "n1" gives the same answer for claim "train"
+    Then every DRA service of the driver on "n1" returns the same devices for claim "train"
 
   @NV-001d
   Scenario: A restarted kubelet finds the driver again
     Given node "n1" running the driver
-    When the kubelet of "n1" restarts
+    When the kubelet of "n1" is restarted
     Then the driver on "n1" comes to be registered
 
   @NV-003
   Scenario: A call without claims is answered without entries
     Given node "n1" running the driver
-    When the driver on "n1" is asked to prepare nothing
-    Then the call succeeds and answers nothing
+    When claims "" are prepared on "n1" in one call
+    Then the response has one entry for each of "" and no other
 
   @NV-014 @NV-014b @needs:process-driver
   Scenario: A driver that stops in good order leaves the kubelet but not the API
     Given node "n1" running the driver
     When the driver on "n1" is stopped
-    Then the sockets of the driver on "n1" are gone [NV-014]
-    And the slices of the driver on "n1" stay [NV-014b]
+    Then driver "$(driver)" is no longer registered on "n1" [NV-014]
+    And the slices of the driver on "n1" still exist [NV-014b]

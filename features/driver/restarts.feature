@@ -7,12 +7,12 @@ Feature: A driver remembers across its own restarts
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
-    When the driver on "n1" restarts
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered [NV-052]
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-052]
-    And every CDI id of the answer for claim "train" resolves on "n1" [NV-052]
-    And all answers for claim "train" are the same [NV-052b]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-052]
+    And all responses for claim "train" are the same [NV-052b]
 
   @NV-052c
   Scenario: A claim from before a restart can be unprepared
@@ -20,7 +20,7 @@ Feature: A driver remembers across its own restarts
     And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
     And claim "first" is prepared on "n1"
-    When the driver on "n1" restarts
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered
     When claim "first" is unprepared on "n1"
     Then claim "first" is unprepared
@@ -32,11 +32,12 @@ Feature: A driver remembers across its own restarts
     Given node "n1" running the driver as a process
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
-    When the driver on "n1" is killed and started again
+    When the driver on "n1" is killed
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And every CDI id of the answer for claim "train" resolves on "n1"
+    And every CDI id of the response for claim "train" resolves on "n1"
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared
 
@@ -50,7 +51,7 @@ Feature: A driver remembers across its own restarts
     When another instance of the driver starts on "n1" with "--pod-uid=new"
     Then the driver on "n1" comes to be registered [NV-070d]
     When claims "before, during, rival" are prepared on "n1" in one call
-    Then all answers for claim "before" are the same [NV-070d]
+    Then all responses for claim "before" are the same [NV-070d]
     And claim "during" is prepared [NV-070d]
     And claim "rival" is refused [NV-070e]
     When the older instance of the driver on "n1" stops
@@ -59,4 +60,4 @@ Feature: A driver remembers across its own restarts
     Then claim "before" is unprepared [NV-070d]
     When claim "rival" is prepared on "n1"
     Then claim "rival" is prepared [NV-070e]
-    And the slices of the driver on "n1" stay [NV-070d]
+    And the slices of the driver on "n1" still exist [NV-070d]

@@ -8,21 +8,24 @@ Feature: A driver publishes its devices
     Given node "n1" running the driver
     Then every pool of the driver on "n1" comes to be complete [DRA-288]
     And no two devices of one pool of the driver on "n1" share a name [DRA-293]
-    And standard attributes of the devices on "n1" have their standard form [NV-023]
+    And every published device on "n1" has: [NV-023]
+      | field                                                | value                                                      |
+      | attributes["resource.kubernetes.io/pciBusID"].string | absent or /[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-9a-f]/ |
+      | attributes["resource.kubernetes.io/pcieRoot"].string | absent or /pci[0-9a-f]{4}:[0-9a-f]{2}/                     |
     And every slice of the driver on "n1" is owned by the Node [NV-019]
 
   @DRA-290 @needs:process-driver
   Scenario: Slices that somebody deletes are published again
     Given node "n1" running the driver
-    And the devices of "n1" are remembered
-    When somebody deletes the slices of the driver on "n1"
+    And the slices of the driver on "n1" are remembered
+    When the slices of the driver on "n1" are deleted
     Then the devices of "n1" are published again within 75 seconds
 
   @DRA-291
   Scenario: Slices of a pool that the driver no longer has are removed
     Given node "n1" with a kubelet
     And a slice of the pool "former" that the driver had on "n1"
-    When the driver is started on "n1"
+    When the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And every pool of the driver on "n1" comes to be complete
     And no slice of the pool "former" is left after 75 seconds
@@ -30,8 +33,8 @@ Feature: A driver publishes its devices
   @NV-048 @needs:process-driver
   Scenario: A restarted driver publishes the same devices once
     Given node "n1" running the driver
-    And the devices of "n1" are remembered
-    When the driver on "n1" restarts
+    And the slices of the driver on "n1" are remembered
+    When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered
     And the driver on "n1" publishes the same devices as before
 
@@ -42,6 +45,7 @@ Feature: A driver publishes its devices
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [DRA-289]
     And the slices of the driver on "n1" are the same objects, of the same generation [DRA-289]
-    When the driver on "n1" restarts with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
+    When the driver on "n1" is stopped
+    And the driver on "n1" is started with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
     Then the driver on "n1" comes to be registered [DRA-289b]
     And the driver on "n1" comes to have more slices, all of the next generation [DRA-289b]

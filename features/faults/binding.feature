@@ -61,7 +61,7 @@ Feature: A binder whose requests fail
     And a pod "other" without claims
     And a BindRequest "plain" of pod "plain" to "n1"
     Then pod "plain" is bound to "n1"
-    When all watches <how> and stay away
+    When all watches <how> and are not served
     And a BindRequest "other" of pod "other" to "n1" is created
     And watches are served again
     Then pod "other" is bound to "n1"
@@ -90,7 +90,7 @@ Feature: A binder whose requests fail
   Scenario Outline: A BindRequest for extended resources is not left hanging although the API server <does> <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -121,7 +121,7 @@ Feature: A binder whose requests fail
   Scenario Outline: Where the pod cannot be bound the end is told although the API server <does> the removal of its claim
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server answers 500 to the next 1 bindings of Pod
     And the API server <does> the next 1 deletions of ResourceClaim
     When a BindRequest "train" of pod "train" to "n1" is created with:
@@ -151,7 +151,7 @@ Feature: A binder whose requests fail
       receivedResourceType: Fraction
       receivedGPU: {count: 1, portion: "0.50"}
       """
-    And the fault has struck
+    And every fault has affected a request
     Then the BindRequest "sharing" is gone
     And pod "sharing" stays unbound
 

@@ -13,10 +13,10 @@ Feature: A claim controller whose requests fail
 
     @profile:faults
     Examples:
-      | does                          | what                       |
-      | asks for 1 seconds of rest at | creations of ResourceClaim |
-      | answers 500 to                | creations of ResourceClaim |
-      | loses its answers to          | creations of ResourceClaim |
+      | does                              | what                       |
+      | answers 429 with Retry-After 1 to | creations of ResourceClaim |
+      | answers 500 to                    | creations of ResourceClaim |
+      | loses its answers to              | creations of ResourceClaim |
 
     @profile:fault-sweep
     Examples:
@@ -27,9 +27,9 @@ Feature: A claim controller whose requests fail
   @DRA-341 @profile:faults
   Scenario: A claim is made once although its answer is lost and no watch tells of it
     Given the objects of the manifest "claims/labelled-template"
-    When the watches of ResourceClaim break and stay away
-    And the API server loses its answers to the next 1 creations of ResourceClaim
-    And a pod "train" using template "labelled" is created
+    When the watches of ResourceClaim break and are not served
+    Given the API server loses its answers to the next 1 creations of ResourceClaim
+    When a pod "train" using template "labelled" is created
     And watches are served again
     Then every pod has its claims, each once
 
@@ -56,7 +56,7 @@ Feature: A claim controller whose requests fail
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And the API server <does> the next 1 <what>
     When pod "train" is force-deleted
-    When the fault has struck
+    When every fault has affected a request
     Then claim "mine" is reserved for exactly the pods ""
     And claim "mine" is deallocated
     When the ResourceClaim "mine" is deleted
@@ -79,7 +79,7 @@ Feature: A claim controller whose requests fail
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
     And pod "train" has its claim "generated"
-    When all watches <how> and stay away
+    When all watches <how> and are not served
     And a pod "serve" using template "labelled" is created
     And watches are served again
     Then every pod has its claims, each once
@@ -120,7 +120,7 @@ Feature: A claim controller whose requests fail
     And pod "train" is bound by hand to "n1"
     And the API server <does> the next 1 deletions of ResourceClaim
     When pod "train" ends as Succeeded
-    And the fault has struck
+    And every fault has affected a request
     Then the ResourceClaim "generated" is gone
 
     @profile:faults

@@ -6,12 +6,12 @@ Feature: A fabric whose requests fail
   @NV-195
   Scenario Outline: A ComputeDomain gets what it needs although the API server <does> <what>
     Given the API server <does> the next 1 <what>
-    When a ComputeDomain "job" for 1 nodes with allocationMode Single is created
-    And the fault has struck
-    Then the ComputeDomain "job" is held by the finalizer of its driver
+    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
+    And every fault has affected a request
+    Then the ComputeDomain "job" has the finalizer of its driver
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
-    And the ComputeDomain "job" comes to be NotReady
+    And the ComputeDomain "job" has "status.status" NotReady
 
     @profile:faults
     Examples:
@@ -36,10 +36,10 @@ Feature: A fabric whose requests fail
     Given a ComputeDomain "job" for 1 nodes
     Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
-    And the ComputeDomain "job" comes to be NotReady
+    And the ComputeDomain "job" has "status.status" NotReady
     Given the API server <does> the next 1 <what>
     When the ComputeDomain "job" is deleted
-    And the fault has struck
+    And every fault has affected a request
     Then nothing is left of the ComputeDomain "job"
 
     @profile:faults
@@ -61,9 +61,9 @@ Feature: A fabric whose requests fail
   @NV-195 @needs:own-control-plane @disruptive
   Scenario Outline: A ComputeDomain gets what it needs although the API server dies over <what>
     Given the API server dies once it has carried out the next <what>
-    When a ComputeDomain "job" for 1 nodes with allocationMode Single is created
+    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
     And the dead API server is started again
-    Then the ComputeDomain "job" is held by the finalizer of its driver
+    Then the ComputeDomain "job" has the finalizer of its driver
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
 
@@ -76,14 +76,14 @@ Feature: A fabric whose requests fail
   @NV-197 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario Outline: A channel is given in the end although the API server <does> the node's label
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
     And the API server <does> the next 1 updates of Node
-    When the channel of claim "train" is asked for on "n1"
-    And the fault has struck
-    Then the channel of claim "train" is given
-    And claim "train" brings 1 channels on "n1"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    And every fault has affected a request
+    Then Prepare of claim "train" returns "channel-0"
+    And claim "train" adds 1 channels on "n1"
 
     @profile:faults
     Examples:

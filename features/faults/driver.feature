@@ -6,9 +6,9 @@ Feature: A driver whose requests fail
   @DRA-347
   Scenario Outline: Devices are published again although the API server <does> the creation of a slice
     Given node "n1" running the driver
-    And the devices of "n1" are remembered
+    And the slices of the driver on "n1" are remembered
     And the API server <does> the next 1 creations of ResourceSlice
-    When somebody deletes the slices of the driver on "n1"
+    When the slices of the driver on "n1" are deleted
     Then the devices of "n1" are published again within 75 seconds
     And every pool of the driver on "n1" comes to be complete
     And no two devices of one pool of the driver on "n1" share a name
@@ -28,7 +28,7 @@ Feature: A driver whose requests fail
   Scenario: Devices are published once although the API server dies over a slice
     Given node "n1" running the driver
     And the API server dies once it has carried out the next creations of ResourceSlice
-    When somebody deletes the slices of the driver on "n1"
+    When the slices of the driver on "n1" are deleted
     And the dead API server is started again
     Then every pool of the driver on "n1" comes to be complete
     And no two devices of one pool of the driver on "n1" share a name
@@ -36,9 +36,9 @@ Feature: A driver whose requests fail
   @DRA-348
   Scenario Outline: Slices that go while all watches are away are published again (<how>)
     Given node "n1" running the driver
-    And the devices of "n1" are remembered
-    When all watches <how> and stay away
-    And somebody deletes the slices of the driver on "n1"
+    And the slices of the driver on "n1" are remembered
+    When all watches <how> and are not served
+    And the slices of the driver on "n1" are deleted
     And watches are served again
     Then the devices of "n1" are published again within 75 seconds
 
@@ -59,7 +59,7 @@ Feature: A driver whose requests fail
     And the API server <does> the next 1 readings of ResourceClaim
     When claim "train" is prepared on "n1"
     And claim "train" is prepared on "n1"
-    And the fault has struck
+    And every fault has affected a request
     Then claim "train" is prepared
 
     @profile:faults
@@ -78,9 +78,9 @@ Feature: A driver whose requests fail
     # Three: what a driver publishes at once because of the slice's own creation must fail as well.
     And the API server <does> the next 3 updates of ResourceSlice
     When XID 48 happens on GPU 2 of "n1"
-    And the fault has struck
+    And every fault has affected a request
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And no device on "n1" but "gpu-2" is tainted
+    And no device on "n1" but device "gpu-2" is tainted
     And every pool of the driver on "n1" comes to be complete
 
     @profile:faults
@@ -91,11 +91,11 @@ Feature: A driver whose requests fail
 
     @profile:fault-sweep
     Examples:
-      | does                                    |
-      | answers 500 to                          |
-      | answers 503 to                          |
-      | breaks the connection before            |
-      | is 0.2 seconds late with its answers to |
+      | does                                 |
+      | answers 500 to                       |
+      | answers 503 to                       |
+      | breaks the connection before         |
+      | delays its answers by 0.2 seconds to |
 
   @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: What becomes of a device is published although the API server dies over the update of its slice
@@ -111,8 +111,8 @@ Feature: A driver whose requests fail
     Given node "n1" with a kubelet
     And a slice of the pool "former" that the driver had on "n1"
     And the API server <does> the next 1 deletions of ResourceSlice
-    When the driver is started on "n1"
-    And the fault has struck
+    When the driver on "n1" is started
+    And every fault has affected a request
     Then no slice of the pool "former" is left after 75 seconds
     And every pool of the driver on "n1" comes to be complete
 

@@ -10,7 +10,7 @@ Feature: An eviction whose requests fail
     And pod "on-good" runs on device "dev-1" of "n1"
     And the API server <does> the next 1 <what>
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
-    And the fault has struck
+    And every fault has affected a request
     Then pod "on-bad" is being deleted or gone
     And the Pod "on-good" still exists
 
@@ -24,12 +24,12 @@ Feature: An eviction whose requests fail
 
     @profile:fault-sweep
     Examples:
-      | does                          | what                  |
-      | answers 409 to                | status updates of Pod |
-      | loses its answers to          | status updates of Pod |
-      | asks for 1 seconds of rest at | deletions of Pod      |
-      | breaks the connection before  | deletions of Pod      |
-      | answers 500 to                | creations of Event    |
+      | does                              | what                  |
+      | answers 409 to                    | status updates of Pod |
+      | loses its answers to              | status updates of Pod |
+      | answers 429 with Retry-After 1 to | deletions of Pod      |
+      | breaks the connection before      | deletions of Pod      |
+      | answers 500 to                    | creations of Event    |
 
   @DRA-370 @needs:own-control-plane @disruptive
   Scenario Outline: A pod leaves its device although the API server dies over <what>
@@ -53,7 +53,7 @@ Feature: An eviction whose requests fail
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
-    When all watches <how> and stay away
+    When all watches <how> and are not served
     And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     And watches are served again
     Then pod "on-bad" is being deleted or gone

@@ -22,10 +22,10 @@ Feature: Scheduling while requests fail
 
     @profile:fault-sweep
     Examples:
-      | does                          | what                            |
-      | loses its answers to          | updates of ResourceClaim        |
-      | answers 503 to                | status updates of ResourceClaim |
-      | asks for 1 seconds of rest at | bindings of Pod                 |
+      | does                              | what                            |
+      | loses its answers to              | updates of ResourceClaim        |
+      | answers 503 to                    | status updates of ResourceClaim |
+      | answers 429 with Retry-After 1 to | bindings of Pod                 |
 
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: A decision is not forgotten although the API server <does> its BindRequest
@@ -45,8 +45,8 @@ Feature: Scheduling while requests fail
 
     @profile:fault-sweep
     Examples:
-      | does                                    |
-      | is 0.2 seconds late with its answers to |
+      | does                                 |
+      | delays its answers by 0.2 seconds to |
 
   @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
   Scenario Outline: Pods come to their nodes although the API server dies over <what>
@@ -86,9 +86,9 @@ Feature: Scheduling while requests fail
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
-    When the watches of BindRequest break and stay away
-    And the API server loses its answers to the next 1 creations of BindRequest
-    And pods "train" 1 to 2 each using template "one" are created
+    When the watches of BindRequest break and are not served
+    Given the API server loses its answers to the next 1 creations of BindRequest
+    When pods "train" 1 to 2 each using template "one" are created
     And watches are served again
     Then every pod is bound or has a reason why not
     And every BindRequest is Succeeded or Failed
@@ -101,7 +101,7 @@ Feature: Scheduling while requests fail
     And a ResourceClaimTemplate "one" for 1 of "gpu"
     And a pod "train" using template "one"
     Then every pod is bound
-    When all watches <how> and stay away
+    When all watches <how> and are not served
     And a pod "serve" using template "one" is created
     And watches are served again
     Then every pod is bound
@@ -179,7 +179,7 @@ Feature: Scheduling while requests fail
     And a ResourceClaim "mine" for 2 of "gpu"
     And the API server <does> the next 1 status updates of Pod
     When a pod "train" using claim "mine" is created
-    And the fault has struck
+    And every fault has affected a request
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
 
     @profile:faults
@@ -208,7 +208,7 @@ Feature: Scheduling while requests fail
     Then claim "mine" is reserved for pod "train" [DRA-345]
     Given the API server <does> the next 1 status updates of ResourceClaim
     When device "dev" of claim "mine" reports "dra.test/failed" True
-    And the fault has struck
+    And every fault has affected a request
     Then claim "mine" is allocated again, without device conditions [DRA-344]
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then every pod is bound [DRA-344]
@@ -224,7 +224,7 @@ Feature: Scheduling while requests fail
   Scenario Outline: What an earlier attempt left behind is taken away although the API server <does> its removal
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
-    And a pod "train" asking for {$(suffix).dra.test/gpu: 1}
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
     And claim "left" holds the devices "dev-0" of "n1"

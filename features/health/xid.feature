@@ -8,7 +8,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And no device on "n1" but "gpu-2" is tainted
+    And no device on "n1" but device "gpu-2" is tainted
 
   @NV-119 @gate:DRADeviceTaints
   Scenario Outline: XID <xid> is the application's fault and keeps nobody away
@@ -28,12 +28,12 @@ Feature: What NVML says of a GPU becomes a taint and a health state
   @NV-121 @gate:DRADeviceTaints
   Scenario: When NVML lost a GPU and cannot say which, all are suspect
     Given node "n1" running the driver
-    When NVML on "n1" says that a GPU is lost, but not which
+    When node "n1" gets the fault "NVML lost an unknown GPU"
     Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
 
   @NV-122 @gate:DRADeviceTaints
   Scenario: A GPU that nobody watches says so
-    Given NVML on "n1" cannot report events
+    Given node "n1" has the fault "NVML events not supported"
     And node "n1" running the driver
     Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
 
@@ -48,22 +48,23 @@ Feature: What NVML says of a GPU becomes a taint and a health state
   @NV-124 @gate:DRADeviceTaints
   Scenario: An XID in a MIG instance taints that MIG device only
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
-    When XID 48 happens in the MIG device with profile "2g.20gb" of "n1"
+    When XID 48 happens on the MIG device with profile "2g.20gb" of "n1"
     Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And no other device on "n1" than the MIG device with profile "2g.20gb" is tainted
+    And no device on "n1" but the MIG device with profile "2g.20gb" is tainted
 
   @NV-124b @gate:DRADeviceTaints
   Scenario: An XID of a whole GPU taints every MIG device of it, and of no other
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
     When XID 79 happens on GPU 0 of "n1"
-    Then the driver taints every MIG device of GPU 0 on "n1", and no other device, with "gpu.nvidia.com/xid=79:NoSchedule"
+    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=79:NoSchedule" only
+    And no device on "n1" but every MIG device of GPU 0 is tainted
 
   @NV-125 @gate:DRADeviceTaints
   Scenario: A restart forgets what it knew of health
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    When the driver on "n1" restarts
+    When the driver on "n1" is restarted
     Then no device on "n1" is tainted any more
 
   @NV-126 @gate:DRADeviceTaints
@@ -96,7 +97,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     And a pod "infer" using claim "infer"
     And pod "train" has shown the health "Healthy" for "claim:train"
     And pod "infer" has shown the health "Healthy" for "claim:infer"
-    When XID 48 happens on the GPU of claim "train" on "n1"
+    When XID 48 happens on the GPU of claim "train" of "n1"
     Then the driver taints the GPU of claim "train" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-118]
     And pod "train" shows the health "Unhealthy" for "claim:train" [DRA-295]
     And pod "infer" still shows the health "Healthy" for "claim:infer" [DRA-295]
@@ -113,11 +114,10 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    When the time of the taint on device "gpu-2" of "n1" is remembered
-    And 30 seconds pass
+    When 30 seconds pass
     And XID 48 happens on GPU 3 of "n1"
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And the taint on device "gpu-2" of "n1" has the time of before
+    And the taints of device "gpu-2" on "n1" are 30 seconds old
 
   @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
   Scenario: XIDs may be ignored, and health not be looked at

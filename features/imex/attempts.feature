@@ -5,37 +5,45 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
 
   @NV-143
   Scenario: A ComputeDomain that names its template and nothing else
-    When a ComputeDomain "job" with nothing but its template's name is created
-    Then the ComputeDomain "job" has no nodes to wait for, and gives single channels
+    When a ComputeDomain "job" is created with {channel: {resourceClaimTemplate: {name: job-channel}}}
+    Then the ComputeDomain "job" has "spec.numNodes" 0
+    And the ComputeDomain "job" has "spec.channel.allocationMode" Single
 
   @NV-156 @NV-157 @needs:compute-domain-plugin
   Scenario: A daemon gets what it needs to serve its ComputeDomain
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
-    When the daemon of claim "imexd" is asked for on "n1"
-    Then the daemon of claim "imexd" is given, with every GPU of the node [NV-156]
-    And the daemon of claim "imexd" on "n1" knows the ComputeDomain "job", its clique and its configuration [NV-157]
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0" [NV-156]
+    # The device `all` has every GPU of the node.
+    And the response for claim "imexd" has the CDI ids of vendor "k8s.compute-domain.nvidia.com": "device=all, claim=$(uid:imexd)-daemon-0" [NV-156]
+    And a container with claim "imexd" on "n1" has: [NV-157]
+      | kind     | name                     | value        |
+      | variable | COMPUTE_DOMAIN_UUID      | $(uid:job)   |
+      | variable | COMPUTE_DOMAIN_NAME      | job          |
+      | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace) |
+      | variable | CLIQUE_ID                | /.*[.].*/    |
+      | file     | /imexd/imexd.cfg.tmpl    | present      |
 
   @NV-167 @needs:compute-domain-plugin
   Scenario: An attempt that was given up is remembered
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then node "n1" has joined the ComputeDomain "job"
-    When the channel of claim "train" is given back on "n1"
-    Then the ComputeDomain driver on "n1" comes to remember claim "train" as given up
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint
 
   @NV-168 @needs:compute-domain-plugin
   Scenario: A late call cannot take a channel that was given back
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then node "n1" has joined the ComputeDomain "job"
-    When the channel of claim "train" is given back on "n1"
-    Then the channel of claim "train" is refused at once
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is refused at once
-    And the refusal of claim "train" says "already aborted"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because ""
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "already aborted"

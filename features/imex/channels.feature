@@ -6,55 +6,56 @@ Feature: A channel is given on a node that is connected
   @NV-046
   Scenario: Every node offers one channel and one daemon
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    Then the ComputeDomain driver on "n1" publishes channel 0 and daemon 0 only
+    Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0"
 
   @NV-161 @NV-162 @NV-163 @NV-150
   Scenario: A claim makes its node join, waits for the daemon, and gets channel 0
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then node "n1" has joined the ComputeDomain "job" [NV-161]
-    And the channel of claim "train" is not given yet [NV-161]
-    When the IMEX daemons of ComputeDomains come up
-    Then the ComputeDomain "job" lists node "n1" as Ready [NV-150]
-    And the ComputeDomain "job" comes to be Ready [NV-150]
-    And the channel of claim "train" is given [NV-162]
-    And claim "train" brings 1 channels on "n1" [NV-163]
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-161]
+    And Prepare of claim "train" has not succeeded yet [NV-161]
+    Given the IMEX daemons of ComputeDomains are simulated
+    Then the ComputeDomain "job" has "status.nodes[0].name" $(node:n1) [NV-150]
+    And the ComputeDomain "job" has "status.nodes[0].status" Ready [NV-150]
+    And the ComputeDomain "job" has "status.status" Ready [NV-150]
+    And Prepare of claim "train" returns "channel-0" [NV-162]
+    And claim "train" adds 1 channels on "n1" [NV-163]
 
   @NV-163
   Scenario: A ComputeDomain with allocationMode All gives every channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
-    And a channel claim "train" with allocationMode All on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is given
-    And claim "train" brings 2048 channels on "n1"
+    And a channel claim "train" on "n1" with {domainID: job, allocationMode: All}
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+    And claim "train" adds 2048 channels on "n1"
 
   @NV-166
   Scenario: A node leaves when its channel is given back
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    And the channel of claim "train" has been prepared on "n1"
-    Then node "n1" has joined the ComputeDomain "job"
-    When the channel of claim "train" is given back on "n1"
-    Then node "n1" has left all ComputeDomains
+    And the ComputeDomain driver on "n1" has prepared claim "train"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none"
 
   @NV-164
   Scenario: A channel has one claim at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "first" on "n1" for ComputeDomain "job"
     And a channel claim "second" on "n1" for ComputeDomain "job"
-    And the channel of claim "first" has been prepared on "n1"
-    When the channel of claim "second" is asked for on "n1"
-    Then the channel of claim "second" is not given yet
-    When the channel of claim "first" is given back on "n1"
-    Then the channel of claim "second" is given
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" has not succeeded yet
+    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" returns "channel-0"
 
   @NV-165
   Scenario: A node belongs to one ComputeDomain at a time
@@ -63,42 +64,41 @@ Feature: A channel is given on a node that is connected
     And a ComputeDomain "other" for 1 nodes
     And a channel claim "first" on "n1" for ComputeDomain "job"
     And a channel claim "second" on "n1" for ComputeDomain "other"
-    When the channel of claim "first" is asked for on "n1"
-    Then node "n1" has joined the ComputeDomain "job"
-    When the channel of claim "second" is asked for on "n1"
-    Then node "n1" stays in the ComputeDomain "job"
-    And the channel of claim "second" is not given yet
+    When Prepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" stays "job"
+    And Prepare of claim "second" has not succeeded yet
 
   @NV-158
   Scenario: A claim for a ComputeDomain of another namespace is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And a channel claim "train" on "n1" for a ComputeDomain "foreign" of another namespace
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is refused at once
-    And the refusal of claim "train" says "namespace is different"
+    And a ComputeDomain "foreign" in another namespace
+    And a channel claim "train" on "n1" for ComputeDomain "foreign"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "namespace is different"
 
   @NV-159
   Scenario: A claim for no ComputeDomain is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And a channel claim "train" on "n1" for a ComputeDomain that does not exist
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is refused at once
-    And the refusal of claim "train" says "ComputeDomain not found"
+    And a channel claim "train" on "n1" for ComputeDomain "00000000-0000-4000-8000-000000000000"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "ComputeDomain not found"
 
   @NV-160
   Scenario: A claim whose configuration cannot be understood is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
-    And a channel claim "train" with an unknown field on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is refused at once
-    And the refusal of claim "train" says "unknown field"
+    And a channel claim "train" on "n1" with {domainID: job, unknown: field}
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "unknown field"
 
   @NV-170
   Scenario: Without an NVLink fabric a claim succeeds and brings no channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "dgx-h100"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    When the channel of claim "train" is asked for on "n1"
-    Then claim "train" is prepared without any channel
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+    And the response for claim "train" has the CDI ids of vendor "k8s.compute-domain.nvidia.com": ""

@@ -5,8 +5,8 @@ Feature: What becomes of a ComputeDomain
 
   @NV-145 @NV-146 @NV-147
   Scenario Outline: A ComputeDomain gets what its workloads and daemons need, with allocationMode <mode>
-    When a ComputeDomain "job" for 2 nodes with allocationMode <mode> is created
-    Then the ComputeDomain "job" is held by the finalizer of its driver [NV-145]
+    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>, resourceClaimTemplate: {name: job-channel}}}
+    Then the ComputeDomain "job" has the finalizer of its driver [NV-145]
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode <mode> [NV-147]
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons [NV-146]
 
@@ -18,12 +18,12 @@ Feature: What becomes of a ComputeDomain
   @NV-149
   Scenario: A ComputeDomain without its nodes is not ready
     Given a ComputeDomain "job" for 1 nodes
-    Then the ComputeDomain "job" comes to be NotReady
+    Then the ComputeDomain "job" has "status.status" NotReady
 
   @NV-151
   Scenario: A node whose daemon is gone leaves its clique
     Given a ComputeDomain "job" for 1 nodes
-    And a clique of ComputeDomain "job" has an entry of node "lost", where no daemon runs
+    And a clique of ComputeDomain "job" has an entry of node "lost", which has no daemon
     Then the clique of ComputeDomain "job" comes to have no entry of node "lost"
 
   @NV-153
@@ -35,19 +35,19 @@ Feature: What becomes of a ComputeDomain
 
   @NV-142
   Scenario Outline: A ComputeDomain <what> is refused
-    When a ComputeDomain is created with "<path>" set to <value>
+    When a ComputeDomain "job" is created with <spec>
     Then the API server refuses it with 422 Invalid
 
     Examples:
-      | what                        | path                                    | value |
-      | without a channel           | spec.channel                            | null  |
-      | for less than no nodes      | spec.numNodes                           | -1    |
-      | with an unknown mode        | spec.channel.allocationMode             | Some  |
-      | without a template's name   | spec.channel.resourceClaimTemplate.name | null  |
+      | what                      | spec                                                                                       |
+      | without a channel         | {numNodes: 0}                                                                              |
+      | for less than no nodes    | {numNodes: -1, channel: {resourceClaimTemplate: {name: job-channel}}}                      |
+      | with an unknown mode      | {numNodes: 0, channel: {allocationMode: Some, resourceClaimTemplate: {name: job-channel}}} |
+      | without a template's name | {numNodes: 0, channel: {resourceClaimTemplate: {}}}                                        |
 
   @NV-144
   Scenario: The spec of a ComputeDomain never changes
     Given a ComputeDomain "job" for 1 nodes
-    When the ComputeDomain "job" changes "spec.numNodes" to 2
+    When "spec.numNodes" of the ComputeDomain "job" is updated to 2
     Then the API server refuses it with 422 Invalid
     And the refusal says "A computeDomain.spec is immutable"

@@ -7,11 +7,11 @@ Feature: From a ComputeDomain to a channel in a container
   Scenario: A pod of a ComputeDomain runs with its IMEX channel
     Given the DeviceClass of IMEX channels
     And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And the IMEX daemons of ComputeDomains are stood in for
+    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     When a pod "rank-0" using template "job-channel" is created
     Then pod "rank-0" is bound to "n1" [NV-147]
-    And container "main" of pod "rank-0" on "n1" gets IMEX channel 0 only [NV-163]
-    And the ComputeDomain "job" comes to be Ready [NV-150]
+    And of the device nodes "*imex*", container "main" of pod "rank-0" on "n1" has only "/dev/nvidia-caps-imex-channels/channel0" [NV-163]
+    And the ComputeDomain "job" has "status.status" Ready [NV-150]
     When pod "rank-0" is deleted
-    Then node "n1" has left all ComputeDomains [NV-166]
+    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]

@@ -17,25 +17,27 @@ Feature: IMEX daemons that the nodes' administrator runs
   @NV-171d
   Scenario: A ComputeDomain gets the template of its workloads, and is ready with it
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
-    When a ComputeDomain "job" for 2 nodes with allocationMode All is created
-    Then the ComputeDomain "job" comes to be Ready
+    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: job-channel}}}
+    Then the ComputeDomain "job" has "status.status" Ready
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has nothing for daemons
 
   @NV-047 @NV-171 @NV-171b @NV-171c @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A channel is given once the host's own daemon is ready, and no node joins anything
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
-    And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node" with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
-    And nvidia-imex of the host "n1" is simulated, and not ready
+    And node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
+    And node "n1" has a fake "nvidia-imex-ctl"
+    And node "n1" has the fault "nvidia-imex not ready"
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    Then the ComputeDomain driver on "n1" publishes channel 0 only [NV-047]
-    When the daemon of claim "imexd" is asked for on "n1"
-    Then the daemon of claim "imexd" is refused at once [NV-171]
-    When the channel of claim "train" is asked for on "n1"
-    Then the channel of claim "train" is not given yet [NV-171c]
-    When nvidia-imex of the host "n1" becomes ready
-    Then the channel of claim "train" is given [NV-171c]
-    And claim "train" brings 1 channels on "n1" [NV-171b]
-    And node "n1" has joined no ComputeDomain [NV-171b]
+    When the ComputeDomain driver on "n1" is started with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
+    Then the ComputeDomain driver on "n1" publishes only "channel-0" [NV-047]
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" fails at once because "" [NV-171]
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" has not succeeded yet [NV-171c]
+    When node "n1" recovers from "nvidia-imex not ready"
+    Then Prepare of claim "train" returns "channel-0" [NV-171c]
+    And claim "train" adds 1 channels on "n1" [NV-171b]
+    And the ComputeDomain label of node "n1" stays "none" [NV-171b]

@@ -6,16 +6,20 @@ Feature: A node on which the ComputeDomain driver must not start
   @NV-016
   Scenario: A kernel without IMEX channels ends the driver at start
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
-    And the kernel of "n1" has no driver of IMEX channels
-    Then the ComputeDomain driver on "n1" does not start, because "nvidia-caps-imex-channels"
+    And node "n1" has the fault "IMEX channel module missing"
+    Then the ComputeDomain driver on "n1" with "" does not start, because "nvidia-caps-imex-channels"
 
   @NV-017 @NV-017b
   Scenario: An NVLink fabric that is not up ends the driver at start, unless it is told to go on without
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
-    And the NVLink fabric of "n1" is still in progress
-    Then the ComputeDomain driver on "n1" does not start, because "refusing to start" [NV-017]
-    And the ComputeDomain driver on "n1" with "--feature-gates=CrashOnNVLinkFabricErrors=false" starts [NV-017b]
+    And node "n1" has the fault "NVLink fabric in progress"
+    Then the ComputeDomain driver on "n1" with "" does not start, because "refusing to start" [NV-017]
+    When the ComputeDomain driver on "n1" is started with "--feature-gates=CrashOnNVLinkFabricErrors=false"
+    Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0" [NV-017b]
     Given a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
-    When the daemon of claim "imexd" is asked for on "n1"
-    Then the daemon of claim "imexd" on "n1" is told of no clique [NV-017b]
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0" [NV-017b]
+    And a container with claim "imexd" on "n1" has: [NV-017b]
+      | kind     | name      | value |
+      | variable | CLIQUE_ID |       |

@@ -83,12 +83,12 @@ Feature: MIG devices are made when a claim is prepared and unmade when it is unp
     When the driver on "n1" is stopped
     And somebody makes the instance "14-4" on GPU 0 of "n1"
     And somebody makes the instance "9-0" on GPU 3 of "n1"
-    And the driver on "n1" is started again
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And NVML on "n1" shows the instances "19-0" on GPU 0 and no other
     And NVML on "n1" shows MIG off on GPU 3
     When claim "train" is prepared on "n1"
-    Then all answers for claim "train" are the same
+    Then all responses for claim "train" are the same
 
   @NV-115b @needs:process-driver
   Scenario: A driver that is killed in the middle leaves nothing for ever
@@ -98,7 +98,7 @@ Feature: MIG devices are made when a claim is prepared and unmade when it is unp
     Then the driver on "n1" comes to be registered
     When the driver on "n1" is killed while "nvmlGpuInstanceCreateComputeInstance" hangs for claim "train"
     Then NVML on "n1" shows the instances "19-0" on GPU 0 and no other
-    When the driver on "n1" is started again
+    When the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And NVML on "n1" shows MIG off on GPU 0
     When claim "train" is prepared on "n1"

@@ -4,13 +4,13 @@ Feature: Claims that nobody could prepare are not stored
   its node, where nobody reads the error; with one, whoever writes the claim is told at once.
 
   Background:
-    Given the webhook guards the namespace
+    Given the webhook is registered for the namespace
 
   @NV-133
   Scenario Outline: Good configuration in <manifest> is stored
     Given the manifest "webhook/<manifest>"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig}
+    And it is configured with GpuConfig {}
+    And it is configured with MigDeviceConfig {}
     When it is created
     Then the webhook admits it
 
@@ -26,7 +26,7 @@ Feature: Claims that nobody could prepare are not stored
   @NV-133a @NV-135
   Scenario Outline: A field that does not exist is refused in <manifest>, with the place
     Given the manifest "webhook/<manifest>"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
+    And it is configured with GpuConfig {sharin: {}}
     When it is created
     Then the webhook refuses it because 'unknown field "sharin"' [NV-133a]
     And the webhook refuses it because '<path>.devices.config[0].opaque.parameters' [NV-135]
@@ -43,21 +43,21 @@ Feature: Claims that nobody could prepare are not stored
   @NV-133a
   Scenario Outline: A field that does not exist deep inside <kind> is refused with its path
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, <content>}
+    And it is configured with <kind> {<content>}
     When it is created
     Then the webhook refuses it because 'unknown field "<path>"'
 
     Examples:
-      | kind                       | content                                                                | path                              |
+      | kind                       | content                                                                | path                                |
       | GpuConfig                  | sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Long}} | sharing.timeSlicingConfig.intervall |
-      | GpuConfig                  | sharing: {strategy: MPS, mpsConfig: {activeThreads: 10}}               | sharing.mpsConfig.activeThreads   |
-      | MigDeviceConfig            | sharing: {stratgy: MPS}                                                | sharing.stratgy                   |
-      | ComputeDomainChannelConfig | domain: abc                                                            | domain                            |
+      | GpuConfig                  | sharing: {strategy: MPS, mpsConfig: {activeThreads: 10}}               | sharing.mpsConfig.activeThreads     |
+      | MigDeviceConfig            | sharing: {stratgy: MPS}                                                | sharing.stratgy                     |
+      | ComputeDomainChannelConfig | domain: abc                                                            | domain                              |
 
   @NV-139
   Scenario: A MIG device has no time slices of its own
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig, sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
+    And it is configured with MigDeviceConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
     When it is created
     Then the webhook refuses it because 'unknown field "sharing.timeSlicingConfig"'
 
@@ -69,45 +69,45 @@ Feature: Claims that nobody could prepare are not stored
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                      | parameters                                                      | said                       |
-      | A kind that is not there  | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfigs}     | no kind "GpuConfigs"       |
-      | A version that is not     | {apiVersion: resource.nvidia.com/v1, kind: GpuConfig}           | resource.nvidia.com/v1     |
-      | Somebody else's group     | {apiVersion: gpu.example.com/v1beta1, kind: GpuConfig}          | gpu.example.com/v1beta1    |
-      | Configuration of no kind  | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}          | Object 'Kind' is missing   |
-      | Configuration of no version | {kind: GpuConfig}                                             | spec.devices.config[0]     |
-      | Nothing at all            | {}                                                              | Object 'Kind' is missing   |
+      | what                        | parameters                                                  | said                     |
+      | A kind that is not there    | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfigs} | no kind "GpuConfigs"     |
+      | A version that is not       | {apiVersion: resource.nvidia.com/v1, kind: GpuConfig}       | resource.nvidia.com/v1   |
+      | Somebody else's group       | {apiVersion: gpu.example.com/v1beta1, kind: GpuConfig}      | gpu.example.com/v1beta1  |
+      | Configuration of no kind    | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}      | Object 'Kind' is missing |
+      | Configuration of no version | {kind: GpuConfig}                                           | spec.devices.config[0]   |
+      | Nothing at all              | {}                                                          | Object 'Kind' is missing |
 
   @NV-133c
   Scenario Outline: <what> is refused with those that there are
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, <content>}
+    And it is configured with <kind> {<content>}
     When it is created
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                                 | kind            | content                      | said             |
-      | A strategy that is not there         | GpuConfig       | sharing: {strategy: Magic}   | TimeSlicing, MPS |
-      | Sharing without a strategy           | GpuConfig       | sharing: {}                  | TimeSlicing, MPS |
-      | A strategy that MIG does not have    | MigDeviceConfig | sharing: {strategy: Magic}   | TimeSlicing, MPS |
+      | what                              | kind            | content                    | said             |
+      | A strategy that is not there      | GpuConfig       | sharing: {strategy: Magic} | TimeSlicing, MPS |
+      | Sharing without a strategy        | GpuConfig       | sharing: {}                | TimeSlicing, MPS |
+      | A strategy that MIG does not have | MigDeviceConfig | sharing: {strategy: Magic} | TimeSlicing, MPS |
 
   @NV-133f
   Scenario Outline: <what> is refused with the place
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, <content>}
+    And it is configured with GpuConfig {<content>}
     When it is created
     Then the webhook refuses it because 'spec.devices.config[0].opaque.parameters'
 
     Examples:
-      | what                              | content                                                                              |
-      | Sharing that is a text            | sharing: TimeSlicing                                                                 |
-      | A strategy that is a number       | sharing: {strategy: 3}                                                               |
-      | A percentage that is a text       | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}}           |
-      | A percentage that is no integer   | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}            |
+      | what                            | content                                                                    |
+      | Sharing that is a text          | sharing: TimeSlicing                                                       |
+      | A strategy that is a number     | sharing: {strategy: 3}                                                     |
+      | A percentage that is a text     | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}} |
+      | A percentage that is no integer | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
 
   @NV-133g
   Scenario Outline: A <kind> that names no domain is refused
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>}
+    And it is configured with <kind> {}
     When it is created
     Then the webhook refuses it because 'domainID'
 
@@ -119,9 +119,9 @@ Feature: Claims that nobody could prepare are not stored
   @NV-134
   Scenario: Whoever makes several mistakes is told all of them
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}
+    And it is configured with GpuConfig {sharin: {}}
+    And it is configured with GpuConfig {}
+    And it is configured with GpuConfig {sharing: {strategy: Magic}}
     When it is created
     Then the webhook refuses it because '2 configs failed to validate: '
     And the webhook refuses it because 'spec.devices.config[0].opaque.parameters'
@@ -132,7 +132,7 @@ Feature: Claims that nobody could prepare are not stored
   Scenario: Configuration of other drivers goes by, beside mistakes of this one's
     Given the manifest "webhook/claim-v1"
     And it is configured for "other.example.com" with {kind: Nonsense, whatever: 1}
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
+    And it is configured with GpuConfig {sharin: {}}
     When it is created
     Then the webhook refuses it because '1 configs failed to validate: '
     And the webhook refuses it because 'spec.devices.config[1].opaque.parameters'
@@ -147,6 +147,6 @@ Feature: Claims that nobody could prepare are not stored
   @NV-138
   Scenario: Configuration for pass-through is refused
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig}
+    And it is configured with VfioDeviceConfig {}
     When it is created
     Then the webhook refuses it because 'VfioDeviceConfig'

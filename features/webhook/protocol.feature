@@ -6,87 +6,91 @@ Feature: How a webhook answers
   @NV-129a
   Scenario: It serves HTTPS with the certificate that it was given
     Given the manifest "claims/claim"
-    When the webhook is asked about it
-    Then the webhook answers with HTTP 200
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "code" 200
 
   @NV-129a
   Scenario: It reviews nothing without TLS
     Given the manifest "claims/claim"
-    When the webhook is asked about it
+    When a review of it is sent to the webhook
     Then the webhook admits it
-    When the webhook is asked about it without TLS
-    Then the webhook gives no review
+    When a review of it is sent to the webhook without TLS
+    Then the reply of the webhook has "kind" absent
 
   @NV-129
   Scenario: A review must come as JSON
-    When the webhook is sent {} as "text/plain"
-    Then the webhook answers with HTTP 415
+    When the body {} is sent to the webhook as "text/plain"
+    Then the reply of the webhook has "code" 415
 
   @NV-130
   Scenario Outline: <what> is a bad request
-    When the webhook is sent <body> as "application/json"
-    Then the webhook answers with HTTP 400
+    When the body <body> is sent to the webhook as "application/json"
+    Then the reply of the webhook has "code" 400
 
     Examples:
-      | what                          | body                                                                                  |
-      | Half a document               | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"                       |
-      | A document without kind       | {"request": {"uid": "1"}}                                                             |
-      | Another kind                  | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                        |
-      | A version that nobody sends   | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
+      | what                        | body                                                                                      |
+      | Half a document             | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"                           |
+      | A document without kind     | {"request": {"uid": "1"}}                                                                 |
+      | Another kind                | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
+      | A version that nobody sends | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
 
   @NV-131 @NV-131a @NV-131b
   Scenario: The answer belongs to the question
     Given the manifest "claims/claim"
-    When the webhook is asked about it
-    Then the webhook answers with HTTP 200 [NV-131]
-    And the answer has the uid of the question [NV-131]
-    And the answer is an AdmissionReview of the question's version [NV-131a]
-    And the answer has content type "application/json" [NV-131b]
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "code" 200 [NV-131]
+    And the reply of the webhook has "response.uid" $(review) [NV-131]
+    And the reply of the webhook has "apiVersion" admission.k8s.io/v1 [NV-131a]
+    And the reply of the webhook has "kind" AdmissionReview [NV-131a]
+    And the reply of the webhook has "contentType" application/json [NV-131b]
 
   @NV-131 @NV-131a
   Scenario: A refusal belongs to the question as well
     Given the manifest "claims/pod"
-    When the webhook is asked about it
-    Then the answer has the uid of the question [NV-131]
-    And the answer is an AdmissionReview of the question's version [NV-131a]
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.uid" $(review) [NV-131]
+    And the reply of the webhook has "apiVersion" admission.k8s.io/v1 [NV-131a]
+    And the reply of the webhook has "kind" AdmissionReview [NV-131a]
 
   @NV-131c
   Scenario: It tells when it is ready
-    When the webhook is asked for "/readyz"
-    Then the webhook answers with HTTP 200
+    When "/readyz" of the webhook is requested
+    Then the reply of the webhook has "code" 200
 
   @NV-132
   Scenario Outline: It was registered for claims and templates only, so <what> shows a mistake
     Given the manifest "<manifest>"
     And "apiVersion" is <version>
-    When the webhook is asked about it
-    Then the webhook refuses it with reason BadRequest
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.allowed" false
+    And the reply of the webhook has "response.status.reason" BadRequest
 
     Examples:
-      | what                        | manifest        | version             |
-      | a question about a pod      | claims/pod      | v1                  |
-      | one about a slice           | claims/slice    | resource.k8s.io/v1  |
-      | a claim of another version  | claims/claim    | resource.k8s.io/v9  |
-      | a template of another one   | claims/template | resource.k8s.io/v9  |
+      | what                       | manifest        | version            |
+      | a question about a pod     | claims/pod      | v1                 |
+      | one about a slice          | claims/slice    | resource.k8s.io/v1 |
+      | a claim of another version | claims/claim    | resource.k8s.io/v9 |
+      | a template of another one  | claims/template | resource.k8s.io/v9 |
 
   @NV-132a
   Scenario Outline: <what> cannot be judged and is refused
     Given the manifest "claims/claim"
     And "<path>" is <value>
-    When the webhook is asked about it
-    Then the webhook refuses it with reason BadRequest
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.allowed" false
+    And the reply of the webhook has "response.status.reason" BadRequest
 
     Examples:
-      | what                                  | path                  | value        |
-      | A claim whose spec is a text          | spec                  | everything   |
-      | A claim whose devices are a list      | spec.devices          | [a]          |
-      | A claim whose configuration is a text | spec.devices.config   | everything   |
+      | what                                  | path                | value      |
+      | A claim whose spec is a text          | spec                | everything |
+      | A claim whose devices are a list      | spec.devices        | [a]        |
+      | A claim whose configuration is a text | spec.devices.config | everything |
 
   @NV-136
   Scenario Outline: What <kind> says to another driver is not looked at
     Given the manifest "webhook/<manifest>"
     And it is configured for "other.example.com" with {kind: Nonsense, whatever: [1, 2]}
-    When the webhook is asked about it
+    When a review of it is sent to the webhook
     Then the webhook admits it
 
     Examples:
@@ -97,7 +101,7 @@ Feature: How a webhook answers
   @NV-133
   Scenario Outline: A claim without configuration passes as <version>
     Given the manifest "webhook/claim-<version>"
-    When the webhook is asked about it
+    When a review of it is sent to the webhook
     Then the webhook admits it
 
     Examples:

@@ -5,28 +5,28 @@ Feature: What clients of an API server cannot bring about
   @NV-133d
   Scenario Outline: An update of <what> is judged as a creation is
     Given the manifest "webhook/<manifest>"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
-    When the webhook is asked about an update to it
+    And it is configured with GpuConfig {sharin: {}}
+    When a review of it is sent to the webhook as an update
     Then the webhook refuses it because 'unknown field "sharin"'
 
     Examples:
-      | what       | manifest         |
-      | a claim    | claim-v1         |
+      | what               | manifest      |
+      | a claim            | claim-v1      |
       | a claim in v1beta1 | claim-v1beta1 |
-      | a template | template-v1      |
+      | a template         | template-v1   |
 
   @NV-133d
   Scenario: An update to something good is admitted
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
-    When the webhook is asked about an update to it
+    And it is configured with GpuConfig {}
+    When a review of it is sent to the webhook as an update
     Then the webhook admits it
 
   @NV-133e
   Scenario Outline: A field that stands twice is refused: <field>
     Given the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
-    When the webhook is asked about it, with "<field>" written twice
+    And it is configured with GpuConfig {}
+    When a review of it is sent to the webhook with a duplicate <field>
     Then the webhook refuses it because 'duplicate field "<field>"'
 
     Examples:
@@ -37,10 +37,11 @@ Feature: What clients of an API server cannot bring about
   @NV-134 @NV-135
   Scenario: A question about a template tells all its mistakes with their places
     Given the manifest "webhook/template-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharin: {}}
+    And it is configured with GpuConfig {sharin: {}}
     And it is configured for "gpu.nvidia.com" with {kind: Nonsense}
-    When the webhook is asked about it
-    Then the webhook refuses it with reason Invalid [NV-134]
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.allowed" false [NV-134]
+    And the reply of the webhook has "response.status.reason" Invalid [NV-134]
     And the webhook refuses it because '2 configs failed to validate: ' [NV-134]
     And the webhook refuses it because 'spec.spec.devices.config[0].opaque.parameters' [NV-135]
     And the webhook refuses it because 'spec.spec.devices.config[1].opaque.parameters' [NV-135]

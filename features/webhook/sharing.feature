@@ -6,9 +6,9 @@ Feature: Sharing is validated as far as the driver's feature gates allow it
   @NV-141
   Scenario Outline: <strategy> without its feature gate is refused with the gate's name
     Given the webhook runs with the feature gates "<on>"
-    And the webhook guards the namespace
+    And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, sharing: {strategy: <strategy>}}
+    And it is configured with <kind> {sharing: {strategy: <strategy>}}
     When it is created
     Then the webhook refuses it because '"<off>" feature gate is not enabled'
 
@@ -21,55 +21,55 @@ Feature: Sharing is validated as far as the driver's feature gates allow it
   @NV-141a
   Scenario Outline: <what> is admitted with its feature gate
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
-    And the webhook guards the namespace
+    And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, sharing: <sharing>}
+    And it is configured with <kind> {sharing: <sharing>}
     When it is created
     Then the webhook admits it
 
     Examples:
-      | what                        | kind            | sharing                                                                        |
-      | Time slicing by default     | GpuConfig       | {strategy: TimeSlicing}                                                        |
-      | A default time slice        | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Default}}                |
-      | A short time slice          | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}                  |
-      | A medium time slice         | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Medium}}                 |
-      | A long time slice           | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}                   |
-      | Time slicing of a MIG device | MigDeviceConfig | {strategy: TimeSlicing}                                                       |
-      | MPS by default              | GpuConfig       | {strategy: MPS}                                                                |
-      | MPS with all of the GPU     | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}               |
-      | MPS with none of it         | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0}}                 |
-      | MPS with a memory limit     | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}}             |
+      | what                         | kind            | sharing                                                            |
+      | Time slicing by default      | GpuConfig       | {strategy: TimeSlicing}                                            |
+      | A default time slice         | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Default}}    |
+      | A short time slice           | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}      |
+      | A medium time slice          | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Medium}}     |
+      | A long time slice            | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}       |
+      | Time slicing of a MIG device | MigDeviceConfig | {strategy: TimeSlicing}                                            |
+      | MPS by default               | GpuConfig       | {strategy: MPS}                                                    |
+      | MPS with all of the GPU      | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}   |
+      | MPS with none of it          | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0}}     |
+      | MPS with a memory limit      | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}} |
 
   @NV-133c
   Scenario Outline: <what> is refused
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
-    And the webhook guards the namespace
+    And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, sharing: <sharing>}
+    And it is configured with <kind> {sharing: <sharing>}
     When it is created
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                                | kind            | sharing                                                            | said                         |
-      | A time slice that is not there      | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}       | Default, Short, Medium, Long |
-      | More than all threads of a GPU      | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}   | greater than 100             |
-      | Less than no threads of a GPU       | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}    | negative                     |
+      | what                                  | kind            | sharing                                                          | said                         |
+      | A time slice that is not there        | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}     | Default, Short, Medium, Long |
+      | More than all threads of a GPU        | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}} | greater than 100             |
+      | Less than no threads of a GPU         | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}  | negative                     |
       | More than all threads of a MIG device | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}} | greater than 100             |
 
   @NV-140
   Scenario: MPS settings beside time slicing are found when the claim is prepared, not here
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
-    And the webhook guards the namespace
+    And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing, mpsConfig: {defaultActiveThreadPercentage: 10}}}
+    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {defaultActiveThreadPercentage: 10}}}
     When it is created
     Then the webhook admits it
 
   @NV-133h
   Scenario: Time slicing without an interval means the default one
     Given the webhook runs with the feature gates "TimeSlicingSettings"
-    And the webhook guards the namespace
+    And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured for "gpu.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}}
+    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}}
     When it is created
     Then the webhook admits it

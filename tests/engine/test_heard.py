@@ -30,9 +30,8 @@ READS = frozenset({"seen", "all_seen", "observer"})
 DOMAIN_DRIVER = 'imex: node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"'
 REASONS = {
     DOMAIN_DRIVER: "what it writes is there before the driver starts, and the driver's own doing is waited for",
-    f'{DOMAIN_DRIVER.replace("imex:", "imex_host:")} with "{{flags}}"': "the same",
-    'sweeps: a pod using template "{template}" is created and deleted once for each write of the components, and that write is '
-    "{fault}": "each round is looked at as the components left it, watches broken on purpose included",
+    'sweeps: a pod using template "{template}" is created and deleted once for each write of the components, and that '
+    "write is {fault}": "each round is looked at as the components left it, watches broken on purpose included",
 }
 
 

@@ -1,0 +1,153 @@
+"""Fake NVIDIA executables (shell scripts) in a fake node's driver root, and how the driver ran them.
+
+They log their arguments and change no hardware. A control daemon of MPS is the file `control` in its pipe folder, as
+the real one leaves it, so that no process can be left running.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from pathlib import Path
+
+from dra_conformance.components.fake_executable import StandIn
+from dra_conformance.components.node import ScenarioNode
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.world import World
+from dra_conformance.steps.driver_calls import own_results
+from dra_conformance.steps.gpu_devices import full_gpus
+
+_NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
+
+_MPS_CONTROL = """#!/bin/sh
+# nvidia-cuda-mps-control, simulated: it logs its commands and starts no process.
+pipe=$CUDA_MPS_PIPE_DIRECTORY
+[ ! -e "$0.fails" ] || { echo refused >&2; exit 3; }
+if [ "$1" = -d ]; then
+    echo "start $* pipe=$pipe devices=$CUDA_VISIBLE_DEVICES" >> "$0.log"
+    : > "$pipe/control"
+else
+    while read -r line; do
+        [ -e "$pipe/control" ] || { echo "no control daemon (simulated)" >&2; exit 1; }
+        echo "command $line" >> "$0.log"
+        [ "$line" != quit ] || rm "$pipe/control"
+    done
+fi
+"""
+
+_IMEX_CONTROL = """#!/bin/sh
+# nvidia-imex-ctl, simulated: there is no daemon.
+echo "$*" >> "$0.log"
+if [ -e "$0.fails" ]; then echo NOT_READY; else echo READY; fi
+"""
+
+SCRIPTS = {
+    "nvidia-smi": _NVIDIA_SMI,
+    "nvidia-cuda-mps-control": _MPS_CONTROL,
+    "nvidia-imex-ctl": _IMEX_CONTROL,
+}
+"""The programs that can be faked, with their scripts. While the file `$0.fails` exists, a script fails."""
+
+
+def program(node: ScenarioNode, name: str) -> StandIn:
+    """Return a fake program of a node. Raises SpecificationError for a name without a script."""
+    if name not in SCRIPTS:
+        raise SpecificationError(f"no script for {name!r}; there are scripts for {', '.join(SCRIPTS)}")
+    return StandIn(Path(node.gpus.driver_root) / "usr/bin" / name)
+
+
+def nvidia_smi(node: ScenarioNode) -> StandIn:
+    """Return the node's nvidia-smi."""
+    return program(node, "nvidia-smi")
+
+
+def mps_control(node: ScenarioNode) -> StandIn:
+    """Return the node's control program of MPS."""
+    return program(node, "nvidia-cuda-mps-control")
+
+
+def imex_control(node: ScenarioNode) -> StandIn:
+    """Return the node's nvidia-imex-ctl; while it fails, it reports NOT_READY."""
+    return program(node, "nvidia-imex-ctl")
+
+
+@given('node "{node}" has a fake "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """Install a script in the driver root that logs how it is run: nvidia-smi, nvidia-cuda-mps-control, ..."""
+    program(world.node(node), name).install(SCRIPTS[name])
+
+
+# -- nvidia-smi --------------------------------------------------------------------------------------------------------
+
+
+def smi_calls(world: World, node: str, claim: str) -> list[str]:
+    """Return the arguments of each run of nvidia-smi for the GPU of a claim, oldest first, without the GPU's uuid."""
+    names = {result["device"] for result in own_results(world, claim)}
+    uuids = {d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names}
+    lines = nvidia_smi(world.node(node)).told()
+    return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(line.split())]
+
+
+@then('nvidia-smi on "{node}" was run for the GPU of claim "{claim}" with "{arguments}"')
+def _(world: World, node: str, claim: str, arguments: str) -> None:
+    """It was run once with each of these arguments (comma-separated), in this order, and no further time."""
+    found, wanted = smi_calls(world, node, claim), words(arguments)
+    ok = len(found) == len(wanted) and all(one in line for one, line in zip(wanted, found, strict=True))
+    world.check(ok, "runs of nvidia-smi", expected=wanted, observed=found)
+
+
+@then('the last "{option}" that nvidia-smi on "{node}" set for the GPU of claim "{claim}" is {value:word}')
+def _(world: World, option: str, node: str, claim: str, value: str) -> None:
+    """The last run with this option for this GPU had this value."""
+    found = [line.partition(f"{option} ")[2] for line in smi_calls(world, node, claim) if f"{option} " in line]
+    world.check(found[-1:] == [value], f"values of {option}", expected=value, observed=found)
+
+
+# -- MPS ---------------------------------------------------------------------------------------------------------------
+
+
+def started_daemons(lines: list[str]) -> dict[str, str]:
+    """Return the MPS daemons that a log shows as started: pipe folder to the GPUs that the daemon serves."""
+    found = [dict(word.partition("=")[::2] for word in line.split()) for line in lines if line.startswith("start ")]
+    return {one["pipe"]: one["devices"] for one in found}
+
+
+def running_daemons(world: World, node: str) -> dict[str, str]:
+    """Return the MPS daemons of a node that have not ended: pipe folder to GPUs."""
+    started = started_daemons(mps_control(world.node(node)).told())
+    return {pipe: devices for pipe, devices in started.items() if (Path(pipe) / "control").exists()}
+
+
+def uuids_of(world: World, node: str, claim: str) -> str:
+    """Return the uuids of a claim's GPUs, sorted, separated by commas."""
+    names = {result["device"] for result in own_results(world, claim)}
+    return ",".join(sorted(d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names))
+
+
+@then('one MPS control daemon runs on "{node}", for the GPUs of claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """The control program was started with exactly these GPUs and has not been stopped."""
+    running = running_daemons(world, node)
+    wanted = uuids_of(world, node, claim)
+    world.check(list(running.values()) == [wanted], "control daemons", expected=[wanted], observed=running or "none")
+
+
+@then('the MPS control daemon on "{node}" received the command "{command}"')
+def _(world: World, node: str, command: str) -> None:
+    """The control program received this command exactly once; `*` matches any text."""
+    lines = mps_control(world.node(node)).told()
+    found = [line.removeprefix("command ") for line in lines if line.startswith("command ")]
+    same = [line for line in found if fnmatch(line, command)]
+    world.check(len(same) == 1, "commands of the daemon", expected=command, observed=found)
+
+
+@then('no MPS control daemon and no file of one is left on "{node}"')
+def _(world: World, node: str) -> None:
+    """Every daemon that was started has ended, and the folder of the driver for daemons is empty."""
+    component = world.node(node)
+    control = mps_control(component)
+    if not control.told() and not control.fails:
+        raise Untestable("no control daemon was ever started")
+    left = sorted(str(path) for path in (component.kubelet.plugins_dir / component.driver_name / "mps").glob("*"))
+    running = sorted(running_daemons(world, node))
+    world.check(not left and not running, "control daemons", expected="none", observed=left + running)

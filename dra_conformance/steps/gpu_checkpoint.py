@@ -1,0 +1,158 @@
+"""The checkpoint of the driver gpu.nvidia.com: damaged or old files, and the claims in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from dra_api.objects import Obj
+from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.driver_calls import calls, prepare, reference_to, succeeded
+
+NO_CLAIM = "00000000-0000-0000-0000-000000000000"
+
+
+def checkpoint(world: World, node: str) -> Path:
+    """Return the path of the driver's checkpoint. Raises Untestable if there is none."""
+    component = world.node(node)
+    return _existing(component.kubelet.plugins_dir / component.driver_name / "checkpoint.json")
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise Untestable(f"the driver has no {path.name}")
+    return path
+
+
+def entries(path: Path) -> Obj:
+    """Return the claims of a checkpoint, by uid."""
+    document = orjson.loads(path.read_bytes())
+    found: Obj = (document.get("v2") or {}).get("preparedClaims") or {}
+    return found
+
+
+def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
+    """Change a checkpoint of the stopped reference driver and correct its checksums."""
+    # Imported here: a run against another driver does not need the reference.
+    from reference_impl.kubelet_plugin.checkpoint import checksum
+
+    document = orjson.loads(path.read_bytes())
+    change(document)
+    if "v1" in document:
+        document["checksum"] = checksum(document["v1"])
+    if "v2" in document:
+        document["v2"]["checksum"] = checksum({**document["v2"], "checksum": 0})
+    path.write_bytes(orjson.dumps(document))
+
+
+def add_entry_only(path: Path) -> None:
+    """Add an entry without correcting the checksum."""
+    document = orjson.loads(path.read_bytes())
+    document["v2"]["preparedClaims"][NO_CLAIM] = {"checkpointState": "PrepareCompleted", "status": {}}
+    path.write_bytes(orjson.dumps(document))
+
+
+def cut_in_half(path: Path) -> None:
+    """Keep the first half of the file's bytes."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "damaged": add_entry_only,
+    "cut in half": cut_in_half,
+    # A power failure leaves an empty file if the file was never synced.
+    "empty": lambda path: path.write_bytes(b""),
+    "of an unknown version": lambda path: path.write_bytes(orjson.dumps({"checksum": 0, "v9": {"claims": []}})),
+    # After a reboot the kernel has another boot id than the checkpoint.
+    "of an earlier boot": lambda path: rewrite(path, lambda document: document["v2"].update(nodeBootID=NO_CLAIM)),
+    # Older releases of the driver wrote no boot id, and before that no v2.
+    "without boot id": lambda path: rewrite(path, lambda document: document["v2"].pop("nodeBootID")),
+    "of version 1 only": lambda path: rewrite(path, lambda document: document.pop("v2")),
+}
+"""The changes of a stopped driver's checkpoint that a scenario can make, by their name in sentences."""
+
+
+@when('the checkpoint of the driver on "{node}" is {state}')
+def _(world: World, node: str, state: str) -> None:
+    """Change the checkpoint of the stopped driver: see CHANGES in this module."""
+    if state not in CHANGES:
+        raise SpecificationError(f"a checkpoint can be {', '.join(CHANGES)}, not {state!r}")
+    CHANGES[state](checkpoint(world, node))
+
+
+@when('claim "{claim}" is prepared on "{node}" while {seconds:d} seconds pass')
+def _(world: World, claim: str, node: str, seconds: int) -> None:
+    """Call NodePrepareResources, and advance the clock second by second until it returns."""
+    reference = reference_to(world, claim)
+    done = threading.Event()
+
+    def call() -> None:
+        try:
+            prepare(world, node, [reference])
+        finally:
+            done.set()
+
+    before = len(calls(world).made)
+    caller = threading.Thread(target=call, name="prepare", daemon=True)
+    caller.start()
+    for _second in range(seconds):
+        if done.wait(0.02):
+            break
+        world.clock.advance(1)
+    caller.join(world.run.patience)
+    if len(calls(world).made) == before:
+        raise Untestable(f"the driver did not return within {seconds} seconds")
+    succeeded(world, calls(world).last, claim)
+
+
+@then('the checkpoint of the driver on "{node}" has claim "{claim}" as {state:word}')
+def _(world: World, node: str, claim: str, state: str) -> None:
+    """checkpoint.json has the claim in this state in v2; completed claims are in v1 too, others are not."""
+    document = orjson.loads(checkpoint(world, node).read_bytes())
+    uid = reference_to(world, claim).uid
+    entry = (document.get("v2") or {}).get("preparedClaims", {}).get(uid) or {}
+    found = {"v2": entry.get("checkpointState"), "v1": uid in (document.get("v1") or {}).get("preparedClaims", {})}
+    wanted = {"v2": state, "v1": state == "PrepareCompleted"}
+    world.check(found == wanted, "the checkpoint", expected=wanted, observed=found)
+
+
+@then('the checkpoint of the driver on "{node}" comes to be without claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """checkpoint.json comes to have no entry for the claim."""
+    uid = reference_to(world, claim).uid
+
+    def look() -> Seen:
+        found = entries(checkpoint(world, node))
+        return uid not in found, {key: entry.get("checkpointState") for key, entry in found.items()}
+
+    world.eventually(f"claim {claim} is removed from the checkpoint", look, expected=f"no entry {uid}")
+
+
+@then('the checkpoint of the driver on "{node}" has the boot id of the kernel')
+def _(world: World, node: str) -> None:
+    """nodeBootID is that of /proc/sys/kernel/random/boot_id."""
+    wanted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    found = manifests.look_up(orjson.loads(checkpoint(world, node).read_bytes()), "v2.nodeBootID")
+    world.check(found == wanted, "boot id of the checkpoint", expected=wanted, observed=found)
+
+
+@then('the ComputeDomain driver on "{node}" comes to have claim "{claim}" as {state:word} in its checkpoint')
+def _(world: World, node: str, claim: str, state: str) -> None:
+    """Its checkpoint comes to have the claim in this state, an aborted one with the time."""
+    path = _existing(world.node(node).kubelet.plugins_dir / DOMAIN_DRIVER / "checkpoint.json")
+    uid = reference_to(world, claim).uid
+
+    def look() -> Seen:
+        entry = entries(path).get(uid) or {}
+        seen = {"state": entry.get("checkpointState"), "abortedAt": entry.get("abortedAt")}
+        return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), seen
+
+    world.eventually(f"claim {claim} in the checkpoint", look, expected=f"{state}, with abortedAt if it was aborted")

@@ -1,0 +1,107 @@
+"""The devices that a GPU driver publishes: their attributes and capacity, compared with expected values and with NVML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_api.quantity import Quantity
+from dra_conformance.core import expectations, manifests
+from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.world import Seen, World
+
+
+def of_type(world: World, node: str, kind: str) -> list[Obj]:
+    """Return the published devices whose attribute `type` is this; `published` stands for all."""
+    return [
+        device
+        for device in world.node(node).devices()
+        if kind == "published" or ((device.get("attributes") or {}).get("type") or {}).get("string") == kind
+    ]
+
+
+def full_gpus(world: World, node: str) -> list[Obj]:
+    """Return the published devices that are whole GPUs."""
+    return of_type(world, node, "gpu")
+
+
+def nvml_gpus(world: World, node: str) -> dict[str, dict[str, Any]]:
+    """Return what NVML reports for each GPU, by the device name `gpu-<minor number>`."""
+    nvml = world.node(node).nvml
+    nvml.nvmlInit()
+    try:
+        found = {}
+        for index in range(nvml.nvmlDeviceGetCount()):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            found[f"gpu-{nvml.nvmlDeviceGetMinorNumber(handle)}"] = {
+                "uuid": nvml.nvmlDeviceGetUUID(handle),
+                "memory": int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+                "name": nvml.nvmlDeviceGetName(handle),
+            }
+        return found
+    finally:
+        nvml.nvmlShutdown()
+
+
+def published(world: World, node: str, gpu: int) -> Obj:
+    """Return the device that is the whole GPU of an index; a GPU that is not published breaks the current rule."""
+    component = world.node(node)
+    uuid = component.gpus.get(gpu, "uuid")
+    for device in component.devices():
+        if ((device.get("attributes") or {}).get("uuid") or {}).get("string") == uuid:
+            return device
+    names = [device["name"] for device in component.devices()]
+    world.check(False, f"GPU {gpu} is published", expected=uuid, observed=names)
+    return {}
+
+
+@then('every {kind:word} device on "{node}" has:')
+def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
+    """There are devices of this type (`published`: any), and each has the fields of the table."""
+    expected = expectations.read(datatable)
+    found = of_type(world, node, kind)
+    wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
+    seen: object = wrong or f"{len(found)} devices"
+    world.check(
+        bool(found) and not wrong, f"fields of {kind} devices", expected=expectations.wanted(expected), observed=seen
+    )
+
+
+@then('GPU {gpu:d} on "{node}" is published with:')
+def _(world: World, gpu: int, node: str, datatable: list[list[str]]) -> None:
+    """The device of the whole GPU has the fields of the table."""
+    expected = expectations.read(datatable)
+    wrong = expectations.differences(expected, published(world, node, gpu))
+    world.check(
+        not wrong, f"fields of GPU {gpu}", expected=expectations.wanted(expected), observed=wrong or "as expected"
+    )
+
+
+@then('the gpu devices on "{node}" are the GPUs of NVML, with its "{field}" as "{path}"')
+def _(world: World, node: str, field: str, path: str) -> None:
+    """One device gpu-<minor> for each GPU and no other; its field has what NVML reports: uuid, name or memory."""
+    found = {device["name"]: manifests.look_up(device, path) for device in full_gpus(world, node)}
+    if field == "memory":
+        found = {name: Quantity.parse(str(value)).value for name, value in found.items() if value is not None}
+    wanted = {name: gpu[field] for name, gpu in nvml_gpus(world, node).items()}
+    world.check(found == wanted, f"{field} of GPUs", expected=wanted, observed=found)
+
+
+@then('the {one:word} and {other:word} devices on "{node}" have the same values of "{path}"')
+def _(world: World, one: str, other: str, node: str, path: str) -> None:
+    """For each device of one type there is one device of the other type with the same value of a field."""
+    wanted = sorted(str(manifests.look_up(device, path)) for device in of_type(world, node, one))
+    found = sorted(str(manifests.look_up(device, path)) for device in of_type(world, node, other))
+    world.check(bool(wanted) and found == wanted, f"{path} of {other} devices", expected=wanted, observed=found)
+
+
+@then('the driver on "{node}" comes to publish "{there}" and not "{gone}"')
+def _(world: World, node: str, there: str, gone: str) -> None:
+    """The slices come to have the first devices (comma-separated) and none of the others."""
+
+    def look() -> Seen:
+        found = {device["name"] for device in world.node(node).devices()}
+        ok = set(words(there)) <= found and not set(words(gone)) & found
+        return ok, sorted(name for name in found if name in {*words(there), *words(gone)}) or "none of them"
+
+    world.eventually("published devices", look, expected=f"{there}, without {gone}")

@@ -1,0 +1,211 @@
+"""Faults of a node: files, programs, kernel modules and NVML calls that fail until the node recovers.
+
+Faults change the fake node of the scenario (or the driver's process) from outside and end with it. A fault is a pair of
+functions; its name may have numbers, such as the index of a GPU.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from dra_conformance.components.node import ScenarioNode
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, when
+from dra_conformance.engine.world import World
+from dra_conformance.steps.fake_programs import imex_control, mps_control, nvidia_smi
+
+CHANNEL_MODULE = "nvidia-caps-imex-channels"
+FABRIC_IN_PROGRESS = 2
+"""NVML_GPU_FABRIC_STATE_IN_PROGRESS."""
+
+
+@dataclass(slots=True)
+class HeldLocks:
+    """Files that a scenario holds a lock on, by node."""
+
+    of_node: dict[str, IO[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFault:
+    """How a node gets a fault, and how it recovers. Both functions get the world, the node and the name's numbers."""
+
+    begin: Callable[..., object]
+    end: Callable[..., object] | None = None
+
+
+def hide_cdi_folder(_world: World, node: ScenarioNode) -> None:
+    """Put a plain file in the place of the CDI folder, and the folder aside with its specifications."""
+    root = node.kubelet.cdi_roots[0]
+    if root.is_dir():
+        root.rename(root.with_name(f"{root.name}-aside"))
+    root.touch()
+
+
+def restore_cdi_folder(_world: World, node: ScenarioNode) -> None:
+    """Put the CDI folder back."""
+    root = node.kubelet.cdi_roots[0]
+    root.unlink()
+    aside = root.with_name(f"{root.name}-aside")
+    if aside.is_dir():
+        aside.rename(root)
+
+
+def limit_files(node: ScenarioNode, size: int) -> None:
+    """Limit the size in bytes of files that the driver's process may write (RLIMIT_FSIZE).
+
+    With 0 each write fails as on a full disk. Raises Untestable if the limit cannot be set.
+    """
+    pid = node.driver_process.pid or 0
+    try:
+        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+    except (OSError, ValueError) as error:
+        raise Untestable(f"the driver's process cannot be limited: {error}") from error
+
+
+def take_plugin_lock(world: World, node: ScenarioNode) -> None:
+    """Lock pu.lock, as a second plugin of the node does."""
+    file = (node.kubelet.plugins_dir / node.driver_name / "pu.lock").open("a+")
+    world.cleanup.callback(file.close)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    world.state(HeldLocks).of_node[node.alias] = file
+
+
+def release_plugin_lock(world: World, node: ScenarioNode) -> None:
+    """Unlock pu.lock by closing it."""
+    world.state(HeldLocks).of_node[node.alias].close()
+
+
+def library_folder(node: ScenarioNode) -> Path:
+    """Return the folder of the driver's libraries in the node's driver root."""
+    return Path(node.gpus.driver_root) / "usr/lib64"
+
+
+def hide_libraries(_world: World, node: ScenarioNode) -> None:
+    """Rename the libraries whose names have the driver's version."""
+    for path in library_folder(node).glob("lib*.so.*"):
+        if not path.is_symlink():
+            path.rename(path.with_name(f"aside-{path.name}"))
+
+
+def restore_libraries(_world: World, node: ScenarioNode) -> None:
+    """Give the libraries their names back."""
+    for path in library_folder(node).glob("aside-*"):
+        path.rename(path.with_name(path.name.removeprefix("aside-")))
+
+
+def pci_address(node: ScenarioNode, gpu: int) -> str:
+    """Return the PCI address of a GPU as Linux writes it."""
+    return str(node.gpus.gpus[gpu].bus_id).lower()[4:]
+
+
+def sysfs_link(node: ScenarioNode, gpu: int) -> Path:
+    """Return the link of a GPU in sysfs. Raises Untestable if the fake node has none."""
+    link = Path(node.gpus.driver_root) / "sys/bus/pci/devices" / pci_address(node, gpu)
+    if not link.is_symlink():
+        raise Untestable(f"the fake node has no {link}")
+    return link
+
+
+def rejected_file(node: ScenarioNode) -> Path:
+    """Return the file that tells the simulated kernel which GPU vfio-pci rejects (EBUSY)."""
+    return Path(node.gpus.driver_root) / "sys/bus/pci/drivers/vfio-pci/refuses"
+
+
+def remove_channel_module(_world: World, node: ScenarioNode) -> None:
+    """Remove nvidia-caps-imex-channels from /proc/devices of the fake node."""
+    table = Path(node.gpus.driver_root) / "proc/devices"
+    lines = table.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if CHANNEL_MODULE not in line]
+    if kept == lines:
+        raise Untestable(f"{table} does not list {CHANNEL_MODULE}, so it cannot be removed")
+    table.write_text("".join(kept))
+
+
+def set_fabric_in_progress(_world: World, node: ScenarioNode) -> None:
+    """Let NVML report for every GPU that the fabric manager has not registered it yet."""
+    for index in range(len(node.gpus.gpus)):
+        node.gpus.set(index, "fabric_state", FABRIC_IN_PROGRESS)
+
+
+def inject(function: str, error: str) -> Callable[[World, ScenarioNode], object]:
+    """Return a fault that makes an NVML function return an error on the node."""
+
+    def begin(_world: World, node: ScenarioNode) -> object:
+        return node.gpus.inject_fault(function, error=error)
+
+    return begin
+
+
+FAULTS: dict[str, NodeFault] = {
+    "CDI folder not writable": NodeFault(hide_cdi_folder, restore_cdi_folder),
+    "disk full": NodeFault(
+        lambda _world, node: limit_files(node, 0), lambda _world, node: limit_files(node, resource.RLIM_INFINITY)
+    ),
+    "plugin lock held by another process": NodeFault(take_plugin_lock, release_plugin_lock),
+    "driver libraries missing": NodeFault(hide_libraries, restore_libraries),
+    "nvidia-smi fails": NodeFault(
+        lambda _world, node: nvidia_smi(node).fail(), lambda _world, node: nvidia_smi(node).work()
+    ),
+    "nvidia-cuda-mps-control fails": NodeFault(
+        lambda _world, node: mps_control(node).fail(), lambda _world, node: mps_control(node).work()
+    ),
+    "nvidia-imex not ready": NodeFault(
+        lambda _world, node: imex_control(node).fail(), lambda _world, node: imex_control(node).work()
+    ),
+    r"vfio-pci rejects GPU (\d+)": NodeFault(
+        lambda _world, node, gpu: rejected_file(node).write_text(pci_address(node, gpu)),
+        lambda _world, node, _gpu: rejected_file(node).unlink(),
+    ),
+    r"GPU (\d+) missing in sysfs": NodeFault(lambda _world, node, gpu: sysfs_link(node, gpu).unlink()),
+    r"NVML does not support (\w+) of GPU (\d+)": NodeFault(
+        lambda _world, node, name, gpu: node.gpus.set(gpu, name, "N/A")
+    ),
+    "NVML events not supported": NodeFault(inject("nvmlDeviceRegisterEvents", "NOT_SUPPORTED")),
+    "NVML lost an unknown GPU": NodeFault(inject("nvmlEventSetWait_v2", "GPU_IS_LOST")),
+    "IMEX channel module missing": NodeFault(remove_channel_module),
+    "NVLink fabric in progress": NodeFault(set_fabric_in_progress),
+}
+"""The faults of a node by their names in sentences, which are regular expressions."""
+
+
+def fault_named(name: str) -> tuple[NodeFault, list[Any]]:
+    """Return the fault of a name and the values in the name. Raises SpecificationError for an unknown one."""
+    for pattern, fault in FAULTS.items():
+        if found := re.fullmatch(pattern, name):
+            return fault, [int(value) if value.isdigit() else value for value in found.groups()]
+    raise SpecificationError(f"a node has no fault {name!r}; known: {', '.join(FAULTS)}")
+
+
+def begin_fault(world: World, node: str, name: str) -> None:
+    """Give a node a fault."""
+    fault, values = fault_named(name)
+    fault.begin(world, world.node(node), *values)
+
+
+@given('node "{node}" has the fault "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """The node has this fault from now on; see FAULTS in this module."""
+    begin_fault(world, node, name)
+
+
+@when('node "{node}" gets the fault "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """The node has this fault from now on; see FAULTS in this module."""
+    begin_fault(world, node, name)
+
+
+@when('node "{node}" recovers from "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """End a fault that an earlier step began."""
+    fault, values = fault_named(name)
+    if fault.end is None:
+        raise SpecificationError(f"a node does not recover from {name!r}")
+    fault.end(world, world.node(node), *values)

@@ -1,0 +1,34 @@
+"""Uids in expected values: `$(uid:NAME)` is the uid of a claim that was passed to a driver, or of a ComputeDomain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.engine.world import World
+from dra_conformance.steps.driver_calls import calls
+
+_UID = re.compile(r"\$\(uid:([^)]+)\)")
+
+
+@dataclass(slots=True)
+class DomainUids:
+    """The uids of the ComputeDomains that the scenario created, by name; kept after their deletion."""
+
+    of_name: dict[str, str] = field(default_factory=dict)
+
+
+def uid_named(world: World, name: str) -> str:
+    """Return the uid of a claim or ComputeDomain. Raises SpecificationError for an unknown name."""
+    claims, domains = calls(world).refs, world.state(DomainUids).of_name
+    if name in claims:
+        return claims[name].uid
+    if name in domains:
+        return domains[name]
+    raise SpecificationError(f"{world.scenario.where}: no claim {name!r} was passed to a driver, and no such domain")
+
+
+def with_uids(world: World, text: str) -> str:
+    """Fill the placeholders of a text, uids included."""
+    return world.text(_UID.sub(lambda found: uid_named(world, found[1]), text))
