@@ -14,7 +14,7 @@ from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.schema_tree import Node, SchemaIndex, crd_tree
 from apiserver_emulator.store import Record, Store
 from apiserver_emulator.strategy import RequestContext
-from apiserver_emulator.watch_stream import Lateness
+from apiserver_emulator.watch_stream import WatchDelays
 from dra_api.clock import Clock
 from dra_api.request import Request, RequestInfo, User
 
@@ -67,7 +67,7 @@ class Core:
     feature_gates: dict[str, bool]
     authorizer: Authorizer
     random: random.Random
-    lateness: Lateness | None = None
+    watch_delays: WatchDelays | None = None
     admission: list[ValidatingAdmission] = field(default_factory=list)
     observers: tuple[WriteObserver, ...] = ()
     _crd_nodes: dict[tuple[int, str], tuple[ResourceType, Node]] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class InProcessTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Serve one request on the caller's thread. Raises TransportError after `close` and while the server is down."""
+        """Serve one request on the caller's thread. Raises TransportError while the server is down."""
         answer = self._server.handle(self._request(method, path, query, body, content_type, headers))
         if isinstance(answer, Response):
             return answer

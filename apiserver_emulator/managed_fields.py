@@ -470,7 +470,7 @@ def apply(
     managers = read(meta)
     wanted_uid = config["metadata"].pop("uid", None)
     if wanted_uid and wanted_uid != meta.get("uid"):
-        # Twice, as upstream does: once in the version of the request, once in the storage version.
+        # Twice: upstream reports it for the stored object and again for the object to be stored.
         problem = invalid("metadata.uid", wanted_uid, "field is immutable")
         raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem, problem])
     revision = config["metadata"].pop("resourceVersion", None)

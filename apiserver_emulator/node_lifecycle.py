@@ -1,11 +1,11 @@
-"""What controllers of nodes do to a new or changed Node: taints by its conditions, and the TTL annotation.
+"""The node controllers: taints by the conditions of a Node, and the TTL annotation.
 
-They act when the request that changed the node is done, and before its answer goes out: whoever has the answer may
-count on it, and watchers see both changes. Taints with the effect NoExecute and what follows from them (evictions) come
-from a loss of heartbeats, which is not emulated.
+They run after the request that changed the node and before its response is sent: a client that has the response can
+rely on the taints, and watchers see both changes. Heartbeats are not emulated, and neither are the NoExecute taints and
+evictions that follow from their loss.
 
 Source: plugin/pkg/admission/nodetaint (a new node's taint); pkg/controller/nodelifecycle (doNoScheduleTaintingPass)
-and pkg/controller/ttl, release 1.36; seen on kube-apiserver and kube-controller-manager 1.36.2.
+and pkg/controller/ttl, release 1.36; observed on kube-apiserver and kube-controller-manager 1.36.2.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ _TTL = "node.alpha.kubernetes.io/ttl"
 
 
 def taint_new(node: Obj) -> None:
-    """Admission's taint of a node that nobody has reported ready yet."""
+    """Add the taint that admission gives to a new node until it is ready."""
     taints = node.setdefault("spec", {}).setdefault("taints", [])
     if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
         taints.append({"key": NOT_READY, "effect": "NoSchedule"})
 
 
 class NodeLifecycle:
-    """Tends the nodes of one server. It has no thread: `settle` runs in the turn of the request."""
+    """The controllers of one server's nodes. They have no thread: `settle` runs on the thread of the request."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._changed: deque[Key] = deque()
-        core.store.on_commit(self._look)
+        core.store.on_commit(self._enqueue)
 
     def settle(self) -> None:
-        """Do what the last changes ask for."""
+        """Reconcile the nodes that changed since the last call."""
         while self._changed:
             try:
                 key = self._changed.popleft()
-            except IndexError:  # another request's thread does it
+            except IndexError:  # the thread of another request took it
                 return
             record = self._core.store.get(NODES, key)
-            if record is not None and _tended(record.obj, "") is not None:
+            if record is not None and _reconciled(record.obj, "") is not None:
                 self._write(key)
 
-    def _look(self, kind: TypeKey, event: Event) -> None:
-        if kind == NODES and event.type != "DELETED" and _tended(event.record.obj, "") is not None:
+    def _enqueue(self, kind: TypeKey, event: Event) -> None:
+        if kind == NODES and event.type != "DELETED" and _reconciled(event.record.obj, "") is not None:
             self._changed.append(event.key)
 
     def _write(self, key: Key) -> None:
@@ -82,7 +82,7 @@ class NodeLifecycle:
         now = timestamp(self._core.clock.now())
 
         def produce(old: Record) -> Obj:
-            return _tended(old.obj, now) or old.copy()
+            return _reconciled(old.obj, now) or old.copy()
 
         try:
             update_object(
@@ -98,23 +98,23 @@ class NodeLifecycle:
                 raise
 
 
-def _tended(node: Obj, now: str) -> Obj | None:
-    """The node as its controllers want it; None when it is so already."""
+def _reconciled(node: Obj, now: str) -> Obj | None:
+    """Return the node with the taints and annotation that its controllers set; None if it has them already."""
     spec, meta = node.get("spec") or {}, node["metadata"]
     conditions = (node.get("status") or {}).get("conditions") or ()
     wanted = {key for each in conditions if (key := _BY_CONDITION.get((each.get("type", ""), each.get("status", ""))))}
     if spec.get("unschedulable"):
         wanted.add(_UNSCHEDULABLE)
     taints = spec.get("taints") or []
-    here = {taint["key"] for taint in taints if taint.get("effect") == "NoSchedule" and taint["key"] in _MANAGED}
-    if here == wanted and _TTL in (meta.get("annotations") or ()):
+    present = {taint["key"] for taint in taints if taint.get("effect") == "NoSchedule" and taint["key"] in _MANAGED}
+    if present == wanted and _TTL in (meta.get("annotations") or ()):
         return None
     left = [
         taint
         for taint in taints
         if not (taint.get("effect") == "NoSchedule" and taint["key"] in _MANAGED and taint["key"] not in wanted)
     ]
-    left += [{"key": key, "effect": "NoSchedule", "timeAdded": now} for key in sorted(wanted - here)]
+    left += [{"key": key, "effect": "NoSchedule", "timeAdded": now} for key in sorted(wanted - present)]
     found = {
         **node,
         "metadata": {**meta, "annotations": {_TTL: "0", **(meta.get("annotations") or {})}},

@@ -1,7 +1,7 @@
-"""OpenAPI: what kubectl reads to explain, validate and diff.
+"""OpenAPI documents: kubectl reads them to explain, validate and diff.
 
 Documents are built on request and cached until the resource table changes. Schemas of built-in kinds come from the
-schemas package; custom resources bring their own.
+schemas package, those of custom resources from their definitions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Answers in protobuf, for a client that takes nothing else. Pure functions around one request.
+"""Responses in protobuf, for clients that accept nothing else. Pure functions around one request.
 
-Whoever takes JSON too gets JSON: client-go always does, and reads an answer by its Content-Type. Watches are JSON only.
+Clients that accept JSON too get JSON: client-go does, and decodes a response by its Content-Type. Watches are JSON
+only.
 
 Source: k8s.io/apiserver pkg/endpoints/handlers/negotiation; emicklei/go-restful (Route.matchesAccept).
 """
@@ -22,7 +23,7 @@ _Answer = TypeVar("_Answer")
 
 
 def served(request: Request, handle: Callable[[Request], _Answer]) -> _Answer | Response:
-    """The answer to a request, in the format that it accepts."""
+    """Return the response to a request, in a format that the client accepts."""
     if request.headers.get("accept", "").replace(" ", "").lower() != PROTOBUF:
         return handle(request)
     request.protobuf = True
@@ -32,7 +33,7 @@ def served(request: Request, handle: Callable[[Request], _Answer]) -> _Answer | 
 
 
 def check_accepted(request: Request, verb: str, *, custom: bool) -> None:
-    """Raise 406 for a client to whose formats a resource has none, before anything is done."""
+    """Raise 406 before anything is done if the resource has none of the formats that the client accepts."""
     if request.protobuf:
         if custom or verb == "watch":
             raise not_acceptable(ACCEPTED)

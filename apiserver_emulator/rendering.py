@@ -134,7 +134,7 @@ def table(
         {"name": c.name, "type": c.type, "format": c.format, "description": c.description, "priority": c.priority}
         for c in columns
     ]
-    # Whoever defines columns of a custom resource defines all of them.
+    # A definition of a custom resource with columns lists all of them.
     with_age = not any(column.name == "Age" for column in columns) and not (resource.custom and resource.columns)
     if with_age:
         definitions.append(

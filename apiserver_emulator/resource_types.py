@@ -1,7 +1,7 @@
-"""The resource table: what the server serves, in which versions, by which rules.
+"""The table of served resources, with their versions and strategies.
 
-Filled at start by `builtins` and by `resource.register(server)`, changed while running by CustomResourceDefinitions.
-Reads are lock-free (entries are replaced whole); the server's store lock orders the writes.
+`builtin.table.register` and `dra.register` fill it at start; CustomResourceDefinitions change it later. Reads need no
+lock, since entries are replaced whole; the lock of the store orders the writes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class ResourceType:
     """One resource of one group, in all its versions.
 
     `versions` are the served ones in order of preference, `storage_version` is the one that the store and the
-    strategy see. `fields` gives the values of the supported field selectors beside metadata.name and
-    metadata.namespace (which always work); a selector on a field that is not in the mapping is a 400. `schemas` holds
-    the structural schema of each version for custom resources; built-in kinds take theirs from the schemas package.
-    `conversion` None: versions differ in apiVersion only. `stored_with` names the resource whose collection this one
-    shares (events.k8s.io events are core events).
+    strategy use. `fields` returns the values of the supported field selectors beside metadata.name and
+    metadata.namespace, which always work; a selector on any other field gets 400. `schemas` has the structural schema
+    of each version of a custom resource; those of built-in kinds are in the schemas package. `conversion` None:
+    versions differ in apiVersion only. `stored_with` names the resource whose collection this one shares (events of
+    events.k8s.io are core events).
     """
 
     group: str
@@ -64,7 +64,7 @@ class ResourceType:
 
     @property
     def storage_key(self) -> tuple[str, str]:
-        """The collection that holds the objects: its own, or that of the resource it is another face of."""
+        """The key of the collection in the store: its own, or that of `stored_with`."""
         return self.stored_with or (self.group, self.plural)
 
     @property
@@ -113,7 +113,7 @@ class ResourceTable:
         self.generation += 1
 
     def find(self, group: str, plural: str) -> ResourceType | None:
-        """The type, whatever its versions."""
+        """Return the resource type, None if there is none; any version."""
         return self._types.get((group, plural))
 
     def served(self, group: str, version: str, plural: str) -> ResourceType | None:

@@ -32,7 +32,7 @@ NODE_UID = "authentication.kubernetes.io/node-uid"
 
 
 def _access_errors(spec: Obj, *, named: bool) -> list[FieldError]:
-    """ValidateSubjectAccessReviewSpec; `named`: the review says whom it asks about."""
+    """ValidateSubjectAccessReviewSpec; `named`: the review names a user."""
     wanted, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     problems: list[FieldError] = []
     if wanted is not None and path is not None:

@@ -1,8 +1,8 @@
-"""What the type of an object says about its fields: one lazily built tree for built-in kinds and custom resources.
+"""The type of an object as a tree of its fields, built lazily for built-in kinds and custom resources alike.
 
 Built from published OpenAPI definitions (`definitions_tree`) or from a CRD's structural schema (`crd_tree`). Patches,
-field ownership, defaulting, pruning and decoding all walk this tree. Nodes are immutable once built and shared; they
-live as long as the server.
+field ownership, defaulting, pruning and decoding walk this tree. Nodes are immutable and shared; they live as long as
+the server.
 
 Source of the extensions: x-kubernetes-list-type, -list-map-keys, -map-type, -patch-merge-key, -patch-strategy,
 -int-or-string, -preserve-unknown-fields, -embedded-resource of the Kubernetes OpenAPI.
@@ -33,9 +33,9 @@ _ANY = frozenset(
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON",
     }
 )
-# Marks objects of a structural schema that know no field: they are pruned to nothing.
+# Marks objects of a structural schema without any known field: pruning leaves nothing of them.
 _PRUNED = "x-dra-pruned"
-# Of the kinds that DRA uses; the definitions do not tell a struct from a pointer to one.
+# Only for kinds that DRA uses: the definitions do not distinguish a struct from a pointer to one.
 _STRUCTS = frozenset({"DeviceClaim", "EventSource", "ObjectMeta", "ResourceClaimSpec"})
 # Associative-list keys that the API defaults; structured-merge-diff takes them from the schema's `default`.
 _KEY_DEFAULTS = {"protocol": "TCP"}
@@ -114,7 +114,7 @@ class Node:
 
     @cached_property
     def free_form(self) -> bool:
-        """True where unknown fields are kept as they are."""
+        """Whether unknown fields are kept."""
         if self.schema.get("x-kubernetes-preserve-unknown-fields"):
             return True
         if self.schema.get(_PRUNED):
@@ -172,7 +172,7 @@ class Node:
         return self.name.rpartition(".")[2] in _STRUCTS
 
     def child(self, name: str) -> Node | None:
-        """The type of a field or of a map's value; None where the schema knows nothing."""
+        """Return the type of a field or of a map's value; None if the schema does not define it."""
         return self.properties.get(name) or self.additional
 
 
@@ -209,7 +209,7 @@ class SchemaIndex:
         return self._names.get((group, version, kind), "")
 
     def root(self, group: str, version: str, kind: str) -> Node | None:
-        """The type of a kind; None where the definitions lack it."""
+        """Return the type of a kind; None if the definitions lack it."""
         key = (group, version, kind)
         found = self._roots.get(key)
         if found is None and key in self._names:
@@ -245,10 +245,10 @@ _KEEPS_FIELDS = (
 
 
 def _marked(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a structural schema in which objects without any known field are marked as pruned.
+    """Return a copy of a structural schema in which objects without any known field are marked as pruned.
 
     Source: k8s.io/apiextensions-apiserver pkg/apiserver/schema/pruning: only x-kubernetes-preserve-unknown-fields keeps
-    what the schema does not name (a published OpenAPI definition without properties means any object instead).
+    fields that the schema lacks (in a published OpenAPI definition, an object without properties may be any object).
     """
     found = dict(schema)
     if isinstance(found.get("properties"), dict):

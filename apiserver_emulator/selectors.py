@@ -235,7 +235,7 @@ def field_selector(
 ) -> Predicate | None:
     """Parse a field selector over `values(obj)` and the object's name and namespace; None selects everything.
 
-    A field that is not in `supported` is a 400 with the words of `refusal`.
+    A field that is not in `supported` gets 400 with the text of `refusal`.
     """
     requirements = parse_fields(text)
     if not requirements:

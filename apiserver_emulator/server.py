@@ -33,7 +33,7 @@ from apiserver_emulator.protobuf_responses import check_accepted, served
 from apiserver_emulator.rendering import negotiate, to_yaml
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
-from apiserver_emulator.watch_stream import ErrorStream, Lateness, WatchStream
+from apiserver_emulator.watch_stream import ErrorStream, WatchDelays, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
@@ -88,7 +88,7 @@ class ApiServer:
             feature_gates=self.feature_gates,
             authorizer=self.rbac,
             random=random.Random(seed),  # noqa: S311 - object name suffixes, not secrets
-            lateness=Lateness(watch_lag, seed=seed) if watch_lag else None,
+            watch_delays=WatchDelays(watch_lag, seed=seed) if watch_lag else None,
         )
         self.reader = Reader(self.core)
         self.writer = Writer(self.core, self.reader)
@@ -160,7 +160,7 @@ class ApiServer:
         self.core.observers = (*self.core.observers, observer)
 
     def compact(self) -> int:
-        """Drop the history as etcd's compaction does: older watches and continue tokens get 410. Return the revision."""
+        """Drop the history, as etcd's compaction does: older watches and continue tokens get 410."""
         return self.store.compact()
 
     def drop_watches(self, group: str | None = None, plural: str | None = None) -> int:

@@ -1,8 +1,8 @@
-"""The store: every object in memory, one resource version counter, bounded history, watchers.
+"""The store: all objects in memory, one resource version counter, a bounded history, and the watchers.
 
-Fed by the write pipeline only (`creation.py`, `updates.py`, `deletion.py`); emptied when the server object goes away. A
-stored object is never mutated: each write makes a new `Record`, so readers need no lock after they took one. Reads and
-commits take one lock for microseconds; nothing that blocks (admission webhooks, watchers' sockets) runs under it.
+Only the operations in `registry` write to it. A stored object is never mutated: each write makes a new `Record`, so
+that readers need no lock once they have one. Reads and commits take one lock for microseconds; nothing that blocks
+(admission webhooks, sockets of watchers) runs under it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ HISTORY = 20_000
 """Events kept per resource type."""
 
 HISTORY_BYTES = 2 << 20
-"""JSON kept for the events of all types; the type with most of it gives way first.
+"""Bytes of JSON kept for the events of all types; the type with most of them loses its oldest events first.
 
-A watch from before what is kept gets 410, as after etcd's compaction.
+A watch that starts before the oldest event gets 410, as after etcd's compaction.
 """
 
 
@@ -40,7 +40,7 @@ def clone(obj: Obj) -> Obj:
 class Record:
     """One stored version of an object: the dict (shared, read-only), its JSON, its resource version.
 
-    A version that is history keeps its JSON alone: dicts are five times the size.
+    A version that was replaced keeps its JSON only: dicts are five times the size.
     """
 
     __slots__ = ("_encoded", "_obj", "raw", "rv")
@@ -58,7 +58,7 @@ class Record:
         return self.copy() if found is None else found
 
     def retire(self) -> None:
-        """It is history from now on."""
+        """Drop the dict: the version was replaced."""
         self._obj = self._encoded = None
 
     def copy(self) -> Obj:
@@ -95,15 +95,15 @@ class StaleWriteError(Exception):
 
 
 class ExistsError(Exception):
-    """The key is taken."""
+    """There is an object with this key."""
 
 
 class CompactedError(Exception):
-    """History no longer reaches back to the resource version asked for."""
+    """The history does not reach back to the requested resource version."""
 
-    def __init__(self, asked: int, oldest: int) -> None:
-        super().__init__(f"too old resource version: {asked} ({oldest})")
-        self.asked = asked
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {requested} ({oldest})")
+        self.requested = requested
         self.oldest = oldest
 
 
@@ -122,9 +122,9 @@ class Collection:
 class Watcher:
     """One watch: a queue of matching events, filled by writers, drained by one consumer.
 
-    `match` tells whether an object is in the watched set; a change that moves an object into or out of the set
-    becomes ADDED or DELETED. `waker` is called (on the writer's thread, under the store lock) when the queue was
-    empty; it must only signal.
+    `match` returns whether an object is in the watched set; a change that moves an object into or out of the set
+    becomes ADDED or DELETED. `waker` is called after each event, on the writer's thread and under the store lock; it
+    must only signal.
     """
 
     __slots__ = (
@@ -155,7 +155,7 @@ class Watcher:
         self.waker: Callable[[], None] | None = None
         self.closed = False
         self.drained = True
-        """Whether the consumer came back for more and found nothing: it has dealt with all that it got."""
+        """Whether the consumer came back for more and found nothing: it has processed all events."""
 
     def offer(self, event: Event) -> None:
         """Queue the event if it concerns this watch."""
@@ -186,8 +186,8 @@ class Watcher:
             self.waker()
 
     def close(self) -> None:
-        """End the watch from any thread; the consumer drains what is queued and ends."""
-        self._store.forget(self._collection_key, self)
+        """End the watch, from any thread; the consumer still gets the queued events."""
+        self._store.detach(self._collection_key, self)
         with self.condition:
             self.closed = True
             self.condition.notify_all()
@@ -196,7 +196,7 @@ class Watcher:
 
 
 def _departed(event: Event) -> Record:
-    """The old state with the new resource version: what a watch sees when an object leaves its selector."""
+    """Return the old state with the new resource version, which a watch gets when an object leaves its selector."""
     obj = (event.old or event.record).copy()
     obj["metadata"]["resourceVersion"] = str(event.rv)
     return Record(obj, orjson.dumps(obj), event.rv)
@@ -240,9 +240,9 @@ class Store:
         return self._collection(kind).records.get(key)
 
     def snapshot(self, kind: TypeKey, namespace: str = "", *, at: int | None = None) -> tuple[list[Record], int]:
-        """All records in key order and the revision they belong to; `at` reads the past from history.
+        """Return all records in key order, and their revision; `at` reads an earlier revision from the history.
 
-        Raises CompactedError when history does not reach back to `at`.
+        Raises CompactedError if the history does not reach back to `at`.
         """
         with self.lock:
             found = self._collection(kind)
@@ -320,9 +320,9 @@ class Store:
         found.history_bytes += len(record.raw)
         self._history_bytes += len(record.raw)
         if len(found.events) > self._history:
-            self._forget_oldest(found)
+            self._drop_oldest(found)
         while self._history_bytes > HISTORY_BYTES:
-            self._forget_oldest(max(self._collections.values(), key=lambda held: held.history_bytes))
+            self._drop_oldest(max(self._collections.values(), key=lambda held: held.history_bytes))
         for watcher in found.watchers:
             watcher.offer(event)
         for listener in self._listeners:
@@ -333,11 +333,11 @@ class Store:
             record.retire()
         return record
 
-    def _forget_oldest(self, found: Collection) -> None:
-        forgotten = found.events.popleft()
-        found.compacted = forgotten.rv
-        found.history_bytes -= len(forgotten.record.raw)
-        self._history_bytes -= len(forgotten.record.raw)
+    def _drop_oldest(self, found: Collection) -> None:
+        dropped = found.events.popleft()
+        found.compacted = dropped.rv
+        found.history_bytes -= len(dropped.record.raw)
+        self._history_bytes -= len(dropped.record.raw)
 
     def _index_owners(self, kind: TypeKey, key: Key, obj: Obj | None, old: Record | None) -> None:
         new = obj["metadata"].get("ownerReferences") if obj else None
@@ -354,12 +354,12 @@ class Store:
             self._dependents.setdefault(reference.get("uid", ""), set()).add((kind, key))
 
     def drop(self, kind: TypeKey) -> None:
-        """End all watches of a type that is no longer served; its objects must be gone."""
+        """End all watches of a type that is no longer served; its objects must have been deleted."""
         for watcher in self._collection(kind).watchers:
             watcher.close()
 
     def compact(self) -> int:
-        """Forget all history, as etcd's compaction does; running watches go on. Returns the revision."""
+        """Drop the whole history, as etcd's compaction does; open watches continue. Return the revision."""
         with self.lock:
             for found in self._collections.values():
                 found.events.clear()
@@ -409,7 +409,7 @@ class Store:
             newer.append(event)
         return reversed(newer)
 
-    def forget(self, kind: TypeKey, watcher: Watcher) -> None:
+    def detach(self, kind: TypeKey, watcher: Watcher) -> None:
         """Detach a watcher."""
         with self.lock:
             found = self._collection(kind)

@@ -1,7 +1,7 @@
-"""What one resource does on write: the contract between the request pipeline and the rules of a kind.
+"""The interface between the write operations and the rules of a kind.
 
-A `Strategy` belongs to one (group, plural) and only sees objects of the storage version; a `Conversion` translates
-served versions. Both are registered with `ResourceTable.add` (see `resources.py`) and live as long as the server.
+A `Strategy` belongs to one (group, plural) and only gets objects of the storage version; a `Conversion` translates
+served versions. Both are part of a `ResourceType` and live as long as the server.
 The order of calls is that of `k8s.io/apiserver/pkg/registry/rest`:
 
 create: to_storage → default → prepare_create → (authorize) → validate_create → store
@@ -33,12 +33,12 @@ Obj = dict[str, Any]
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request as a strategy sees it.
+    """One request, as far as strategies need it.
 
     `verb` is the authorization verb (create, update, patch, delete …), `subresource` "" or "status" …, `version` the
-    API version that the client spoke. `allowed(verb, group, resource, subresource, namespace, name)` asks the
-    authorizer about the same user; `lookup(group, plural, namespace, name)` reads another object (never mutate it);
-    `warnings` become `Warning: 299` headers of the answer.
+    API version of the request. `allowed(verb, group, resource, subresource, namespace, name)` returns the
+    authorizer's decision about the same user; `lookup(group, plural, namespace, name)` reads another object, which
+    must not be mutated; `warnings` become `Warning: 299` headers of the response.
     """
 
     user: User
@@ -69,7 +69,7 @@ class RequestContext:
         return int(self.kubernetes_version.split(".")[1])
 
     def warn(self, text: str) -> None:
-        """Add one warning to the answer."""
+        """Add a warning to the response."""
         self.warnings.append(text)
 
 
@@ -80,22 +80,22 @@ class Strategy(Protocol):
         """Fill in defaults, as `SetDefaults_*` does."""
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
-        """Drop what a client may not set (status, disabled fields)."""
+        """Drop fields that a client may not set (status, disabled fields)."""
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """All that is wrong with a new object, in upstream's order."""
+        """Return all errors in a new object, in upstream's order."""
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Carry over what this (sub)resource may not change; bump metadata.generation where the kind does."""
+        """Restore what this (sub)resource may not change; increase metadata.generation if the kind has one."""
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """All that is wrong with the change."""
+        """Return all errors in the change, in upstream's order."""
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
-        """Admission that looks at objects (node restriction): raise `status.forbidden(…)`.
+        """Raise `status.forbidden(…)` if the user may not make this change (admission, such as NodeRestriction).
 
-        Called for create (obj), update and patch (obj, old), delete (old). For list, watch and deletecollection
-        it is called once with both None; then `ctx.verb` says which, and `ctx.name` is empty.
+        Called for create (obj), update and patch (obj, old), delete (old), and once with both None for list, watch
+        and deletecollection (`ctx.verb`; `ctx.name` is empty).
         """
 
 
@@ -110,32 +110,32 @@ class Conversion(Protocol):
 
 
 class BaseStrategy:
-    """The neutral strategy; kinds override what they need.
+    """The default strategy, without defaults and validation; kinds override methods.
 
     With `status_subresource`, create drops `status`, an update of the main resource keeps the stored status and an
-    update of `status` keeps all but status (and managedFields). `generation` bumps on a change of anything outside
-    metadata and status, as rest strategies with `PrepareForUpdate` do.
+    update of `status` keeps everything else but managedFields. With `generation`, a change outside of metadata and
+    status increases metadata.generation, as upstream's strategies do in `PrepareForUpdate`.
     """
 
     status_subresource = False
     generation = False
 
     def default(self, obj: Obj) -> None:
-        """Nothing."""
+        """Set no defaults."""
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
-        """Drop status where it has its own door; start the generation."""
+        """Drop the status if there is a status subresource; start the generation."""
         if self.status_subresource:
             obj.pop("status", None)
         if self.generation:
             obj["metadata"]["generation"] = 1
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Nothing is wrong."""
+        """Return no errors."""
         return []
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Keep the half that this (sub)resource may not change."""
+        """Restore status or everything else, depending on the subresource."""
         if ctx.subresource == "status":
             keep_all_but_status(new, old)
             return
@@ -148,11 +148,11 @@ class BaseStrategy:
             bump_generation(new, old)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Nothing is wrong."""
+        """Return no errors."""
         return []
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
-        """Everyone may whom the authorizer let in."""
+        """Allow everything that the authorizer allows."""
 
 
 def keep_all_but_status(new: Obj, old: Obj) -> None:
@@ -174,7 +174,7 @@ def keep_all_but_status(new: Obj, old: Obj) -> None:
 
 
 def bump_generation(new: Obj, old: Obj) -> None:
-    """Set metadata.generation: one more than before when anything outside metadata and status differs."""
+    """Set metadata.generation: one more than before if anything outside of metadata and status differs."""
     generation = int(old["metadata"].get("generation", 0))
     skipped = ("metadata", "status", "apiVersion", "kind")
     before = {k: v for k, v in old.items() if k not in skipped}

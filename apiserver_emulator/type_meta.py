@@ -1,9 +1,9 @@
-"""Whether a body is of the kind and version of its path, and how it is refused if not. Pure functions.
+"""apiVersion and kind of a body: complete them from the path, or refuse the body. Pure functions.
 
-Built-in kinds may leave both out; custom resources must say their kind.
+Bodies of built-in kinds may omit both; those of custom resources need a kind.
 
 Source: k8s.io/apimachinery v0.36 pkg/runtime (scheme.go, error.go), k8s.io/apiserver pkg/endpoints/handlers/create.go,
-k8s.io/apiextensions-apiserver pkg/apiserver/customresource_handler.go; texts as kube-apiserver 1.36.2 answered.
+k8s.io/apiextensions-apiserver pkg/apiserver/customresource_handler.go; texts observed on kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _SCHEME = "pkg/runtime/scheme.go:111"
 
 
 def unregistered(kind: object, api_version: object) -> str:
-    """What Go's scheme says of a kind that it does not know in this version."""
+    """Return the error of Go's scheme for a kind that is not registered in this version."""
     return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
 
 
 def settle_kind(obj: Obj, resource: ResourceType, version: str, schemas: SchemaIndex) -> None:
-    """Fill in apiVersion and kind where they are left out. Raises a 400 (custom resources: a 422) where they differ."""
+    """Fill in a missing apiVersion and kind. Raises 400 (422 for custom resources) if they differ from the path."""
     expected, kind = resource.api_version(version), resource.kind
     found_version, found_kind = obj.get("apiVersion"), obj.get("kind")
     if resource.custom and not found_kind:

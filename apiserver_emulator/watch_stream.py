@@ -1,7 +1,8 @@
-"""A watch as a stream of JSON lines: what both doors hand to a client.
+"""A watch as a stream of JSON lines, which both endpoints pass to the client.
 
-A `WatchStream` drains one `Watcher`. The in-process door iterates it (blocking on a condition); the HTTPS door polls
-it when its waker fires. Bookmarks and the timeout are kept by whoever drains, so an idle watch costs no thread.
+A `WatchStream` drains one `Watcher`. A client in this process iterates it, blocking on a condition; the HTTPS endpoint
+polls it when its waker fires. The consumer keeps the time of bookmarks and timeout, so that an idle watch needs no
+thread.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ BOOKMARK_INTERVAL_S = 60.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-class Lateness:
-    """How much later than the write each watch tells of it: none, or up to `longest` seconds, drawn by seed.
+class WatchDelays:
+    """Random delays of watches: none, or up to `longest` seconds, repeatable by seed.
 
-    A watch keeps what it drew, so that two watches of one client run apart: what one has told, the other has not.
+    A watch keeps its delay, so that two watches of one client run apart: one has delivered what the other has not.
     """
 
     def __init__(self, longest: float, *, seed: int | None) -> None:
@@ -32,17 +33,17 @@ class Lateness:
         self._random = random.Random(seed)  # noqa: S311 - no secret
 
     def draw(self) -> float:
-        """Seconds for one more watch; half of them have none."""
+        """Return the delay in seconds of one more watch; half of them have none."""
         return self._random.choice((0.0, self._random.uniform(0, self._longest)))
 
 
 class WatchStream:
     """One open watch, encoded for one client.
 
-    `encode(record)` gives an object's JSON; `bookmark(rv, annotations)` the JSON of a bookmark object. `timeout_s`
-    is the server-side end of the watch. `initial_bookmark` is the revision of the list that `sendInitialEvents`
-    started with: when its objects are through, the annotated bookmark follows. `late` is how many seconds after a write
-    the in-process door tells of it.
+    `encode(record)` returns an object's JSON, `bookmark(rv, annotations)` the JSON of a bookmark object. The server
+    ends the watch after `timeout_s` seconds. `initial_bookmark` is the revision of the list that `sendInitialEvents`
+    starts with: the annotated bookmark follows its objects. `delay` is the time in seconds from a write to its event,
+    for clients in this process.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class WatchStream:
         bookmarks: bool,
         initial_bookmark: int | None = None,
         content_type: str = "application/json",
-        late: float = 0.0,
+        delay: float = 0.0,
     ) -> None:
         self._watcher = watcher
-        self._late = late
+        self._delay = delay
         self._encode = encode
         self._bookmark = bookmark
         self._revision = revision
@@ -78,12 +79,12 @@ class WatchStream:
         self._watcher.waker = waker
 
     def seconds_to_next(self) -> float:
-        """How long a drainer may sleep without missing a bookmark or the end."""
+        """Return how long the consumer may sleep without missing a bookmark or the end."""
         due = min(self._deadline, self._next_bookmark) if self._bookmarks else self._deadline
         return max(0.0, due - self._clock.monotonic())
 
     def poll(self) -> list[bytes]:
-        """All lines that are ready, without waiting; sets `ended` when there will be no more."""
+        """Return all lines that are ready, without waiting; sets `ended` after the last one."""
         watcher = self._watcher
         lines: list[bytes] = []
         if self._initial == 0:
@@ -130,8 +131,8 @@ class WatchStream:
                 if not watcher.queue and not watcher.closed:
                     watcher.drained = True
                     self._clock.condition_wait(watcher.condition, self.seconds_to_next())
-                if self._late:
-                    deadline = self._clock.monotonic() + self._late
+                if self._delay:
+                    deadline = self._clock.monotonic() + self._delay
                     while not watcher.closed and (left := deadline - self._clock.monotonic()) > 0:
                         self._clock.condition_wait(watcher.condition, left)
 
@@ -150,10 +151,10 @@ class ErrorStream:
         self.ended = False
 
     def set_waker(self, waker: Callable[[], None]) -> None:
-        """Nothing to wake for."""
+        """Do nothing: the one event is ready."""
 
     def seconds_to_next(self) -> float:
-        """The end is now."""
+        """Return 0: the stream ends now."""
         return 0.0
 
     def poll(self) -> list[bytes]:
@@ -167,5 +168,5 @@ class ErrorStream:
         yield from self.poll()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """End the stream."""
         self.ended = True

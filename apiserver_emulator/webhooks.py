@@ -37,7 +37,7 @@ MAX_PARALLEL = 8
 
 
 class ValidatingWebhooks:
-    """Calls what ValidatingWebhookConfigurations name.
+    """Calls the webhooks of ValidatingWebhookConfigurations.
 
     `service_addresses` maps (namespace, service name) to "host:port": there is no cluster network to resolve services.
     """
@@ -108,7 +108,7 @@ class ValidatingWebhooks:
     # --- matching ----------------------------------------------------------------------------------------------
 
     def _rule_match(self, hook: Obj, resource: ResourceType, operation: str, info: RequestInfo) -> str:
-        """The version in which the hook wants the object; empty when no rule matches."""
+        """Return the version of the object that the webhook gets; empty if no rule matches."""
         candidates = [info.version, *(v for v in resource.versions if v != info.version)]
         if hook.get("matchPolicy") == "Exact":
             candidates = candidates[:1]
@@ -282,18 +282,18 @@ class ValidatingWebhooks:
 
 
 class _CallError(Exception):
-    """The webhook could not be asked."""
+    """The call of a webhook failed."""
 
 
 def _within(seconds: float, call: Callable[[], urllib3.BaseHTTPResponse]) -> urllib3.BaseHTTPResponse | None:
-    """What a call comes to, or None when it is not over in time; a socket's time-out begins anew with every byte."""
+    """Return the response of a call, None after `seconds`. A socket's timeout would start again with every byte."""
     found: list[urllib3.BaseHTTPResponse] = []
     failed: list[Exception] = []
 
     def run() -> None:
         try:
             found.append(call())
-        except Exception as error:  # told to the caller
+        except Exception as error:  # raised by the caller, below
             failed.append(error)
 
     thread = threading.Thread(target=run, name="apiserver-webhook-call", daemon=True)

@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: keys, sizes, base64, and what `immutable` forbids. Source: pkg/apis/core/validation."""
+"""ConfigMaps and Secrets: keys, sizes, base64, `immutable`. Source: pkg/apis/core/validation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SecretStrategy(BaseStrategy):
     """Secrets: stringData becomes data; the type is fixed."""
 
     def default(self, obj: Obj) -> None:
-        """Opaque unless said otherwise."""
+        """Set the default type, Opaque."""
         obj.setdefault("type", "Opaque")
         text = obj.pop("stringData", None)
         if text:
@@ -81,7 +81,7 @@ def _base64_errors(data: Mapping[str, str], field: str) -> list[FieldError]:
 
 
 def immutable_data_errors(new: Obj, old: Obj) -> list[FieldError]:
-    """What `immutable: true` forbids."""
+    """Return the errors in a change of an object with `immutable: true`."""
     if not old.get("immutable"):
         return []
     problems: list[FieldError] = []

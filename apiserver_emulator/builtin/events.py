@@ -23,7 +23,7 @@ class EventStrategy(BaseStrategy):
     """Core events: the involved object must live in the event's namespace."""
 
     def default(self, obj: Obj) -> None:
-        """What Go writes even where there is nothing."""
+        """Add the empty structs that Go always serializes."""
         for name in ("eventTime", "firstTimestamp", "lastTimestamp"):
             obj.setdefault(name, None)
         for name in ("reportingComponent", "reportingInstance"):
@@ -41,7 +41,7 @@ class EventStrategy(BaseStrategy):
 
 
 class NewEventStrategy(EventStrategy):
-    """events.k8s.io: stored in the core shape; the newer API asks for more."""
+    """Events of events.k8s.io: stored as core events, but with more required fields."""
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The strict rules of events.k8s.io/v1."""
@@ -75,7 +75,7 @@ def event_from_core(obj: Obj) -> Obj:
     for new, core in _EVENT_NAMES:
         if core in obj:
             obj[new] = obj.pop(core)
-    # All but these two are left out where they are empty, unlike in core/v1.
+    # Unlike in core/v1, all fields but these two are omitted if they are empty.
     for name in ("reportingController", "reportingInstance"):
         if not obj.get(name):
             obj.pop(name, None)

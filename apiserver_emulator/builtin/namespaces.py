@@ -27,7 +27,7 @@ class NamespaceStrategy(BaseStrategy):
         self.default(obj)
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """The main door keeps finalizers and status; `finalize` changes spec.finalizers only."""
+        """Restore finalizers and status; the subresource `finalize` changes spec.finalizers only."""
         if ctx.subresource == "finalize":
             spec = new.get("spec") or {}
             new_finalizers = spec.get("finalizers")
@@ -44,7 +44,7 @@ class NamespaceStrategy(BaseStrategy):
             new["status"] = old.get("status", {})
 
     def on_delete(self, obj: Obj, now: str) -> None:
-        """A namespace that is being deleted says so in its phase."""
+        """Set the phase of a namespace that is being deleted."""
         obj.setdefault("status", {})["phase"] = "Terminating"
 
 

@@ -17,12 +17,12 @@ _NODE_INFO = (
 
 
 class NodeStrategy(BaseStrategy):
-    """Nodes: status through its own door; capacity implies allocatable."""
+    """The rules of nodes: a status subresource, allocatable defaults to capacity."""
 
     status_subresource = True
 
     def default(self, obj: Obj) -> None:
-        """Structs that Go cannot leave out; capacity is allocatable unless said otherwise (SetDefaults_NodeStatus)."""
+        """Add structs that Go always serializes; default allocatable to capacity (SetDefaults_NodeStatus)."""
         obj.setdefault("spec", {})
         status = obj.setdefault("status", {})
         status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {}).setdefault("Port", 0)
@@ -44,7 +44,7 @@ class NodeStrategy(BaseStrategy):
         return taint_errors((obj.get("spec") or {}).get("taints") or [])
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Status through its own door; the status door may set labels and annotations too."""
+        """Restore the status or the rest; an update of `status` may set labels and annotations too."""
         if ctx.subresource == "status":
             if "spec" in old:
                 new["spec"] = old["spec"]
@@ -58,7 +58,7 @@ class NodeStrategy(BaseStrategy):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """Taints are well formed, and a node keeps its provider id."""
         if problems := taint_errors((new.get("spec") or {}).get("taints") or []):
-            return problems + problems  # as part of the node, and as part of what changes
+            return problems + problems  # once for the whole node, once for the changed part
         before = (old.get("spec") or {}).get("providerID")
         after = (new.get("spec") or {}).get("providerID")
         if before and before != after:

@@ -1,6 +1,6 @@
-"""How roles and their bindings are stored: defaults, and what a rule or a reference must have.
+"""Roles and their bindings: defaults and validation.
 
-Strategies without state; what the objects allow is judged in `auth`.
+Strategies without state; `auth` decides what the objects allow.
 
 Source: Kubernetes 1.36 pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation/validation.go.
 """
@@ -20,7 +20,7 @@ class RoleStrategy(BaseStrategy):
         self._namespaced = namespaced
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Every rule says what it is about and what it allows."""
+        """Return the errors in the rules of a role: missing verbs, groups, resources or URLs."""
         rules = enumerate(obj.get("rules") or ())
         return [problem for at, rule in rules for problem in self._rule(rule, f"rules[{at}]")]
 

@@ -71,7 +71,7 @@ class LeaseStrategy(BaseStrategy):
 
 
 class PriorityClassStrategy(BaseStrategy):
-    """Priority classes: preemption unless said otherwise."""
+    """The rules of priority classes: preemptionPolicy defaults to PreemptLowerPriority."""
 
     generation = True
 

@@ -1,4 +1,4 @@
-"""Webhook configurations: defaults, and what admission cannot work without. Source: pkg/apis/admissionregistration."""
+"""Webhook configurations: defaults, and fields that admission needs. Source: pkg/apis/admissionregistration."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """x-kubernetes-validations of custom resources: compiled once for a definition, run on each write.
 
-Source: KEP-2876; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (where rules apply, transition
-rules and correlation of list items, texts). The language itself is `dra_api.cel`.
+Source: KEP-2876; k8s.io/apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (scope of rules, transition
+rules, correlation of list items, texts). The language itself is in `dra_api.cel`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SchemaRules:
         )
 
     def errors(self, value: Any, old: Any, path: str = "") -> list[FieldError]:
-        """Violations; `old` is the stored value, None where there is nothing to compare with."""
+        """Return the violated rules; `old` is the stored value, None if there is no value to compare with."""
         problems: list[FieldError] = []
         for rule in self._rules:
             problems += self._check(rule, value, old, path)

@@ -74,7 +74,7 @@ class CrdStrategy(BaseStrategy):
             new["status"] = self._status(new, status, timestamp(ctx.now()))
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """What serving needs."""
+        """Check that the definition can be served."""
         spec = obj["spec"]
         names = spec.get("names") or {}
         problems: list[FieldError] = []
@@ -169,7 +169,7 @@ class CrdController:
         self._core.resources.add(self.custom_resource(event.record.obj))
 
     def custom_resource(self, crd: Obj) -> ResourceType:
-        """The resource type that a definition asks for."""
+        """Return the resource type of a definition."""
         spec = crd["spec"]
         names = spec["names"]
         versions = sorted((v["name"] for v in spec["versions"] if v.get("served")), key=version_priority)

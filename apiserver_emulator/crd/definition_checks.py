@@ -1,6 +1,7 @@
-"""Whether the versions of a CustomResourceDefinition can be served: names, schemas, defaults, columns to select by.
+"""Validation of the versions of a CustomResourceDefinition: names, schemas, defaults, selectable fields.
 
-Pure functions. What all versions have alike is told of the definition as a whole, as upstream's internal type has it.
+Pure functions. An error in a part that all versions share is reported once, for the whole definition: upstream's
+internal type has such parts at the top.
 
 Source: k8s.io/apiextensions-apiserver pkg/apis/apiextensions/{validation,v1/conversion.go}, pkg/apiserver/schema.
 """
@@ -30,7 +31,7 @@ _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\['([^']+)'\]")
 
 
 def version_errors(spec: Obj) -> list[FieldError]:
-    """What stands in the way of serving a definition's versions."""
+    """Return the errors in the versions of a definition."""
     problems: list[FieldError] = []
     versions: list[Obj] = spec.get("versions") or []
     names = [version.get("name") for version in versions]
@@ -64,7 +65,7 @@ def version_errors(spec: Obj) -> list[FieldError]:
 
 
 def _internal(version: Mapping[str, Any]) -> Obj:
-    """A version as Go's internal type is quoted: what all versions have alike is not in it."""
+    """Format a version as Go prints the internal type, which lacks the parts that all versions share."""
     return {
         "Name": version.get("name", ""),
         "Served": version.get("served", False),
@@ -84,7 +85,7 @@ def _schema(version: Mapping[str, Any]) -> Obj | None:
 
 
 def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | None, top: str) -> list[FieldError]:
-    """A field to select by must be one of the schema's."""
+    """Return the errors in selectable fields: the schema must define each of them."""
     wanted = version.get("selectableFields") or ()
     if wanted and schema is None:
         return [invalid(f"{top}.selectableFields", "", "may only be set when validations.schema is included")]
@@ -101,7 +102,7 @@ def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | No
 
 
 def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[FieldError]:
-    """Whether a schema is structural: a type everywhere, no $ref; and whether its defaults and rules fit it."""
+    """Return the errors in a schema: it must be structural (types, no $ref), with valid defaults and rules."""
     problems: list[FieldError] = []
     if "$ref" in schema:
         problems.append(FieldError("FieldValueForbidden", f"{field}.$ref", "$ref is not supported"))

@@ -1,7 +1,7 @@
 """Custom resources: defaulting, validation by the structural schema, CEL rules, status.
 
 One `CustomStrategy` for each definition, replaced when the definition changes. Pruning happens when a body is decoded
-(`decode.conform` walks the same schema).
+(`field_validation.conform` walks the same schema).
 
 Source: k8s.io/apiextensions-apiserver pkg/apiserver/{schema,validation}, go-openapi's error texts; KEP-2876 (CEL).
 """
@@ -25,14 +25,14 @@ Obj = dict[str, Any]
 
 
 def read_path(obj: Any, path: Sequence[str]) -> Any:
-    """A value inside dicts, or None."""
+    """Return a value inside nested dicts, or None."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj
 
 
 def apply_defaults(value: Any, schema: Mapping[str, Any]) -> None:
-    """Structural defaulting, in place."""
+    """Set the defaults of a structural schema, in place."""
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
         for name, sub in properties.items():
@@ -110,7 +110,7 @@ def _type_name(value: Any) -> str:
 
 
 def schema_errors(validator: Any, obj: Obj, schema: Mapping[str, Any]) -> list[FieldError]:
-    """Violations in Kubernetes' words."""
+    """Return the violations of a schema, with the texts of kube-apiserver."""
     if validator.is_valid(obj):
         return []
     problems: list[FieldError] = []
@@ -208,7 +208,10 @@ class CustomStrategy(BaseStrategy):
         return self._errors(obj, None)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """As for a new object, with transition rules. The status door tells the type of what is below status."""
+        """Return the errors of the new object and of transition rules.
+
+        For the subresource `status`, messages about wrong types have paths relative to status, as upstream.
+        """
         problems = self._errors(new, old)
         if ctx.subresource != "status":
             return problems
@@ -225,7 +228,7 @@ class CustomStrategy(BaseStrategy):
             problems += list(unique_errors(new, self._schema, ""))
         if self._cel is None:
             return problems
-        # An object that is not of its type is not shown to rules; one whose numbers are out of bounds is.
+        # Upstream runs no rules on an object with wrong types; it does on one with numbers out of bounds.
         if any(problem.reason in _BLOCKING for problem in problems):
             return [invalid("<nil>", None, _NOT_CHECKED), *problems]
         return problems + self._cel.errors(new, old)

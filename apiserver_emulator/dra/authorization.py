@@ -28,7 +28,7 @@ NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name"
 
 
 def authorized_for_admin(spec: Obj, ctx: RequestContext) -> list[FieldError]:
-    """Asking for admin access needs the namespace label (DRA-231). The path has no `.exactly`, as upstream."""
+    """Return errors for admin access without the namespace label (DRA-231). The path has no `.exactly`, as upstream."""
     for at, request in enumerate(requests_of(spec)):
         if (request.get("exactly") or {}).get("adminAccess"):
             return _admin(f"spec.devices.requests[{at}].adminAccess", ctx)
@@ -113,7 +113,7 @@ def _key(device: Obj) -> tuple[str, ...]:
 
 
 def allocated_node(allocation: Obj | None) -> str:
-    """The node that an allocation is tied to by name; "" where it is not exactly one."""
+    """Return the node that an allocation is bound to by name; empty if it is not exactly one."""
     terms: list[Obj] = ((allocation or {}).get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1:
         return ""

@@ -1,6 +1,6 @@
-"""Objects as a typed server would write them: no empty optional fields, canonical quantities and times.
+"""Objects in the form of a typed server: without empty optional fields, with canonical quantities and times.
 
-Go decodes a body into structs, so `count: 0`, `tolerations: []` or `1024Mi` are gone before anything looks at them.
+Go decodes a body into structs, so that `count: 0`, `tolerations: []` or `1024Mi` have vanished before validation.
 These functions do the same to plain objects, in place.
 """
 
@@ -20,7 +20,7 @@ Obj = dict[str, Any]
 
 # Raw JSON that belongs to drivers; never looked into.
 _OPAQUE = frozenset({"parameters", "data", "metadata"})
-# Pointers in Go, where an empty string is a value of its own, and fields that JSON always has.
+# Pointers in Go, for which an empty string is a value of its own, and fields that are always serialized.
 _KEPT = frozenset(
     {
         "nodeName",
@@ -46,7 +46,7 @@ _LISTS = frozenset({"devices", "sharedCounters", "nodeSelectorTerms", "ints", "b
 
 
 class Undefaulted(str):
-    """An empty string that defaulting leaves alone: what a v1beta1 request without deviceClassName has as its mode."""
+    """An empty string that defaulting does not replace: the mode of a v1beta1 request without deviceClassName."""
 
     __slots__ = ()
 
@@ -58,9 +58,9 @@ _STRING_LISTS = frozenset(
 
 
 def prune(value: Any, *, name: str = "", parent: str = "") -> None:
-    """Drop nulls, empty lists, and the empty strings and zero counts that JSON leaves out.
+    """Drop nulls, empty lists, and the empty strings and zero counts that Go omits in JSON.
 
-    A null in a list becomes the zero value of its type, as Go decodes it. `name` and `parent` say where `value` is.
+    A null in a list becomes the zero value of its type, as in Go. `value` is the field `name` of `parent`.
     """
     if isinstance(value, list):
         for at, item in enumerate(value):
@@ -96,7 +96,7 @@ def _zero(name: str, parent: str) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Semantic equality: absent, empty list and empty map are alike; numbers and booleans are told apart."""
+    """Return semantic equality: absent, empty list and empty map are equal; numbers and booleans are not."""
     return _essence(one) == _essence(other)
 
 

@@ -37,7 +37,7 @@ def default_capacity(capacity: Obj) -> None:
 
 
 def validate_capacity(capacity: Obj, path: str, *, shared: bool, rules: Rules) -> list[FieldError]:
-    """One capacity; `shared` says that the device allows several allocations."""
+    """Return the errors in one capacity; `shared`: the device allows several allocations."""
     policy = capacity.get("requestPolicy")
     if policy is None:
         return []
@@ -115,7 +115,7 @@ def _off_step(value: Quantity, low: Quantity, step: Quantity, rules: Rules) -> b
     divisor = _int64(step.value)
     if divisor == 0:
         # A real server up to 1.36 panics here and drops the connection (kubernetes issues 139653 and 140472); an
-        # answer that says so is the nearest thing that a client can still read.
+        # response with that text is the closest that a client can still read.
         raise internal_error("runtime error: integer divide by zero (validRange.step)")
     return _int64(value.value - low.value) % abs(divisor) != 0
 

@@ -292,9 +292,9 @@ def unique(
     rules: Rules,
     show: Callable[[T], object] | None = None,
 ) -> list[FieldError]:
-    """Like `each`, and no two items with one key.
+    """Like `each`, and no two items may have the same key.
 
-    `key_field` is where 1.34 reports a duplicate, "" for the item; `show` gives the value that the message shows.
+    `key_field` is the field at which 1.34 reports a duplicate, "" for the item; `show` returns the reported value.
     """
     found = each(items, path, limit, check)
     if 0 <= limit < len(items):

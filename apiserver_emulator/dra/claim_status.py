@@ -50,7 +50,7 @@ def results_of(status: Obj) -> list[Obj]:
 
 
 def device_key(entry: Obj) -> DeviceKey:
-    """What identifies an allocated device or share; an empty shareID is none."""
+    """Return the key of an allocated device or share; an empty shareID counts as none."""
     return (entry.get("driver", ""), entry.get("pool", ""), entry.get("device", ""), entry.get("shareID") or "")
 
 
@@ -75,7 +75,7 @@ def default_status(status: Obj) -> None:
 
 
 def drop_disabled_status(claim: Obj, old: Obj, rules: Rules) -> None:
-    """Remove what a disabled gate covers, unless the stored claim used it (DRA-095)."""
+    """Remove the fields of disabled feature gates, unless the stored claim uses them (DRA-095)."""
     status, before = claim["status"], old.get("status") or {}
     if not rules.on("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         status.pop("devices", None)

@@ -1,4 +1,4 @@
-"""v1 (stored) to and from v1beta2 and v1beta1, as a typed server does it: `dra_api.versions`, and what Go adds.
+"""Conversion between v1 (stored), v1beta2 and v1beta1: `dra_api.versions`, plus the effects of Go's types.
 
 Stateless. Source: pkg/apis/resource/v1beta1/{conversion,defaults}.go, release 1.36; rule DRA-044.
 """
@@ -15,7 +15,7 @@ Obj = dict[str, Any]
 
 
 class ResourceConversion:
-    """Conversion of one kind. `claim_spec` says where a claim's spec lies in it; None where it has none."""
+    """The conversion of one kind. `claim_spec` returns the claim spec inside an object, None for kinds without one."""
 
     def __init__(self, kind: str, *, claim_spec: tuple[str, ...] | None = None) -> None:
         self._kind = kind

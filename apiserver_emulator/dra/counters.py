@@ -74,7 +74,7 @@ def _counters(holder: Obj, path: str, limit: int, rules: Rules) -> list[FieldErr
 
 
 def validate_consumption(consumed: list[Obj], path: str, rules: Rules) -> list[FieldError]:
-    """What a device consumes."""
+    """Return the errors in the counters that a device consumes."""
     return unique(
         consumed,
         path,

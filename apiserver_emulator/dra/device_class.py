@@ -25,14 +25,14 @@ _QUOTA_PREFIX = "requests."
 
 
 class DeviceClassStrategy(BaseStrategy):
-    """Mutable; what is unchanged counts as stored and is checked leniently."""
+    """Return the errors in a change; unchanged expressions are checked as stored ones, leniently."""
 
     def default(self, obj: Obj) -> None:
         """Canonical form."""
         canonical.prune(obj.setdefault("spec", {}))
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
-        """Generation starts at 1; a disabled field goes."""
+        """Start the generation at 1; drop fields of disabled feature gates."""
         obj["metadata"]["generation"] = 1
         _drop_disabled(obj["spec"], None, Rules.of(ctx))
 

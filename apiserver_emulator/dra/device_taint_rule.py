@@ -25,7 +25,7 @@ CONDITIONS_MAX = 8
 
 
 class DeviceTaintRuleStrategy(BaseStrategy):
-    """A changed effect restarts the taint's clock; status has its own door since 1.35."""
+    """The rules of DeviceTaintRules: a changed effect resets timeAdded; a status subresource since 1.35."""
 
     status_subresource = True
 
@@ -39,7 +39,7 @@ class DeviceTaintRuleStrategy(BaseStrategy):
         canonical.times(status.get("conditions") or (), "lastTransitionTime")
 
     def default_time(self, obj: Obj, now: str) -> None:
-        """SetDefaults_DeviceTaint: a default, so whoever creates the rule owns it."""
+        """Set timeAdded (SetDefaults_DeviceTaint); as a default, it is owned by the client that creates the rule."""
         obj["spec"]["taint"].setdefault("timeAdded", now)
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
@@ -53,7 +53,7 @@ class DeviceTaintRuleStrategy(BaseStrategy):
         return _spec(obj["spec"], None, Rules.of(ctx))
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Keep the other half; restart the taint's clock with its effect (DRA-227)."""
+        """Restore status or spec; reset timeAdded if the effect changes (DRA-227)."""
         rules = Rules.of(ctx)
         if ctx.subresource == "status":
             keep_all_but_status(new, old)

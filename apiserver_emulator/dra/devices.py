@@ -107,7 +107,7 @@ def _device(device: Obj, old: Obj | None, path: str, spec: Obj, rules: Rules) ->
         check=lambda entry, at: validate_capacity(entry, at, shared=shared, rules=rules),
     )
     taints = device.get("taints") or []
-    # Unchanged taints are not looked at again: an effect that this release does not know survives.
+    # Unchanged taints are not validated again: an effect that this release does not define is kept.
     if old is None or rules.minor < 35 or not same(old.get("taints"), taints):
         found += each(
             taints,

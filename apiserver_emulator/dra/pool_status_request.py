@@ -50,7 +50,7 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
         return _spec(obj["spec"])
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Keep the other half."""
+        """Restore status or spec."""
         if ctx.subresource == "status":
             keep_all_but_status(new, old)
         elif old.get("status") is not None:

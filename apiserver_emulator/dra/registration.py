@@ -1,4 +1,4 @@
-"""What the resource.k8s.io group serves, by Kubernetes release and runtime-config.
+"""The served resources of resource.k8s.io, by Kubernetes release and runtime-config.
 
 Source: k8s.io/api/resource types (introduced and removed releases), pkg/registry/resource/rest/storage_resource.go,
 pkg/printers/internalversion/printers.go (columns). Pure functions.
@@ -77,8 +77,8 @@ def register(
 ) -> None:
     """Add the group's resources to a table.
 
-    `kubernetes_version` is the emulated minor ("1.36"); `node_restriction` says whether node identities are held to
-    their own slices, as kubeadm clusters do. A resource that no version serves is left out.
+    `kubernetes_version` is the emulated minor ("1.36"); with `node_restriction`, nodes have access to their own slices
+    only, as in clusters of kubeadm. A resource that no version serves is omitted.
     """
     minor = int(kubernetes_version.removeprefix("v").split(".")[1])
     for resource in _resources(minor, node_restriction=node_restriction):

@@ -67,7 +67,7 @@ def default_spec(spec: Obj) -> None:
 
 
 def admin_access_in_spec(spec: Obj | None) -> bool:
-    """Whether any request says something about admin access."""
+    """Return whether any request has the field adminAccess."""
     return spec is not None and any("adminAccess" in (r.get("exactly") or {}) for r in requests_of(spec))
 
 
@@ -80,7 +80,7 @@ def consumable_capacity_in_spec(spec: Obj | None) -> bool:
 
 
 def drop_disabled(spec: Obj, old: Obj | None, rules: Rules) -> None:
-    """Remove what a disabled gate covers, unless the stored spec used it (DRA-025, DRA-037, DRA-038)."""
+    """Remove the fields of disabled feature gates, unless the stored spec uses them (DRA-025, DRA-037, DRA-038)."""
     if not rules.on("DRAPrioritizedList") and not _any(
         old, lambda s: any("firstAvailable" in r for r in requests_of(s))
     ):

@@ -29,7 +29,7 @@ Obj = dict[str, Any]
 
 
 class ResourceClaimStrategy(BaseStrategy):
-    """Spec is immutable; status has its own door, which also watches who changes what."""
+    """The rules of ResourceClaims: an immutable spec, and a status subresource with authorization by field."""
 
     status_subresource = True
 
@@ -48,7 +48,7 @@ class ResourceClaimStrategy(BaseStrategy):
         return authorized_for_admin(obj["spec"], ctx) + validate_spec(obj["spec"], "spec", Rules.of(ctx))
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """The main door keeps the old status (DRA-035); /status keeps all else (DRA-036)."""
+        """Restore the status (DRA-035), or everything else for the subresource status (DRA-036)."""
         rules = Rules.of(ctx)
         if ctx.subresource == "status":
             keep_all_but_status(new, old)

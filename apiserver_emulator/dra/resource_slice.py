@@ -36,10 +36,10 @@ _BINDING = ("bindingConditions", "bindingFailureConditions", "bindsToNode")
 
 
 class ResourceSliceStrategy(BaseStrategy):
-    """Slices count changes of spec, warn about upper-case drivers, and belong to one node's kubelet.
+    """The rules of ResourceSlices: generation, a warning for upper-case drivers, slices of one node only for nodes.
 
-    `node_restriction` says whether the NodeRestriction admission plugin is on (kubeadm turns it on; kube-apiserver
-    alone does not).
+    `node_restriction`: whether the NodeRestriction admission plugin is enabled (kubeadm enables it; kube-apiserver's
+    default does not).
     """
 
     def __init__(self, *, node_restriction: bool = True) -> None:
@@ -106,7 +106,7 @@ class ResourceSliceStrategy(BaseStrategy):
 
 
 def node_of(ctx: RequestContext) -> str | None:
-    """The node that a request comes from; None for everyone else."""
+    """Return the node that sends a request; None for other users."""
     name = ctx.user.name
     if NODE_GROUP in ctx.user.groups and name.startswith(NODE_USER_PREFIX):
         return name.removeprefix(NODE_USER_PREFIX)
@@ -114,7 +114,7 @@ def node_of(ctx: RequestContext) -> str | None:
 
 
 def slice_fields(obj: Obj) -> Mapping[str, str]:
-    """What field selectors can ask for (DRA-079)."""
+    """Return the values of the supported field selectors (DRA-079)."""
     spec = obj.get("spec") or {}
     return {
         "spec.nodeName": spec.get("nodeName") or "",
@@ -211,7 +211,7 @@ def _nodes(spec: Obj) -> list[FieldError]:
 
 
 def drop_disabled(spec: Obj, old: Obj | None, rules: Rules) -> None:
-    """Remove what a disabled gate covers, unless the stored slice used the feature (DRA-077)."""
+    """Remove the fields of disabled feature gates, unless the stored slice uses the feature (DRA-077)."""
     devices: list[Obj] = spec.get("devices") or []
     before: list[Obj] = (old or {}).get("devices") or []
     if not rules.on("DRADeviceTaints") and not any(device.get("taints") for device in before):
@@ -234,7 +234,7 @@ def drop_disabled(spec: Obj, old: Obj | None, rules: Rules) -> None:
 
 
 def _drop_newer(spec: Obj, old: Obj, devices: list[Obj], before: list[Obj], rules: Rules) -> None:
-    # Fields of 1.37; older releases do not know them and have pruned them already.
+    # Fields of 1.37; the schemas of older releases lack them, so that they are pruned already.
     if not rules.on("DRAOptionalNodeOperations") and not old.get("skipNodeOperations"):
         spec.pop("skipNodeOperations", None)
     if not rules.on("DRAPartitionableDevicesType") and "partitionTypeAttribute" not in old:

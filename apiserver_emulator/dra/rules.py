@@ -1,4 +1,4 @@
-"""What a validation needs to know of its server: release, feature gates, clock, the CEL compiler. Made per request."""
+"""The context of a validation: release, feature gates, clock, CEL compiler. Created for each request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Obj = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One release with its gates. `stored` says that CEL expressions were accepted before and are read leniently."""
+    """One release with its gates. `stored`: CEL expressions were accepted before and are compiled leniently."""
 
     minor: int
     gates: Mapping[str, bool]
@@ -35,5 +35,5 @@ class Rules:
         return self.gates.get(gate, False)
 
     def duplicate_at(self, item: str, key: str) -> str:
-        """Where a duplicate is reported: the item since 1.35, its key field in 1.34."""
+        """Return the field of a duplicate's error: the item since 1.35, its key field in 1.34."""
         return f"{item}.{key}" if self.minor < 35 else item

@@ -1,6 +1,6 @@
-"""CEL selectors at admission: present, short enough, compilable, cheap enough (DRA-014 to DRA-018).
+"""Validation of CEL selectors: presence, length, compilation, cost (DRA-014 to DRA-018).
 
-Compiling is `dra_api.cel`'s work; this module knows limits and error shapes.
+`dra_api.cel` compiles; this module has the limits and the form of the errors.
 Source: pkg/apis/resource/validation/validation.go (validateCELSelector), release 1.36.
 """
 

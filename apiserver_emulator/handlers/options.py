@@ -1,4 +1,4 @@
-"""What a write asks for beside its object: dry run, field validation, manager, how to delete; and warnings back.
+"""Options of a write: dry run, field validation, field manager, deletion options; and the warnings of its response.
 
 Source: k8s.io/apimachinery pkg/apis/meta/v1/validation, k8s.io/apiserver pkg/endpoints/handlers.
 """

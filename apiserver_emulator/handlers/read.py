@@ -171,7 +171,7 @@ class Reader:
                 meta,
                 [orjson.dumps(partial(record.obj)) for record in records],
             )
-        # Items of built-in kinds do not say what they are: the list does. Custom resources say it each.
+        # Items of built-in kinds have no apiVersion and kind of their own in a list; custom resources have.
         items = [
             record.encoded(version, convert) if resource.custom else bare(record.encoded(version, convert))
             for record in records
@@ -257,7 +257,7 @@ class Reader:
             timeout_s=timeout,
             bookmarks=bookmarks,
             initial_bookmark=revision if initial_wanted and bookmarks else None,
-            late=self._core.lateness.draw() if self._core.lateness is not None else 0.0,
+            delay=self._core.watch_delays.draw() if self._core.watch_delays is not None else 0.0,
         )
 
     def _initial_events(self, request: Request) -> bool | None:
@@ -326,10 +326,10 @@ class Reader:
 
 
 def _no_selector(resource: ResourceType, version: str, name: str) -> str:
-    """How a kind refuses a field selector.
+    """Return the error text of a kind for an unsupported field selector.
 
-    Kinds without a label conversion of their own know metadata only (runtime.DefaultMetaV1FieldSelectorConversion);
-    those of resource.k8s.io say which kind they are, those of the core group and custom ones do not.
+    Kinds without a label conversion of their own support metadata only (runtime.DefaultMetaV1FieldSelectorConversion);
+    the text contains the kind in resource.k8s.io, but not in the core group and for custom resources.
     """
     if not resource.field_names and not resource.custom:
         return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -338,7 +338,7 @@ def _no_selector(resource: ResourceType, version: str, name: str) -> str:
 
 
 def parse_revision(text: str, *, listing: bool = False) -> int:
-    """A resourceVersion parameter. Raises what the storage layer does: 400 for a list, 500 for a watch."""
+    """Parse a resourceVersion parameter. Raises 400 for a list and 500 for a watch, as the storage layer does."""
     if not text.isascii() or not text.isdigit():
         detail = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         if listing:

@@ -1,20 +1,12 @@
-"""The object in the body of a write: decoded, of the path's kind and version, checked against the schema."""
+"""Read the object in the body of a write: decode it, and check kind, version and fields."""
 
 from __future__ import annotations
 
 import orjson
 
 from apiserver_emulator.core import Core
-from apiserver_emulator.decoding import (
-    PROTOBUF,
-    TypeMismatchError,
-    UndecodableError,
-    check_fields,
-    conform,
-    decode_body,
-    empty_body,
-    media_type,
-)
+from apiserver_emulator.decoding import PROTOBUF, decode_body, empty_body, media_type
+from apiserver_emulator.field_validation import TypeMismatchError, UndecodableError, check_fields, conform
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.type_meta import settle_kind
 from dra_api.gotext import go_value
@@ -26,7 +18,7 @@ from dra_api.status import StatusError, unsupported_media_type
 def read_body(
     core: Core, resource: ResourceType, request: Request, info: RequestInfo, validation: str
 ) -> tuple[Obj, list[str]]:
-    """The request's object in the version of the path, checked against the schema; and warnings."""
+    """Return the object in the version of the path, checked against the schema, and warnings. Raises 400 or 415."""
     if not request.body:
         raise empty_body(resource.kind)
     content = request.headers.get("content-type", "")
@@ -41,7 +33,7 @@ def read_body(
 def check_body(
     core: Core, resource: ResourceType, version: str, obj: Obj, validation: str, duplicates: list[str]
 ) -> list[str]:
-    """Complete and check kind, version and fields of an object, in place; warnings. Raises 400."""
+    """Complete and check kind, version and fields of an object, in place; return warnings. Raises 400."""
     settle_kind(obj, resource, version, core.schemas)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
@@ -57,20 +49,20 @@ def check_body(
 
 
 def check_applied(core: Core, resource: ResourceType, version: str, applied: Obj) -> None:
-    """Refuse an applied object that is not of its kind, which upstream's converter calls its own error (500)."""
+    """Raise 500 for an applied object with wrong types or unknown fields, as upstream's type converter does."""
     unknown: list[str] = []
     wrong = ""
     try:
         conform(orjson.loads(orjson.dumps(applied)), core.node(resource, version), "", unknown)
     except TypeMismatchError as error:
         got = f"&value.valueUnstructured{{Value:{go_value(error.value)}}}"
-        wrong = f".{error.place}: expected {error.wanted}, got {got}"
+        wrong = f".{error.path}: expected {error.wanted}, got {got}"
     except UndecodableError:
-        return  # told by the check that follows
+        return  # `check_body` reports it
     problems = [wrong] if wrong else [f".{path}: field not declared in schema" for path in unknown]
     if not problems:
         return
     meta = applied.get("metadata") or {}
-    what = f"({meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{version}, Kind={resource.kind})"
-    told = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {one}" for one in problems)
-    raise StatusError(500, "", f"failed to create typed patch object {what}: {told}")
+    subject = f"({meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{version}, Kind={resource.kind})"
+    text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {one}" for one in problems)
+    raise StatusError(500, "", f"failed to create typed patch object {subject}: {text}")

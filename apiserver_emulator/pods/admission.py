@@ -1,7 +1,7 @@
-"""What admission adds to a new pod: its service account's token, its priority, its tolerations.
+"""Admission of new pods: the service account's token, the priority, the tolerations.
 
 Stateless over the server's other objects. Source: plugin/pkg/admission/serviceaccount, plugin/pkg/admission/priority,
-plugin/pkg/admission/defaulttolerationseconds, release 1.36; seen on kube-apiserver 1.36.2.
+plugin/pkg/admission/defaulttolerationseconds, release 1.36; observed on kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dra_api.status import forbidden
 
 Obj = dict[str, Any]
 
-_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - where pods find it
+_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 _TOKEN_SECONDS = 3607
 _MODE = 420
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -94,7 +94,7 @@ def _priority(pod: Obj, ctx: RequestContext) -> None:
 
 
 def tolerate(spec: Obj) -> None:
-    """A node that is not ready is tolerated for five minutes unless the pod says otherwise."""
+    """Add the default tolerations of five minutes for nodes that are not ready or unreachable."""
     tolerations = spec.setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(t.get("key") in (key, None, "") and t.get("effect") in (None, "", "NoExecute") for t in tolerations):

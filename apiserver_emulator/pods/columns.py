@@ -27,7 +27,7 @@ def pod_fields(pod: Obj) -> Mapping[str, str]:
 
 
 def pod_columns() -> tuple[Column, ...]:
-    """What kubectl prints for pods."""
+    """Return the columns that kubectl prints for pods."""
 
     def statuses(pod: Obj) -> list[Obj]:
         return list((pod.get("status") or {}).get("containerStatuses") or ())

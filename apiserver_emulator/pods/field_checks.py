@@ -1,7 +1,7 @@
-"""What is wrong with a pod's resources, tolerations, node selection, ports and mounts, in upstream's words.
+"""Validation of a pod's resources, tolerations, node selection, ports and mounts, with upstream's texts.
 
-Pure functions over a pod's spec. Source: pkg/apis/core/validation/validation.go, release 1.36; seen on kube-apiserver
-1.36.2.
+Pure functions over a pod's spec. Source: pkg/apis/core/validation/validation.go, release 1.36; observed on
+kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPERATORS = ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn")
 
 
 def resource_errors(container: Obj, field: str) -> list[FieldError]:
-    """Requests within limits; extended resources whole, and asked for by a limit."""
+    """Return the errors in a container's resources: requests above limits, bad amounts of extended resources."""
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     problems: list[FieldError] = []
@@ -50,7 +50,7 @@ def _extended(name: str) -> bool:
 
 
 def _amount(text: Any) -> int:
-    """Thousandths; 0 for what is no quantity, which the schema has refused already."""
+    """Return a quantity in thousandths; 0 for invalid text, which the schema has refused already."""
     try:
         return Quantity.parse(str(text)).milli_value
     except QuantityError:
@@ -153,7 +153,7 @@ def _expression_errors(expression: Obj, field: str) -> Iterator[FieldError]:
 
 
 def port_errors(container: Obj, field: str) -> list[FieldError]:
-    """Ports lie between 1 and 65535."""
+    """Return the errors in a container's ports: they must be between 1 and 65535."""
     problems: list[FieldError] = []
     for at, port in enumerate(container.get("ports") or ()):
         number = port.get("containerPort", 0)
@@ -166,7 +166,7 @@ def port_errors(container: Obj, field: str) -> list[FieldError]:
 
 
 def mount_errors(container: Obj, field: str, volumes: set[str]) -> list[FieldError]:
-    """Mounts name a volume of the pod, and places, each once."""
+    """Return the errors in volume mounts: each needs a volume of the pod and a mount path of its own."""
     problems: list[FieldError] = []
     paths: set[str] = set()
     for at, mount in enumerate(container.get("volumeMounts") or ()):

@@ -1,6 +1,6 @@
-"""Pods: defaults, quality of service, graceful deletion. Node agents and schedulers meet here.
+"""The strategy of pods: defaults, quality of service, graceful deletion.
 
-Stateless. What a pod may be is in `pod_rules`. Source: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+Stateless. Validation is in `validation`. Source: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
 release 1.36.
 """
 
@@ -33,7 +33,7 @@ class PodStrategy(BaseStrategy):
     generation = True
 
     def default(self, obj: Obj) -> None:
-        """SetDefaults_Pod, as far as clients can tell; times of conditions that Go writes even where there are none."""
+        """Set the defaults that clients can observe (SetDefaults_Pod), and the null times of conditions that Go writes."""
         spec = obj.setdefault("spec", {})
         default_pod_spec(spec)
         for condition in obj.setdefault("status", {}).get("conditions") or ():
@@ -75,7 +75,7 @@ class PodStrategy(BaseStrategy):
         return problems
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:
-        """Each door changes its own half; the QoS class stays. Binding writes both halves itself."""
+        """Restore the part that the (sub)resource may not change, and the QoS class. Binding changes both parts."""
         if ctx.subresource == "binding":
             return
         if ctx.subresource == "status":
@@ -90,7 +90,7 @@ class PodStrategy(BaseStrategy):
             return
         new["status"] = old.get("status", {})
         if not ctx.subresource:
-            admission.tolerate(new["spec"])  # at every update, so that nobody can take these two away
+            admission.tolerate(new["spec"])  # at every update, so that no client can remove these two
         generation = int(old["metadata"].get("generation", 1))
         changed = new["spec"] != old["spec"]
         new["metadata"]["generation"] = generation + 1 if changed else generation
@@ -115,7 +115,7 @@ class PodStrategy(BaseStrategy):
             restrict_pod(obj, ctx.user, ctx.verb)
 
     def grace_period(self, obj: Obj, options: Obj) -> int:
-        """CheckGracefulDelete: seconds that the node agent gets before the pod object goes."""
+        """Return the seconds that the kubelet gets before the pod object is deleted (CheckGracefulDelete)."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         asked = options.get("gracePeriodSeconds")
         period = int(asked) if asked is not None else int(spec.get("terminationGracePeriodSeconds") or 0)

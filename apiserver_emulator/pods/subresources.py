@@ -123,7 +123,7 @@ class PodSubresources:
 
 
 def _disruption_is_free(pod: Obj) -> bool:
-    """Whether evicting a pod disturbs nobody's budget: it does not run yet, runs no more or goes already."""
+    """Return whether a disruption budget does not count the pod: it is pending, finished or being deleted."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
 

@@ -1,4 +1,4 @@
-"""What a pod may be, and what of it may change: claims, containers, status, immutable fields, in upstream's words.
+"""Validation of pods: claims, containers, status, immutable fields, with upstream's texts.
 
 Stateless. Source: pkg/apis/core/validation/validation.go (resource claims, update immutability), release 1.36; rules
 DRA-045 to DRA-049.
@@ -58,7 +58,7 @@ def container_errors(spec: Obj) -> list[FieldError]:
 
 
 def spec_errors(spec: Obj) -> list[FieldError]:
-    """What is wrong with the pod beside its containers and claims."""
+    """Return the errors in a pod's spec outside of containers and claims."""
     problems: list[FieldError] = []
     if spec.get("restartPolicy") not in ("Always", "OnFailure", "Never"):
         problems.append(
@@ -78,7 +78,7 @@ def spec_errors(spec: Obj) -> list[FieldError]:
 
 
 def claim_errors(spec: Obj) -> list[FieldError]:
-    """Rules DRA-045, 046, 047: the pod's claims and what its containers say of them."""
+    """Return the errors in the pod's claims and in the claims of its containers (rules DRA-045, 046, 047)."""
     problems: list[FieldError] = []
     names: set[str] = set()
     for at, claim in enumerate(spec.get("resourceClaims") or ()):
@@ -156,7 +156,7 @@ def status_errors(pod: Obj, *, minor: int) -> list[FieldError]:
         claim = entry.get("resourceClaimName")
         if claim is not None and (len(claim) > 253 or not SUBDOMAIN.match(claim)):
             text = too_long_text(253) if len(claim) > 253 else SUBDOMAIN_TEXT
-            # Up to 1.35 the error stands at the entry's name; observed on kube-apiserver 1.35.3 and 1.36.2.
+            # Up to 1.35 the field of the error is the entry's name; observed on kube-apiserver 1.35.3 and 1.36.2.
             problems.append(invalid(f"{field}.{'resourceClaimName' if minor >= 36 else 'name'}", claim, text))
     extended = status.get("extendedResourceClaimStatus")
     if extended is not None:
@@ -201,7 +201,7 @@ _UPDATE_TEXT = (
 
 
 def immutability_errors(new: Obj, old: Obj) -> list[FieldError]:
-    """What of a pod may not change."""
+    """Return the errors in changes of immutable fields."""
     problems: list[FieldError] = []
     for field in _CONTAINER_LISTS[:2]:
         if len(new.get(field) or ()) != len(old.get(field) or ()):

@@ -1,4 +1,4 @@
-"""Admission: who is asked about a write before it is committed, and with which options."""
+"""Validating admission of a write before it is committed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def admit(
     obj: Obj | None,
     old: Obj | None,
 ) -> None:
-    """Let every admission plugin that is interested judge a write; what refuses raises."""
+    """Call every interested admission plugin with the options of the write. A plugin raises to refuse."""
     for check in core.admission:
         if check.interested(resource, operation, info):
             kind = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}[operation]

@@ -29,7 +29,7 @@ ORPHAN = "orphan"
 def delete_object(
     core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestContext, options: Obj
 ) -> tuple[Record, bool]:
-    """Delete, or mark for deletion; returns the last state and whether the object is gone."""
+    """Delete an object, or mark it for deletion; return its last state, and whether it was deleted."""
     key = (info.namespace if resource.namespaced else "", info.name)
     for _ in range(ATTEMPTS):
         old = core.store.get(resource.storage_key, key)
@@ -83,7 +83,7 @@ def _check_preconditions(resource: ResourceType, info: RequestInfo, meta: Obj, p
 
 
 def _last_state(core: Core, resource: ResourceType, old: Record) -> Obj | None:
-    """What the answer and the DELETED event show of an object that goes at once; None: as it is stored."""
+    """Return the final state of an object that is deleted at once, for response and event; None: as it is stored."""
     if getattr(resource.strategy, "grace_period", None) is None:
         return None
     obj = old.copy()

@@ -1,4 +1,4 @@
-"""Who owns which fields of an object that is written whole: managedFields, in the version of the request."""
+"""managedFields of an object that is created or replaced, in the version of the request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dra_api.objects import Obj
 def account(
     core: Core, resource: ResourceType, version: str, new: Obj, old: Record | None, *, manager: str, subresource: str
 ) -> None:
-    """Set managedFields of a stored object: the manager owns what differs from `old`, as `version` shows both."""
+    """Set managedFields of a stored object: the manager owns the fields that differ from `old` in `version`."""
     converter = core.converter(resource, version)
     shown, shown_old = new, old.obj if old is not None else None
     if converter:

@@ -1,4 +1,4 @@
-"""Changing an object, by PUT, patch, apply or a controller: a private copy is committed if its record is still current.
+"""Update an object for PUT, patch, apply or a controller: commit a private copy if the record is still current.
 
 Source: k8s.io/apiserver pkg/registry/generic/registry/store.go (Update), pkg/registry/rest/update.go.
 """
@@ -21,9 +21,9 @@ from dra_api.objects import Obj
 from dra_api.request import RequestInfo
 from dra_api.status import StatusError, conflict, invalid, invalid_object, not_found, precondition_failed
 
-ATTEMPTS = 5  # a patch whose object keeps changing under it: upstream's MaxRetryWhenPatchConflicts
+ATTEMPTS = 5  # retries of a patch after conflicting writes: upstream's MaxRetryWhenPatchConflicts
 
-# Kinds whose strategy has AllowUnconditionalUpdate false; custom resources are so too.
+# Kinds whose strategy has AllowUnconditionalUpdate false, like custom resources.
 _VERSION_ON_UPDATE = frozenset({("coordination.k8s.io", "leases"), ("resource.k8s.io", "resourcepoolstatusrequests")})
 
 
@@ -40,10 +40,11 @@ def update_object(
     owned: bool = False,
     verb: str = "",
 ) -> tuple[Record, bool]:
-    """Read, change, check, commit; returns the record and whether it was deleted by the change.
+    """Read, change, check and commit an object; return the record, and whether the change deleted it.
 
-    `produce(record)` gives the wanted object in the request's version, as a private copy. `owned`: produce has
-    set managedFields. Raises 404, 409, 422 …
+    `produce(record)` returns the new object in the request's version, as a private copy. `owned`: produce has set
+    managedFields. `from_body`: the object is the body of a request, so that its uid and resourceVersion are
+    preconditions. Raises 404, 409, 422, or whatever admission raises.
     """
     key = (info.namespace if resource.namespaced else "", info.name)
     for attempt in range(attempts):
@@ -61,7 +62,7 @@ def update_object(
         try:
             with core.store.lock:
                 if gone:
-                    # what frees the last finalizer is never stored: watchers see one DELETED, no MODIFIED
+                    # The removal of the last finalizer is never stored: watchers get DELETED without MODIFIED.
                     record = Record(new, orjson.dumps(new), old.rv)
                     core.observe(verb or ctx.verb, resource, record, ctx)
                     final = core.store.delete(resource.storage_key, key, old)

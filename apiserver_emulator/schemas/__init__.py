@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import jsonschema_rs
 
-from apiserver_emulator.decoding import conform
+from apiserver_emulator.field_validation import conform
 from apiserver_emulator.schema_tree import Node, SchemaIndex
 from dra_api.gotext import go_quote
 
@@ -46,10 +46,10 @@ class UnknownKindError(KeyError):
 
 @dataclass(frozen=True, slots=True)
 class ListInfo:
-    """How a list merges: `atomic` (replaced whole), `set` (by value) or `map` (by `keys`).
+    """How a list merges: `atomic` (replaced as a whole), `set` (by value) or `map` (by `keys`).
 
     `type` is x-kubernetes-list-type, for server-side apply. `merge_key` and `patch_strategies` are the older
-    extensions of strategic merge patch, empty where the list has none.
+    extensions for strategic merge patch, empty if the list has none.
     """
 
     type: Literal["atomic", "set", "map"]
@@ -112,7 +112,7 @@ class Schemas:
     def unknown_fields(self, gvk: GVK, obj: Obj) -> list[str]:
         """Paths of the fields that the kind does not have, as `spec.devices[0].foo`. Leaves `obj` alone.
 
-        Raises `decode.UndecodableError` for a value of a wrong JSON type.
+        Raises `field_validation.UndecodableError` for a value of a wrong JSON type.
         """
         return self.prune(gvk, copy.deepcopy(obj))
 
@@ -121,13 +121,13 @@ class Schemas:
         return [f"strict decoding error: unknown field {go_quote(path)}" for path in self.unknown_fields(gvk, obj)]
 
     def prune(self, gvk: GVK, obj: Obj) -> list[str]:
-        """Drop unknown fields and nulls in place, as the API server does for built-in kinds; returns their paths."""
+        """Drop unknown fields and nulls in place, as the API server does for built-in kinds; return their paths."""
         unknown: list[str] = []
         conform(obj, self.root(gvk), "", unknown)
         return unknown
 
     def list_info(self, gvk: GVK, path: tuple[str, ...]) -> ListInfo | None:
-        """How the list at a path of field names merges (list indices are left out); None where there is no list."""
+        """Return how the list at a path of field names (without indices) merges; None if the field is no list."""
         node: Node | None = self.root(gvk)
         for name in path:
             while node is not None and node.type == "array":

@@ -1,7 +1,7 @@
-"""OpenAPI v3 documents of a group version, built from the definitions: what kubectl reads.
+"""OpenAPI v3 documents of a group version for kubectl, built from the definitions.
 
 kubectl validates and explains with `components.schemas`, finds a kind by the paths' `x-kubernetes-group-version-kind`,
-and sends fieldValidation only where a PATCH operation names that parameter. Pure functions.
+and sends fieldValidation only if a PATCH operation has that parameter. Pure functions.
 """
 
 from __future__ import annotations

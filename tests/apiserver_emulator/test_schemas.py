@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apiserver_emulator.decoding import TypeMismatchError
+from apiserver_emulator.field_validation import TypeMismatchError
 from apiserver_emulator.schemas import GVK, MINORS, ListInfo, UnknownKindError, load
 from apiserver_emulator.schemas.openapi import OpenApiResource, openapi_v3
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from apiserver_emulator.watch_stream import Lateness
+from apiserver_emulator.watch_stream import WatchDelays
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import CONFIG_MAPS, PODS
@@ -215,8 +215,8 @@ def test_many_writers_and_watchers_see_one_order(plane: ApiServerEmulator) -> No
 
 
 def test_a_watch_runs_behind_by_the_time_that_it_drew(tmp_path: Path, clock: AdvanceableClock) -> None:
-    lateness = Lateness(1000, seed=1)
-    drawn = [lateness.draw() for _ in range(8)]
+    watch_delays = WatchDelays(1000, seed=1)
+    drawn = [watch_delays.draw() for _ in range(8)]
     assert 0 < drawn.count(0.0) < 8
     assert all(late == 0.0 or late > 60 for late in drawn), "else the test's own duration would count"
     heard = [threading.Event() for _ in drawn]
