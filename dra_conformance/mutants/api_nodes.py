@@ -36,7 +36,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "a-node-deletes-nothing",
     rule="DRA-080",
-    scenario="claims/api_nodes#a-node-deletes-a-slice-of-its-own-that-is-there",
+    scenario="claims/api_nodes#a-node-deletes-an-existing-slice-of-its-own",
 )
 def _(patch: Patch) -> None:
     """A node may make its slices, and not take them away."""

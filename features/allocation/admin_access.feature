@@ -1,9 +1,10 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Admin access
-  Who watches devices is given them beside those who use them, and takes nothing from anybody.
+  Requests with admin access, such as those of monitoring pods, get devices that are in use. Their devices can still be
+  allocated to others.
 
   @DRA-234b
-  Scenario Outline: A pod watches the device that it uses, with <what>
+  Scenario Outline: A pod has admin access to a device that it also uses, with <what>
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
@@ -22,7 +23,7 @@ Feature: Admin access
       | the admin claim first    | watch, use |
 
   @DRA-235 @DRA-236 @gate:DRAAdminAccess
-  Scenario: Who watches gets every device there is, each once
+  Scenario: Admin access gets each device once, also devices in use
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices

@@ -1,9 +1,10 @@
 @profile:scheduler-core @component:scheduler @component:binder @gate:DRAPrioritizedList
 Feature: Alternatives in order of preference
-  A request may list several ways to be served, best first (KEP-4816). The first that works with all the rest is taken.
+  A request can list alternatives in order of preference (KEP-4816). The scheduler uses the first one with which the
+  whole claim can be allocated.
 
   @DRA-183
-  Scenario: Where no alternative fits, the pod waits
+  Scenario: A pod waits if no alternative can be allocated
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:
@@ -17,7 +18,7 @@ Feature: Alternatives in order of preference
   Scenario Outline: <what>
     Given node "n1" with <devices> devices
     And a DeviceClass "gpu" for those devices
-    And a DeviceClass "none" selecting 'device.driver == "nobody.dra.test"'
+    And a DeviceClass "none" selecting 'device.driver == "absent.dra.test"'
     And a ResourceClaim "mine" with:
       """
       requests: <requests>
@@ -28,20 +29,20 @@ Feature: Alternatives in order of preference
     @DRA-184
     Examples:
       | what                                                       | devices | requests                                                                                                                                                                                                                                         | served             |
-      | An alternative is given up for a later request that needs it | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, exactly: {deviceClassName: $(class:gpu), count: 2}}] | r/small, z, z |
+      | An alternative is replaced if a later request needs its devices | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, exactly: {deviceClassName: $(class:gpu), count: 2}}] | r/small, z, z |
 
     @DRA-185
     Examples:
       | what                                                    | devices | requests                                                                                                                                                        | served  |
-      | An alternative of more than a claim can hold is passed over | 34      | [{name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 33}, {name: small, deviceClassName: $(class:gpu)}]}] | r/small |
+      | An alternative of more than 32 devices is skipped           | 34      | [{name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 33}, {name: small, deviceClassName: $(class:gpu)}]}] | r/small |
 
     @DRA-187
     Examples:
       | what                                               | devices | requests                                                                                                                                                              | served  |
-      | All of nothing is no alternative; the next is tried | 1       | [{name: r, firstAvailable: [{name: all, deviceClassName: $(class:none), allocationMode: All}, {name: one, deviceClassName: $(class:gpu)}]}] | r/one |
+      | An alternative with mode All and no matching device is skipped | 1       | [{name: r, firstAvailable: [{name: all, deviceClassName: $(class:none), allocationMode: All}, {name: one, deviceClassName: $(class:gpu)}]}] | r/one |
 
   @DRA-186
-  Scenario Outline: A constraint on <on> binds the alternative <chosen>
+  Scenario Outline: A constraint on <on> applies to the alternative <chosen>
     Given node "n1" with 3 devices
     And a DeviceClass "third" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 2'
     And a DeviceClass "low" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index < 2'
@@ -53,7 +54,7 @@ Feature: Alternatives in order of preference
       constraints: [{requests: [x, <on>], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "mine" is created
-    # The scheduler is at work, so that who waits was looked at.
+    # This pod is bound, so the scheduler has tried the other one before.
     Given a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     And <outcome>
@@ -65,7 +66,7 @@ Feature: Alternatives in order of preference
       | r/b | b      | the ResourceClaim "mine" has "status.allocation.devices.results[*].request" in any order [x, r/a] |
 
   @DRA-188
-  Scenario: An alternative of a class that does not exist keeps the pod waiting
+  Scenario: A pod waits if the class of an alternative does not exist
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:
@@ -75,7 +76,7 @@ Feature: Alternatives in order of preference
     And a pod "train" using claim "either"
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
     And claim "either" stays unallocated
-    When a DeviceClass "late" selecting 'device.driver == "nobody.dra.test"' is created
+    When a DeviceClass "late" selecting 'device.driver == "absent.dra.test"' is created
     Then the ResourceClaim "either" has "status.allocation.devices.results[*].request" in any order [gpu/one]
 
   @DRA-140

@@ -1,7 +1,7 @@
 @profile:scheduler-core @component:scheduler @needs:direct-binding @gate:DRADeviceBindingConditions
-Feature: Devices that are made ready before a pod is bound
-  A device may need work before it can be used: a fabric is wired, a board is programmed (KEP-5007). The scheduler chooses
-  it, waits for the conditions that the device names, and chooses anew where they will not come.
+Feature: Binding conditions
+  A device may need preparation before it can be used, such as attaching it through a fabric (KEP-5007). The scheduler
+  allocates it, waits for the conditions that the device lists, and allocates again if they fail or time out.
 
   @DRA-129 @DRA-250 @DRA-253
   Scenario: The pod is bound once its device is ready
@@ -44,7 +44,7 @@ Feature: Devices that are made ready before a pod is bound
     Then pod "train" is bound to "n1"
 
   @DRA-251
-  Scenario: A device that fails to get ready is given up, and the claim is allocated anew
+  Scenario: A claim whose device fails to become ready is allocated again
     Given the scheduler binds pods itself
     And node "n1"
     And a ResourceSlice "slow" with:
@@ -63,7 +63,7 @@ Feature: Devices that are made ready before a pod is bound
     Then pod "train" is bound to "n1"
 
   @DRA-252 @needs:virtual-clock
-  Scenario: A device that is not ready in time is given up, and the claim is allocated anew
+  Scenario: A claim whose device is not ready in time is allocated again
     Given the scheduler binds pods itself
     And node "n1"
     And a ResourceSlice "slow" with:
@@ -85,7 +85,7 @@ Feature: Devices that are made ready before a pod is bound
     Then pod "train" is bound to "n1"
 
   @DRA-254
-  Scenario: A device that is wired to one node is allocated for this node
+  Scenario: A device that binds to its node is allocated for this node only
     Given the scheduler binds pods itself
     And node "n1"
     And a ResourceSlice "fabric" with:
@@ -98,7 +98,7 @@ Feature: Devices that are made ready before a pod is bound
     When a pod "train" using claim "mine" is created
     Then the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
 
-  Scenario Outline: A scheduler without <feature> leaves devices that need it alone
+  Scenario Outline: A scheduler without <feature> does not allocate devices that need it
     Given the scheduler has feature gate "<gate>" off
     And node "n1"
     And the objects of the manifest "allocation/newer_devices"

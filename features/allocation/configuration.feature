@@ -1,9 +1,9 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Configuration in allocations
-  The allocation carries all that drivers must know, so that they read nothing else.
+  The allocation contains all configuration for the drivers, so that they need no other object.
 
   @DRA-178 @DRA-179b @DRA-180
-  Scenario: Each configuration is there once, for the requests that it concerns
+  Scenario: Each configuration is listed once, with its requests
     Given node "n1" with 4 devices
     And the objects of the manifest "allocation/configured_twice"
     When a pod "train" using claim "configured" is created

@@ -1,9 +1,9 @@
 @profile:scheduler-core @component:scheduler @component:binder
-Feature: Devices that must match or differ
-  Constraints over attributes hold for all devices that they concern together, not for neighbours only.
+Feature: Constraints over attributes
+  Constraints over attributes apply to all devices of their requests together, not only to neighbours.
 
   @DRA-174
-  Scenario: Three different values are three different values
+  Scenario: distinctAttribute compares all devices of a claim, not neighbours
     Given node "n1"
     And a ResourceSlice "boards" with:
       """
@@ -27,7 +27,7 @@ Feature: Devices that must match or differ
     Then the allocation of claim "three" is valid
 
   @gate:DRAListTypeAttributes
-  Scenario Outline: Lists match where they have a value in common: <what>
+  Scenario Outline: Lists match if they have a value in common: <what>
     Given node "n1"
     And a ResourceSlice "lists" with:
       """
@@ -46,9 +46,9 @@ Feature: Devices that must match or differ
     @DRA-175
     Examples:
       | what                      | one    | two    | three | four | count | devices |
-      | one of two values is held | [9]    | [1, 2] | [8]   | [2]  | 2     | d2, d4  |
+      | one of two values in common | [9]    | [1, 2] | [8]   | [2]  | 2     | d2, d4  |
 
     @DRA-176
     Examples:
       | what                            | one    | two | three | four | count | devices    |
-      | the first way leads to a dead end | [1, 2] | [1] | [2]   | [2]  | 3     | d1, d3, d4 |
+      | the first choice has no solution  | [1, 2] | [1] | [2]   | [2]  | 3     | d1, d3, d4 |

@@ -1,9 +1,9 @@
 @profile:scheduler-core @component:scheduler @needs:direct-binding
 Feature: Schedulers that bind pods themselves
-  A scheduler that writes claims and binds pods keeps what it has written consistent when something goes wrong.
+  A scheduler that updates claims and binds pods keeps both consistent when a step fails.
 
   @DRA-131
-  Scenario: An allocation that is of no use to the only pod is given up
+  Scenario: An unreserved allocation that does not fit the pod is replaced
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -14,7 +14,7 @@ Feature: Schedulers that bind pods themselves
     And pod "train" is bound to "n1"
 
   @DRA-132
-  Scenario: An allocation that another pod uses is not given up
+  Scenario: An allocation that another pod uses is kept
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -27,7 +27,7 @@ Feature: Schedulers that bind pods themselves
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-9]
 
   @DRA-139 @needs:faults
-  Scenario: A pod that cannot be bound gives its reservation back, not the allocation
+  Scenario: A pod that cannot be bound loses its reservation, and the claim stays allocated
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -39,7 +39,7 @@ Feature: Schedulers that bind pods themselves
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
 
   @DRA-106
-  Scenario: A pod does not take a claim that was not made for it
+  Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices

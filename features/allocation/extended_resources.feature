@@ -1,10 +1,10 @@
 @profile:scheduler-core @component:claim-controller @component:scheduler @component:binder @gate:DRAExtendedResource
-Feature: Extended resources that devices stand for
-  A pod asks for a resource as it would of a device plugin. Where a node has none, a class may stand for the resource,
-  and a claim that belongs to the pod is made, allocated and taken away for it (KEP-5004).
+Feature: Extended resources backed by devices
+  A pod requests an extended resource as it would from a device plugin. If the node has no such plugin and a class
+  provides the resource, the scheduler creates, allocates and deletes a claim for the pod (KEP-5004).
 
   @DRA-239 @DRA-242 @DRA-246
-  Scenario: A claim is made for what a pod asks for, and goes when the pod has ended
+  Scenario: A claim is created for an extended resource, and deleted when the pod has ended
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 2} is created
@@ -15,14 +15,14 @@ Feature: Extended resources that devices stand for
     Then the ResourceClaim of pod "train" is gone [DRA-246]
 
   @DRA-240
-  Scenario: Every class stands for a resource of its own name
+  Scenario: Every class provides a resource of its own name
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:gpu): 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-241 @DRA-245
-  Scenario: No claim is made for what a device plugin gives, nor for nothing
+  Scenario: No claim is created for device plugin resources, nor for a quantity of zero
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "none" requesting {$(suffix).dra.test/gpu: 0} is created
@@ -36,7 +36,7 @@ Feature: Extended resources that devices stand for
     And the Pod "train" has "status.extendedResourceClaimStatus" null [DRA-241]
 
   @DRA-243
-  Scenario: Of two classes of the same age, the first by name stands for the resource
+  Scenario: Of two classes with the same age, the first by name is used
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/first_of_two_classes"
     And a DeviceClass "b" for those devices standing for "$(suffix).dra.test/gpu"
@@ -44,7 +44,7 @@ Feature: Extended resources that devices stand for
     Then the extended resource claim of pod "train" is allocated the devices "dev-1"
 
   @DRA-243 @needs:virtual-clock @component:control-plane
-  Scenario: Of two classes the younger stands for the resource
+  Scenario: Of two classes, the younger is used
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/first_of_two_classes"
     When 2 seconds pass
@@ -53,7 +53,7 @@ Feature: Extended resources that devices stand for
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-244
-  Scenario: Init containers use what comes after them, and ask only for what is missing
+  Scenario: An init container shares the devices of later containers and adds missing ones
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 1} is created
@@ -62,7 +62,7 @@ Feature: Extended resources that devices stand for
     And the status of pod "train" maps container "main" to [container-1-request-0] of "$(suffix).dra.test/gpu"
 
   @DRA-248 @DRA-249
-  Scenario: Pods wait for a class that stands for the resource, and for devices
+  Scenario: Pods wait for a class with the resource, and for devices
     Given node "n1" with 2 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound [DRA-248]
@@ -74,7 +74,7 @@ Feature: Extended resources that devices stand for
     Then pod "large" is bound to "n1" [DRA-249]
 
   @DRA-247 @needs:direct-binding
-  Scenario: What an earlier attempt left behind is taken away first
+  Scenario: The claim of an interrupted attempt is deleted first
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}

@@ -1,9 +1,9 @@
 @profile:scheduler-core @component:scheduler @component:binder @gate:DRAPartitionableDevices
-Feature: Partitions of devices
-  Devices may be cut out of one another (KEP-4815). What they take comes out of counters that the pool shares.
+Feature: Partitionable devices
+  Devices can be partitions of one physical device (KEP-4815). They consume counters that are shared in their pool.
 
   @DRA-189 @DRA-190 @DRA-191 @DRA-200 @component:claim-controller
-  Scenario: A GPU is whole or in halves, never both
+  Scenario: A GPU is allocated whole or in halves, never both
     Given node "n1"
     And the objects of the manifest "allocation/halves"
     And a ResourceClaim "left" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
@@ -22,7 +22,7 @@ Feature: Partitions of devices
     Then the allocation of claim "third" is valid [DRA-191]
 
   @DRA-192
-  Scenario: A device that takes from two sets needs room in both
+  Scenario: A device that consumes from two counter sets needs both
     Given node "n1"
     And a ResourceSlice "sets" with:
       """
@@ -48,7 +48,7 @@ Feature: Partitions of devices
     And claim "two" is allocated the devices "both-0, one"
 
   @DRA-193
-  Scenario: Counters are counted over all slices and nodes of the pool
+  Scenario: Counters are shared by all slices and nodes of the pool
     Given node "n1"
     And node "n2"
     And the objects of the manifest "allocation/counters_of_two_nodes"
@@ -60,7 +60,7 @@ Feature: Partitions of devices
     Then claim "there" stays unallocated
 
   @DRA-194
-  Scenario Outline: A pool with <what> is left alone
+  Scenario Outline: A pool with <what> is not used
     Given node "n1"
     And a ResourceSlice "counters" with:
       """
@@ -97,7 +97,7 @@ Feature: Partitions of devices
       | a set defined twice       | s1     | s1  | m       |
 
   @DRA-195
-  Scenario: Equal names of counter sets in two drivers' pools mean nothing
+  Scenario: Counter sets with one name in two drivers' pools are independent
     Given node "n1"
     And the objects of the manifest "allocation/two_drivers"
     And a ResourceClaim "both" with:
@@ -108,7 +108,7 @@ Feature: Partitions of devices
     Then claim "both" is allocated the devices "left-0, right-0"
 
   @DRA-196
-  Scenario: A candidate that is passed over leaves its counters to the next
+  Scenario: A skipped device consumes no counters
     Given node "n1"
     And a ResourceSlice "sets" with:
       """
@@ -130,7 +130,7 @@ Feature: Partitions of devices
     Then claim "mine" is allocated the devices "fine"
 
   @DRA-197 @DRA-198
-  Scenario: Devices of one slice may be for different nodes
+  Scenario: Devices of one slice can belong to different nodes
     Given node "n1"
     And node "n2" with label "dra.test/rack" set to "r1"
     And a ResourceSlice "mixed" with:
@@ -157,7 +157,7 @@ Feature: Partitions of devices
     And the allocation of claim "right" is valid [DRA-197]
 
   @DRA-237 @DRA-237b
-  Scenario: Who watches a partition needs no room in the counters, and takes none
+  Scenario: Admin access to a partition consumes no counters
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1"
     And the objects of the manifest "allocation/halves"

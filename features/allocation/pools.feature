@@ -1,10 +1,10 @@
 @profile:scheduler-core @component:scheduler @component:binder
-Feature: Pools of devices
-  A driver publishes a pool in as many slices as it likes. A pool that is being rewritten, or contradicts itself, is left
-  alone; the pools beside it are not.
+Feature: Resource pools
+  A driver publishes a pool in any number of slices. The scheduler does not use an incomplete or invalid pool, and still
+  uses the other pools.
 
   @DRA-144
-  Scenario: An allocation of devices from several networks is for nodes in all of them
+  Scenario: The node selector of an allocation merges the node selectors of its devices
     Given node "n1" with label "dra.test/rack" set to "r1"
     And a ResourceSlice "rack" with:
       """
@@ -24,7 +24,7 @@ Feature: Pools of devices
     And the ResourceClaim "both" has "status.allocation.nodeSelector.nodeSelectorTerms[0].matchFields" empty
 
   @DRA-147
-  Scenario: All devices of a pool that is being rewritten cannot be had
+  Scenario: Allocation mode All waits for an incomplete pool
     Given node "n1"
     And a ResourceSlice "half" with:
       """
@@ -47,7 +47,7 @@ Feature: Pools of devices
     And claim "all" stays unallocated
 
   @DRA-148
-  Scenario: What a newer generation no longer lists on a node is gone from it
+  Scenario: A device that the newest generation does not list is not allocated
     Given node "n1"
     And node "n2"
     And a ResourceSlice "old" with:
@@ -71,7 +71,7 @@ Feature: Pools of devices
     Then claim "second" stays unallocated
 
   @DRA-149 @DRA-150
-  Scenario: A pool that lists a device twice is left alone
+  Scenario: A pool that lists a device twice is not used
     Given node "n1"
     And a ResourceSlice "a-part" with:
       """
@@ -99,7 +99,7 @@ Feature: Pools of devices
     Then the message of condition PodScheduled of the Pod "late" contains "invalid resource pools" [DRA-150]
 
   @DRA-151
-  Scenario: Devices are taken in the order of driver, pool, slice and list
+  Scenario: Devices are allocated in the order of driver, pool, slice and list
     Given node "n1"
     And a ResourceSlice "s-2" with:
       """
@@ -128,7 +128,7 @@ Feature: Pools of devices
     Then the ResourceClaim "all" has "status.allocation.devices.results[*].device" [first, a-second, third, a-fourth]
 
   @DRA-152
-  Scenario: Devices that must be made ready are taken last
+  Scenario: Devices with binding conditions are allocated last
     Given node "n1"
     And a ResourceSlice "z-plain" with:
       """

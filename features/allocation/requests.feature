@@ -1,8 +1,8 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Requests that cannot be met
-  A claim that could never be allocated is an error of its own, told apart from a lack of devices.
+  A claim that can never be allocated is reported as an error, unlike a claim that waits for devices.
 
-  Scenario Outline: <what> are an error of the claim
+  Scenario Outline: <what> are reported as an error
     Given node "n1" with 34 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "large" with:
@@ -28,7 +28,7 @@ Feature: Requests that cannot be met
       | More than 32 devices in sum | [{name: a, exactly: {deviceClassName: $(class:gpu), count: 20}}, {name: b, exactly: {deviceClassName: $(class:gpu), count: 13}}] | []          |
 
   @DRA-173
-  Scenario: All devices that can never match are an error of the claim
+  Scenario: All devices of which some never match are reported as an error
     Given node "n1" with 4 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "all" with:
@@ -41,7 +41,7 @@ Feature: Requests that cannot be met
     And claim "all" stays unallocated
 
   @DRA-161b
-  Scenario Outline: An expression that <what> keeps only its own pod waiting
+  Scenario Outline: An expression that <what> delays only its own pod
     Given node "n1"
     And the objects of the manifest "allocation/mixed"
     And a DeviceClass "gpu" for those devices
@@ -57,10 +57,10 @@ Feature: Requests that cannot be met
     Examples:
       | what                      | expression                                                                                                                        |
       | fails on one device alone | device.attributes["$(sim)"].rare == 1 && device.capacity["$(sim)"].memory.compareTo(quantity("1Gi")) > 0                          |
-      | gives no yes or no        | device.attributes["$(sim)"].runtime                                                                                                |
+      | does not return a boolean | device.attributes["$(sim)"].runtime                                                                                                |
 
   @DRA-167 @gate:DRAListTypeAttributes
-  Scenario: includes looks into lists and at single values alike
+  Scenario: includes works on lists and on single values
     Given node "n1"
     And a ResourceSlice "lists" with:
       """

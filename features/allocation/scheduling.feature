@@ -1,10 +1,10 @@
 @profile:scheduler-core @component:scheduler @component:binder
-Feature: Nodes and devices for claims
-  A scheduler finds a node and devices that fit all claims of a pod at once, gives no device twice, and tries again when
-  something changes that may help.
+Feature: Scheduling of pods with claims
+  A scheduler finds a node and devices for all claims of a pod, allocates no device twice, and retries a waiting pod when
+  an object changes that may help.
 
   @DRA-107
-  Scenario: A pod that needs no claim for its template after all is bound
+  Scenario: A pod whose status records that it needs no claim is bound
     Given node "n1"
     And a pod "plain" using template "unused"
     And "status.resourceClaimStatuses" of the Pod "plain" is set to [{name: gpu}]
@@ -20,7 +20,7 @@ Feature: Nodes and devices for claims
     Then pod "early" is bound to "n1"
 
   @DRA-123
-  Scenario: A claim that is being deleted takes no further pod
+  Scenario: A pod that uses a claim that is being deleted is not scheduled
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -30,14 +30,14 @@ Feature: Nodes and devices for claims
     Then the ResourceClaim "mine" has "metadata.deletionTimestamp" set
     And the ResourceClaim "mine" keeps "status.allocation.devices.results" set
     When a pod "second" using claim "mine" is created
-    # The scheduler is at work, so that who waits was looked at.
+    # This pod is bound, so the scheduler has tried the other one before.
     Given a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     And pod "second" gets no BindRequest
     And pod "second" stays unbound
 
   @DRA-135
-  Scenario: A pod of high priority drives nobody off a device
+  Scenario: A pod with high priority does not preempt a pod because of its device
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -53,7 +53,7 @@ Feature: Nodes and devices for claims
     And the Pod "first" still exists
 
   @DRA-124
-  Scenario: A pod waits for a class that does not exist, and says so
+  Scenario: A pod waits for a class that does not exist, with a condition that names it
     Given node "n1" with 1 devices
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "early" using claim "mine"
@@ -62,9 +62,9 @@ Feature: Nodes and devices for claims
     Then pod "early" is bound to "n1"
 
   @DRA-125
-  Scenario: A class that is corrected lets waiting pods go on
+  Scenario: A waiting pod is scheduled when its class is corrected
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" selecting 'device.driver == "nobody.dra.test"'
+    And a DeviceClass "gpu" selecting 'device.driver == "absent.dra.test"'
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "early" using claim "mine"
     Then pod "early" stays unbound
@@ -72,7 +72,7 @@ Feature: Nodes and devices for claims
     Then pod "early" is bound to "n1"
 
   @DRA-126 @component:claim-controller
-  Scenario: A device that is given back goes to the next pod
+  Scenario: A released device is allocated to the next pod
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "first" for 1 of "gpu"
@@ -85,7 +85,7 @@ Feature: Nodes and devices for claims
     Then pod "two" is bound to "n1"
 
   @DRA-127
-  Scenario: A new slice helps a waiting pod
+  Scenario: A waiting pod is scheduled when a new slice has its device
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "two" for 2 of "gpu"
@@ -99,7 +99,7 @@ Feature: Nodes and devices for claims
     Then pod "early" is bound to "n1"
 
   @DRA-128
-  Scenario: A bound pod has its claim: protected, allocated, reserved
+  Scenario: The claim of a bound pod has a finalizer, an allocation and a reservation
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -122,7 +122,7 @@ Feature: Nodes and devices for claims
     And claim "shared" is reserved for exactly the pods "first, second"
 
   @DRA-133
-  Scenario: The last device is given once
+  Scenario: The last device is allocated once
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "first" for 1 of "gpu"
@@ -140,7 +140,7 @@ Feature: Nodes and devices for claims
     When a pod "greedy" using claim "first, second" is created
     Then exactly 0 of the claims "first, second" are allocated
     And pod "greedy" stays unbound
-    # The scheduler is at work, and holds nothing for who cannot have all.
+    # This pod is bound, so the scheduler keeps no device for the other one.
     When a pod "modest" using claim "first" is created
     Then pod "modest" is bound to "n1"
 
@@ -277,7 +277,7 @@ Feature: Nodes and devices for claims
     Then claim "all" stays unallocated
 
   @DRA-158
-  Scenario: A device satisfies its class and its request
+  Scenario: A device matches the selectors of its class and its request
     Given node "n1" with 4 devices
     And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
     And a ResourceClaim "mine" for 1 of "b" selecting 'device.attributes["$(sim)"].index > 1'
@@ -295,17 +295,17 @@ Feature: Nodes and devices for claims
     @DRA-159
     Examples:
       | what                                              | expression                                                            | device |
-      | a driver's own attributes stand in its own domain | has(device.attributes["$(sim)"].rare)                                 | large  |
+      | a driver's own attributes are in its own domain   | has(device.attributes["$(sim)"].rare)                                 | large  |
 
     @DRA-160
     Examples:
       | what                                  | expression                                   | device |
-      | an unknown domain holds nothing       | !("rare" in device.attributes["other.test"]) | small  |
+      | an unknown domain is empty            | !("rare" in device.attributes["other.test"]) | small  |
 
     @DRA-162
     Examples:
       | what                                  | expression                                            | device |
-      | orValue stands in for what is missing | device.attributes["$(sim)"].?rare.orValue(0) == 1     | large  |
+      | orValue replaces a missing value      | device.attributes["$(sim)"].?rare.orValue(0) == 1     | large  |
 
     @DRA-163
     Examples:
@@ -318,19 +318,19 @@ Feature: Nodes and devices for claims
       | versions compare as versions | device.attributes["$(sim)"].runtime.isGreaterThan(semver("1.9.5"))    | large  |
 
   @DRA-161
-  Scenario: An expression that fails on a device keeps the pod waiting
+  Scenario: A pod waits if its expression fails on a device
     Given node "n1"
     And the objects of the manifest "allocation/mixed"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu" selecting 'device.attributes["$(sim)"].rare == 1'
     When a pod "train" using claim "mine" is created
-    # The scheduler is at work, so that who waits was looked at.
+    # This pod is bound, so the scheduler has tried the other one before.
     Given a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     And pod "train" stays unbound
 
   @DRA-168
-  Scenario: Devices match in an attribute where a constraint says so
+  Scenario: matchAttribute selects devices with one value
     Given node "n1" with 4 devices
     And a DeviceClass "third" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 2'
     And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
@@ -343,7 +343,7 @@ Feature: Nodes and devices for claims
     Then request "two" of claim "near" is allocated the devices "dev-3"
 
   @DRA-172
-  Scenario: A first choice that leads nowhere is taken back
+  Scenario: A first choice without a second is revised
     Given node "n1" with 4 devices
     And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "a"'
     And a DeviceClass "last" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 3'
@@ -356,7 +356,7 @@ Feature: Nodes and devices for claims
     Then request "one" of claim "near" is allocated the devices "dev-2"
 
   @DRA-171
-  Scenario: A constraint binds the requests that it names
+  Scenario: A constraint applies to the requests that it names
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "near" with:
@@ -382,7 +382,7 @@ Feature: Nodes and devices for claims
       constraints: [{matchAttribute: dra.test/group}]
       """
     When a pod "train" using claim "near" is created
-    # The scheduler is at work, so that who waits was looked at.
+    # This pod is bound, so the scheduler has tried the other one before.
     Given a pod "plain" without claims
     Then pod "plain" is bound to "n1"
     And claim "near" stays unallocated
@@ -398,7 +398,7 @@ Feature: Nodes and devices for claims
       | Values of different types     | {dra.test/group: {version: 1.0.0}}      |
 
   @DRA-177 @DRA-179
-  Scenario: Configuration of the class comes first, and each keeps to its requests
+  Scenario: Configuration of the class comes first, and each has its requests
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/configured"
     When a pod "train" using claim "configured" is created
@@ -423,15 +423,15 @@ Feature: Nodes and devices for claims
     @DRA-181
     Examples:
       | what                                    | first | request    |
-      | the second is taken where it alone fits | 3     | gpu/second |
+      | the second is used if only it fits      | 3     | gpu/second |
 
     @DRA-182
     Examples:
       | what                                    | first | request    |
-      | the first is taken where both fit       | 2     | gpu/first  |
+      | the first is used if both fit           | 2     | gpu/first  |
 
   @DRA-233
-  Scenario: Admin access sees devices that are in use
+  Scenario: Admin access includes devices that are in use
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
@@ -447,7 +447,7 @@ Feature: Nodes and devices for claims
     And the ResourceClaim "admin" has "status.allocation.devices.results[0].adminAccess" true
 
   @DRA-234
-  Scenario: Admin access takes devices from nobody
+  Scenario: A device with admin access can still be allocated
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
@@ -462,7 +462,7 @@ Feature: Nodes and devices for claims
     Then claim "one" is allocated the devices "dev-0"
 
   @DRA-133b @DRA-133c
-  Scenario: A crowd of claims is served by the rules, and who waits could not be served
+  Scenario: Allocations of many claims are valid, and a pod waits only without a valid allocation
     Given node "n1" with 4 devices
     And node "n2" with 4 devices
     And a DeviceClass "gpu" for those devices

@@ -1,11 +1,11 @@
 @profile:scheduler-core @component:scheduler @component:binder @needs:scheduler-arguments
-Feature: Searches that take long
-  To find devices is a puzzle, and some claims make it a hard one: a device of each row of a square, no two of them in
-  one column or with one symbol. A scheduler gives up after filterTimeout, says so, and serves others; with a
-  filterTimeout of 0 it looks until it has been through everything.
+Feature: Time limits of the device search
+  The search for devices can take exponential time, here for one device of each row of a Latin square, without common
+  columns or symbols. A scheduler stops the search after filterTimeout, reports it, and schedules other pods; a
+  filterTimeout of 0 means no limit.
 
   @DRA-136 @DRA-136b @gate:DRAConsumableCapacity
-  Scenario: A search that takes too long is given up, and tried again when devices come
+  Scenario: A search that exceeds filterTimeout is retried when devices are added
     Given node "n1" with a Latin square of 8 rows
     And a DeviceClass "gpu" for those devices
     And the scheduler has "filterTimeout" 50ms
@@ -32,7 +32,7 @@ Feature: Searches that take long
     And the allocation of claim "hard" is valid [DRA-136b]
 
   @DRA-137 @gate:DRAConsumableCapacity
-  Scenario: With a filterTimeout of 0 a search comes to its end
+  Scenario: With a filterTimeout of 0 a search runs to its end
     Given node "n1" with a Latin square of 6 rows
     And a ResourceSlice "the-last-device" with:
       """
@@ -57,7 +57,7 @@ Feature: Searches that take long
       | bindingTimeout | 999ms |
 
   @DRA-138b @gate:DRADeviceBindingConditions
-  Scenario: A scheduler refuses a bindingTimeout that nothing waits for
+  Scenario: A scheduler refuses a bindingTimeout without its feature gate
     Given the scheduler has feature gate "DRADeviceBindingConditions" off
     When the scheduler is started with "bindingTimeout" 10s
     Then the scheduler does not start, because of "bindingTimeout"

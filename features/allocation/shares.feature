@@ -1,9 +1,9 @@
 @profile:scheduler-core @component:scheduler @component:binder @gate:DRAConsumableCapacity
-Feature: Shares of a device
-  A device may be given to many at once, each with a part of its capacity (KEP-5075).
+Feature: Consumable capacity
+  A device can be allocated to several requests, each with a part of its capacity (KEP-5075).
 
   @DRA-201
-  Scenario: A device is shared as far as its capacity goes
+  Scenario: A device is shared until its capacity is used up
     Given node "n1"
     And a ResourceSlice "nic" with:
       """
@@ -23,7 +23,7 @@ Feature: Shares of a device
     Then claim "three" stays unallocated
 
   @DRA-201b
-  Scenario: What some have shares of is not given to one alone
+  Scenario: A shared device is not allocated exclusively
     Given node "n1"
     And a ResourceSlice "before" with:
       """
@@ -50,7 +50,7 @@ Feature: Shares of a device
     Then claim "alone" stays unallocated
 
   @DRA-155b
-  Scenario: All does not mean all that have room
+  Scenario: Allocation mode All does not mean all devices with free capacity
     Given node "n1"
     And a ResourceSlice "nics" with:
       """
@@ -79,7 +79,7 @@ Feature: Shares of a device
     Then claim "more" stays unallocated
 
   @DRA-237c
-  Scenario: Who watches a shared device needs no room in its capacity
+  Scenario: Admin access to a shared device needs no capacity
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1"
     And a ResourceSlice "nic" with:
@@ -99,7 +99,7 @@ Feature: Shares of a device
     Then pod "monitor" is bound to "n1"
 
   @DRA-202 @DRA-203 @DRA-204 @DRA-206
-  Scenario: What a share takes follows from request and policy
+  Scenario: The consumed capacity follows from request and policy
     Given node "n1"
     And the objects of the manifest "allocation/policies"
     When a pod "train" using claim "shares" is created
@@ -110,7 +110,7 @@ Feature: Shares of a device
     And request "listed" of claim "shares" takes {m: 4} [DRA-206]
 
   @DRA-205 @DRA-206 @DRA-207 @DRA-208
-  Scenario: A device that cannot give what is asked is passed over
+  Scenario: A device that cannot provide the requested capacity is not allocated
     Given node "n1"
     And the objects of the manifest "allocation/policies"
     And a ResourceClaim "over-range" for 1 of "stepped" with capacity {m: 9}
@@ -129,7 +129,7 @@ Feature: Shares of a device
     And claim "unknown" stays unallocated [DRA-207]
 
   @DRA-209 @DRA-210
-  Scenario: Two requests may share a device, unless they are to differ
+  Scenario: Two requests can share a device, unless a constraint forbids it
     Given node "n1"
     And a ResourceSlice "nics" with:
       """
@@ -160,7 +160,7 @@ Feature: Shares of a device
     Then claim "apart" is allocated the devices "a, b" [DRA-209]
 
   @DRA-211 @gate:DRAPartitionableDevices @component:claim-controller
-  Scenario: A shared partition takes from its counters once
+  Scenario: A shared partition consumes its counters once
     Given node "n1"
     And a ResourceSlice "sets" with:
       """
@@ -192,7 +192,7 @@ Feature: Shares of a device
     Then claim "other" is allocated the devices "alone"
 
   @DRA-212
-  Scenario: However many ask at once, no more is given than there is
+  Scenario: Concurrent requests do not exceed the capacity
     Given node "n1"
     And a ResourceSlice "nic" with:
       """

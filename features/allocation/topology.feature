@@ -1,7 +1,7 @@
 @profile:scheduler-core @component:scheduler @component:binder @gate:DRAPrioritizedList
-Feature: Devices that belong together
-  A GPU and a NIC work best on one PCIe root, else on one NUMA node, else on one socket. A claim says so with
-  alternatives, each with a constraint of its own, and falls back as far as it must.
+Feature: Topology-aware allocation
+  A GPU and a NIC are fastest on one PCIe root, then on one NUMA node, then on one socket. A claim expresses this with
+  alternatives that have constraints of their own.
 
   @DRA-186b
   Scenario Outline: GPU and NIC share <what>
@@ -15,13 +15,13 @@ Feature: Devices that belong together
 
     Examples:
       | what                              | gpus                | nics                | alternative | gpu   | nic   |
-      | a PCIe root, where one is left    | 0, 2, 4, 6          | 1, 3, 5             | root        | gpu-7 | nic-7 |
-      | a NUMA node, where no root is     | 0, 2, 4, 5, 6, 7    | 1, 2, 3, 4, 5, 6, 7 | numa        | gpu-1 | nic-0 |
-      | a socket, where no NUMA node is   | 0, 1, 3, 4, 5, 6, 7 | 2, 3, 4, 5, 6, 7, 1 | socket      | gpu-2 | nic-0 |
-      | the node, where nothing else is   | 0, 1, 2, 3, 4, 5, 6 | 1, 2, 3, 4, 5, 6, 7 | anywhere    | gpu-7 | nic-0 |
+      | a PCIe root, if one is free       | 0, 2, 4, 6          | 1, 3, 5             | root        | gpu-7 | nic-7 |
+      | a NUMA node, if no root is free   | 0, 2, 4, 5, 6, 7    | 1, 2, 3, 4, 5, 6, 7 | numa        | gpu-1 | nic-0 |
+      | a socket, if no NUMA node is free | 0, 1, 3, 4, 5, 6, 7 | 2, 3, 4, 5, 6, 7, 1 | socket      | gpu-2 | nic-0 |
+      | the node, if nothing else is free | 0, 1, 2, 3, 4, 5, 6 | 1, 2, 3, 4, 5, 6, 7 | anywhere    | gpu-7 | nic-0 |
 
   @DRA-133b @gate:DRAPartitionableDevices @gate:DRAConsumableCapacity
-  Scenario: A board with room for logic is chosen by what it offers
+  Scenario: A board is selected by its capacity, its partitions by attributes
     Given node "n1"
     And the objects of the manifest "allocation/fpga"
     And a ResourceClaim "large" for 1 of "fpga" selecting 'device.capacity["$(sim)"].luts.compareTo(quantity("900k")) >= 0'

@@ -1,10 +1,10 @@
 @profile:bind-requests @component:control-plane @needs:kai
 Feature: The BindRequest API
-  A BindRequest is a small contract: who wrote which part of it, and what gets lost on the way, decides whether two
-  programs of different age can still speak with each other. The API itself promises little, and that little exactly.
+  The BindRequest is the protocol between scheduler and binder. Its writers, its validation and its pruning of unknown
+  fields decide whether programs of different releases are compatible.
 
   @KAI-001
-  Scenario: BindRequests are served in a namespace, with a status of their own
+  Scenario: BindRequests are namespaced and have a status subresource
     Then the API server serves BindRequest as a namespaced resource with a status of its own
 
   @KAI-002
@@ -14,14 +14,14 @@ Feature: The BindRequest API
     Then the API server accepts it
 
   @KAI-003
-  Scenario: Who creates a BindRequest cannot judge it
+  Scenario: The status of a new BindRequest is dropped
     Given the manifest "bind_requests/full"
     And "status" is {phase: Succeeded, failedAttempts: 2}
     When it is created
     Then its "status" reads null
 
   @KAI-003
-  Scenario: Who judges a BindRequest cannot change what it asks for
+  Scenario: An update of the status does not change the spec
     Given the manifest "bind_requests/full"
     And it is created
     When its status "spec.selectedNode" is updated to elsewhere
@@ -42,14 +42,14 @@ Feature: The BindRequest API
       | device  |
 
   @KAI-005
-  Scenario: A toleration without an operator means Equal
+  Scenario: A toleration without an operator is defaulted to Equal
     Given the manifest "bind_requests/full"
     And "spec.resourceClaimAllocations[0].allocation.devices.results[0].tolerations" is [{key: a, value: b}]
     When it is created
     Then its "spec.resourceClaimAllocations[0].allocation.devices.results[0].tolerations[0].operator" reads Equal
 
   @KAI-006
-  Scenario: Opaque parameters arrive whole, and nothing else unknown does
+  Scenario: Opaque parameters are stored completely, and unknown fields are pruned
     Given the manifest "bind_requests/full"
     And "spec.fromTheFuture" is 1
     And "spec.resourceClaimAllocations[0].claimUID" is abc
@@ -73,7 +73,7 @@ Feature: The BindRequest API
       | amount |
 
   @KAI-008
-  Scenario Outline: The type "<type>" of received resources is stored as it is
+  Scenario Outline: The resource type "<type>" is stored unchanged
     Given the manifest "bind_requests/full"
     And "spec.receivedResourceType" is "<type>"
     When it is created

@@ -1,9 +1,9 @@
 @profile:bind-requests @component:binder @needs:kai
-Feature: The binder carries a BindRequest out
-  The binder takes the scheduler's word: it writes what the claims get, then binds the pod, then says that it is done.
+Feature: The binder processes BindRequests
+  The binder trusts the scheduler: it updates the claims, binds the pod, and then reports the phase.
 
   @KAI-100 @KAI-101 @KAI-102 @KAI-103
-  Scenario: A pod without claims
+  Scenario: A pod without claims is bound
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created
@@ -22,7 +22,7 @@ Feature: The binder carries a BindRequest out
     Then the BindRequest "plain" keeps "status.phase" Succeeded
 
   @KAI-102
-  Scenario: Predicted NUMA zones are handed to the pod
+  Scenario: Predicted NUMA zones become an annotation of the pod
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created with:
@@ -32,7 +32,7 @@ Feature: The binder carries a BindRequest out
     Then the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" as JSON [{zone: "0", amount: {cpu: "2"}}]
 
   @KAI-104 @KAI-105 @KAI-187
-  Scenario: The BindRequest alone says who is bound
+  Scenario: The BindRequest's spec selects the pod, not its name or the pod's scheduler
     Given node "n1"
     And a pod "foreign" of scheduler "somebody-else" without claims
     And a pod "named" without claims
@@ -45,7 +45,7 @@ Feature: The binder carries a BindRequest out
     And no component has created a BindRequest [KAI-187]
 
   @KAI-106
-  Scenario: One BindRequest that fails holds up no other
+  Scenario: A BindRequest that fails does not delay others
     Given node "n1"
     And a pod "lost" without claims
     And a pod "one" without claims
@@ -59,7 +59,7 @@ Feature: The binder carries a BindRequest out
     And the BindRequest "two" has "status.phase" Succeeded
 
   @KAI-130 @KAI-131 @KAI-138
-  Scenario: A pod that is bound already stays where it is
+  Scenario: A pod that is already bound stays on its node
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -86,7 +86,7 @@ Feature: The binder carries a BindRequest out
     And pod "wanted" is bound
 
   @KAI-117 @KAI-179
-  Scenario: Done is done
+  Scenario: A BindRequest that succeeded is not processed again
     Given node "n1"
     And a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "n1"
@@ -101,7 +101,7 @@ Feature: The binder carries a BindRequest out
     Then pod "plain" stays unbound [KAI-117]
 
   @KAI-135
-  Scenario: A BindRequest that is being deleted is not carried out
+  Scenario: A BindRequest that is being deleted is not processed
     Given the binder is stopped
     And node "n1"
     And a pod "plain" without claims
@@ -112,7 +112,7 @@ Feature: The binder carries a BindRequest out
     And the BindRequest "going" keeps "status.phase" null
 
   @KAI-184
-  Scenario: What was asked while the binder was away is done when it is back
+  Scenario: BindRequests that are created while the binder is stopped are processed later
     Given the binder is stopped
     And node "n1"
     And a pod "plain" without claims
@@ -122,7 +122,7 @@ Feature: The binder carries a BindRequest out
     And the BindRequest "plain" has "status.phase" Succeeded
 
   @KAI-202
-  Scenario: A share of a GPU without a group is no request at all
+  Scenario: A BindRequest for a fractional GPU without a group is deleted
     Given node "n1"
     And a pod "sharing" without claims
     When a BindRequest "sharing" of pod "sharing" to "n1" is created with:

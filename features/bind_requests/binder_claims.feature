@@ -1,10 +1,9 @@
 @profile:bind-requests @component:binder @needs:kai
 Feature: The binder writes claims
-  What the scheduler promised in a BindRequest becomes real in the status of the claim: the allocation as it stands in
-  the entry, and a reservation for this very pod.
+  The binder copies the allocations of a BindRequest to the status of the claims, and reserves these for the pod.
 
   @KAI-107
-  Scenario: A named claim
+  Scenario: A named claim is allocated and reserved
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -15,7 +14,7 @@ Feature: The binder writes claims
     And claim "claim" is reserved for exactly the pods "train"
 
   @KAI-107
-  Scenario: Configuration arrives in the claim
+  Scenario: Configuration is copied to the claim
     Given node "n1" with 1 devices
     And the objects of the manifest "bind_requests/configured"
     And a pod "train" using claim "configured"
@@ -24,7 +23,7 @@ Feature: The binder writes claims
     And pod "train" is bound to "n1"
 
   @KAI-108 @component:claim-controller
-  Scenario: A claim from a template
+  Scenario: A claim from a template is allocated and reserved
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
@@ -36,7 +35,7 @@ Feature: The binder writes claims
     And pod "train" is bound to "n1"
 
   @KAI-114
-  Scenario: Several claims of one pod
+  Scenario: Several claims of one pod are allocated and reserved
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "a" for 1 of "accelerator"
@@ -54,7 +53,7 @@ Feature: The binder writes claims
     And pod "train" is bound to "n1"
 
   @KAI-111
-  Scenario: A second consumer joins the first
+  Scenario: A second consumer is added to the first
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "shared" for 1 of "accelerator"
@@ -67,7 +66,7 @@ Feature: The binder writes claims
     And claim "shared" is reserved for exactly the pods "first, second"
 
   @KAI-112
-  Scenario: A pod is not reserved for twice
+  Scenario: A pod is not added to reservedFor twice
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -79,7 +78,7 @@ Feature: The binder writes claims
     And claim "claim" is reserved for exactly the pods "train"
 
   @KAI-120
-  Scenario: One claim under two names
+  Scenario: A claim under two names of the pod is reserved once
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -93,7 +92,7 @@ Feature: The binder writes claims
     And claim "claim" is reserved for exactly the pods "train"
 
   @KAI-113
-  Scenario: A claim that has devices keeps them
+  Scenario: An existing allocation is not changed
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -103,7 +102,7 @@ Feature: The binder writes claims
     Then the ResourceClaim "claim" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
 
   @KAI-116
-  Scenario: Entries for a pod without claims mean nothing
+  Scenario: Entries for a pod without claims are ignored
     Given node "n1" with 2 devices
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" giving claim "none" the devices "dev-1" is created
@@ -142,7 +141,7 @@ Feature: The binder writes claims
     Then pod "train" stays unbound
 
   @KAI-157 @needs:faults
-  Scenario: A claim that may not be written makes the BindRequest fail
+  Scenario: The BindRequest fails if the claim cannot be updated
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -152,7 +151,7 @@ Feature: The binder writes claims
     Then BindRequest "train" fails with a reason
 
   @KAI-154 @needs:faults
-  Scenario: Other writers of a claim are borne with
+  Scenario: A conflicting update of a claim is retried
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -164,7 +163,7 @@ Feature: The binder writes claims
     And the BindRequest "train" has "status.phase" Succeeded
 
   @KAI-155 @needs:faults
-  Scenario: A claim that is never free ends in a failure, not in waiting
+  Scenario: Endless conflicts make the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -175,7 +174,7 @@ Feature: The binder writes claims
     And pod "train" stays unbound
 
   @KAI-156 @needs:faults
-  Scenario: Nobody's reservation is lost to a conflict
+  Scenario: A conflict does not lose another pod's reservation
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"

@@ -1,10 +1,10 @@
 @profile:bind-requests @component:binder @needs:kai
-Feature: The binder fails in the open
-  A BindRequest that cannot be carried out comes to the phase Failed with a reason, its pod stays unbound and is told.
-  Silence would leave the pod waiting: the scheduler acts on the phase alone.
+Feature: Failed BindRequests
+  A BindRequest that cannot be processed gets the phase Failed and a reason; its pod stays unbound and gets an event.
+  The scheduler acts on the phase only, so without it the pod would wait for ever.
 
   @KAI-134 @KAI-170 @KAI-171
-  Scenario: The node is not there
+  Scenario: A BindRequest to a missing node fails
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "never-was" is created
@@ -16,7 +16,7 @@ Feature: The binder fails in the open
     And pod "plain" stays unbound [KAI-134]
 
   @KAI-134
-  Scenario: The claims of a pod whose node is not there are left alone
+  Scenario: A missing node leaves the claims unallocated
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -26,7 +26,7 @@ Feature: The binder fails in the open
     And claim "claim" stays unallocated
 
   @KAI-132 @KAI-133 @KAI-185
-  Scenario: The pod comes late
+  Scenario: A BindRequest without its pod fails, and succeeds once the pod exists
     Given node "n1"
     And a BindRequest "late" of pod "late" to "n1"
     Then BindRequest "late" fails with a reason that names "late" [KAI-132]
@@ -36,7 +36,7 @@ Feature: The binder fails in the open
     And the BindRequest "late" has "status.phase" Succeeded [KAI-133]
 
   @KAI-140
-  Scenario: A pod of the same name in another namespace is none of its business
+  Scenario: A pod of the same name in another namespace is not bound
     Given node "n1"
     And a pod "twin" without claims in another namespace
     When a BindRequest "twin" of pod "twin" to "n1" is created
@@ -44,7 +44,7 @@ Feature: The binder fails in the open
     And pod "twin" of the other namespace stays unbound
 
   @KAI-137
-  Scenario: A pod that is going away is not bound
+  Scenario: A pod that is being deleted is not bound
     Given node "n1"
     And a pod "going" without claims
     And the Pod "going" is being deleted
@@ -53,7 +53,7 @@ Feature: The binder fails in the open
     And pod "going" stays unbound
 
   @KAI-139 @needs:faults
-  Scenario: A pod that takes the place of its namesake is not bound in its stead
+  Scenario: A pod that replaces another of its name is not bound
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -64,7 +64,7 @@ Feature: The binder fails in the open
     And pod "plain" stays unbound
 
   @KAI-150 @KAI-152 @KAI-151 @KAI-164
-  Scenario: Entries that make no sense
+  Scenario: Entries that match no claim make the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -87,7 +87,7 @@ Feature: The binder fails in the open
     And pod "claimless" stays unbound [KAI-152]
 
   @KAI-153
-  Scenario: The claim of a template is not made yet
+  Scenario: A template claim that does not exist yet makes the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
@@ -97,7 +97,7 @@ Feature: The binder fails in the open
     And pod "train" stays unbound
 
   @KAI-158
-  Scenario: A claim that is full takes no further pod
+  Scenario: A claim with 256 consumers makes the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -109,7 +109,7 @@ Feature: The binder fails in the open
     And pod "train" stays unbound
 
   @KAI-160 @KAI-161 @needs:faults
-  Scenario: A binding that is refused can be asked for again
+  Scenario: A refused binding can be requested again
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -124,7 +124,7 @@ Feature: The binder fails in the open
     And claim "claim" is reserved for exactly the pods "train" [KAI-161]
 
   @KAI-172 @KAI-174 @KAI-180
-  Scenario: Attempts are counted, and never beyond the limit
+  Scenario: Failed attempts are counted up to the limit
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "never-was" is created with:
@@ -138,7 +138,7 @@ Feature: The binder fails in the open
     And the BindRequest "plain" keeps "status.phase" Failed [KAI-180]
 
   @KAI-173
-  Scenario: A limit of zero is no limit to count against
+  Scenario: With a backoffLimit of zero attempts are not counted
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "never-was" is created with:
@@ -149,7 +149,7 @@ Feature: The binder fails in the open
     And BindRequest "plain" counts 0 failed attempts
 
   @KAI-178 @KAI-184
-  Scenario: Once the cause is mended, a retry succeeds
+  Scenario: A retry succeeds once the cause is fixed
     Given a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "n1"
     Then BindRequest "plain" fails with a reason [KAI-178]
@@ -159,7 +159,7 @@ Feature: The binder fails in the open
     And the BindRequest "plain" has "status.phase" Succeeded [KAI-178]
 
   @KAI-177
-  Scenario: A pod that is not bound is not said to be
+  Scenario: The condition PodBound is not True while the pod is unbound
     Given node "n1"
     And a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "never-was"
@@ -168,7 +168,7 @@ Feature: The binder fails in the open
     Then the Pod "plain" keeps "status.conditions[type=PodBound][0].status" other than "True"
 
   @KAI-182 @needs:faults
-  Scenario: A phase that could not be written is written later
+  Scenario: Writing the phase is retried
     Given node "n1"
     And a pod "plain" without claims
     And the API server answers 500 to the next 2 status updates of BindRequest
@@ -177,7 +177,7 @@ Feature: The binder fails in the open
     And the BindRequest "plain" has "status.phase" Succeeded
 
   @KAI-183 @needs:faults
-  Scenario: A pod that cannot be annotated is not bound without its annotations
+  Scenario: A pod is not bound without its annotations
     Given node "n1"
     And a pod "plain" without claims
     And the API server answers 500 to the next 100 updates of Pod

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:binder @needs:kai
-Feature: The binder waits for devices
-  A device may need work before it can be used (KEP-5007), and its driver begins when the claim names it. The claim is the
-  binder's to write, so it is the binder who waits, and who gives up.
+Feature: The binder waits for binding conditions
+  A device may need preparation before it can be used (KEP-5007), and its driver starts when the claim is allocated.
+  The binder allocates the claim, so it also waits for the binding conditions and handles their timeout.
 
   @DRA-250b
   Scenario: The pod is bound once its device is ready
@@ -66,7 +66,7 @@ Feature: The binder waits for devices
     And pod "train" stays unbound
 
   @DRA-250b @component:scheduler
-  Scenario: What the scheduler chose is made ready, then the pod is bound
+  Scenario: A pod is bound once the devices that the scheduler selected are ready
     Given node "n1"
     And a ResourceSlice "slow" with:
       """

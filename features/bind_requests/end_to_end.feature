@@ -1,6 +1,6 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai
-Feature: From a claim to a running container and back
-  Scheduler, binder, kubelet and driver each do their part, and at the end the device is free again.
+Feature: From a claim to a running container
+  Scheduler, binder, kubelet and driver process a claim together, and the device is free again at the end.
 
   @KAI-230 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: A pod with a claim from a template runs on a GPU
@@ -24,7 +24,7 @@ Feature: From a claim to a running container and back
     And claim "claim" has the allocation of entry "claim" in the BindRequest of pod "train"
 
   @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
-  Scenario: A device that was given back serves the next pod
+  Scenario: A released device is allocated to the next pod
     Given node "n1" running the driver
     And a DeviceClass "whole-node" selecting 'device.driver == "$(driver)"'
     And the objects of the manifest "bind_requests/all-devices-template"
@@ -37,7 +37,7 @@ Feature: From a claim to a running container and back
     And pod "second" comes to phase Running
 
   @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
-  Scenario: What a pod had is given back when it goes
+  Scenario: A deleted pod releases its devices and CDI files
     Given node "n1" running the driver
     And the CDI files of "n1" are remembered
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
@@ -50,7 +50,7 @@ Feature: From a claim to a running container and back
     And the CDI files of "n1" are the remembered ones within 10 seconds
 
   @KAI-231
-  Scenario: No device is in two claims
+  Scenario: No device is allocated to two claims
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -62,7 +62,7 @@ Feature: From a claim to a running container and back
     And every allocation is valid, and no device is allocated twice
 
   @KAI-232 @needs:faults
-  Scenario: A binding that is refused once is made good by itself
+  Scenario: A binding that is refused once is retried
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -83,7 +83,7 @@ Feature: From a claim to a running container and back
     And claim "shared" is reserved for exactly the pods "first, second"
 
   @KAI-079
-  Scenario: A BindRequest goes with its pod
+  Scenario: A BindRequest is deleted with its pod
     Given node "n1"
     And a pod "plain" without claims
     Then pod "plain" is bound to "n1"

@@ -1,10 +1,9 @@
 @profile:bind-requests @needs:kai @gate:DRAExtendedResource
 Feature: Extended resources in BindRequests
-  What a pod asks for as a resource, and gets as devices, the scheduler says in the BindRequest; the binder makes the
-  claim.
+  The scheduler puts the devices for a pod's extended resources into the BindRequest; the binder creates the claim.
 
   @KAI-064 @KAI-065 @component:scheduler
-  Scenario: The BindRequest says which devices stand for a resource, where no device plugin has it
+  Scenario: The BindRequest has the devices for an extended resource, unless a device plugin provides it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
@@ -27,7 +26,7 @@ Feature: Extended resources in BindRequests
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
 
   @KAI-118 @component:binder
-  Scenario: The binder makes the claim and records it
+  Scenario: The binder creates the claim and records it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
@@ -48,7 +47,7 @@ Feature: Extended resources in BindRequests
     And pod "train" is bound to "n1"
 
   @KAI-119 @component:binder
-  Scenario: A claim that is there already is used
+  Scenario: An existing claim is used
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
@@ -67,7 +66,7 @@ Feature: Extended resources in BindRequests
     And claim "left" is allocated the devices "dev-1"
 
   @KAI-162 @component:binder @needs:faults
-  Scenario: Where the pod cannot be bound, the claim goes again
+  Scenario: The claim is deleted if the pod cannot be bound
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}

@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pinned-revision
-Feature: Two revisions of one protocol
-  KAI's documentation and its release 0.17 differ in how a BindRequest is called and labelled. What stands in it is the
-  same. The pod is the one of the documentation: one GPU of the device plugin and one IMEX channel.
+Feature: Revisions of the BindRequest protocol
+  KAI's documentation and its release 0.17 differ in the name and the labels of a BindRequest, not in its spec. The pod is
+  the one of the documentation: one GPU of the device plugin and one IMEX channel.
 
   Background:
     Given node "n1"
@@ -27,7 +27,7 @@ Feature: Two revisions of one protocol
     And the BindRequest of pod "gpu-imex-pod" contains the manifest "bind_requests/gpu-imex-pod.kai-0.17" [KAI-020]
 
   @KAI-028
-  Scenario: In release 0.17 a foreign BindRequest of the pod's name is in the way, and is respected
+  Scenario: In release 0.17 another pod's BindRequest with the pod's name is not replaced
     Given the scheduler has the setting "revision" kai-0.17
     And a pod "other" of scheduler "dra-conformance-by-hand" without claims
     And a BindRequest "plain" of pod "other" to "n1"

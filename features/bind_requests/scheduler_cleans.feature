@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
-Feature: The scheduler looks after BindRequests that came to nothing
-  The binder judges a BindRequest and never deletes it. A scheduler that does not clean up leaves its pod waiting for
-  ever; one that cleans up too much binds a pod twice.
+Feature: The scheduler cleans up failed BindRequests
+  The binder sets the phase of a BindRequest and never deletes it. A scheduler that does not delete failed ones leaves
+  its pod waiting for ever; one that deletes others binds a pod twice.
 
   @KAI-070
   Scenario: A failed BindRequest is replaced
@@ -11,7 +11,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
     Then the BindRequest of pod "plain" is replaced
 
   @KAI-071 @KAI-077
-  Scenario: A BindRequest with attempts left is the binder's
+  Scenario: A BindRequest with attempts left is kept
     Given the scheduler is stopped
     And node "n1"
     And a pod "plain" without claims
@@ -26,7 +26,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
     And pod "plain" gets exactly one BindRequest [KAI-071]
 
   @KAI-072
-  Scenario: Once all attempts are used up, the BindRequest goes
+  Scenario: A BindRequest without attempts left is replaced
     Given the scheduler is stopped
     And node "n1"
     And a pod "plain" without claims
@@ -40,7 +40,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
     And pod "plain" gets exactly one BindRequest
 
   @KAI-073
-  Scenario Outline: A BindRequest to a node that is no more goes, whatever the binder said (<phase>)
+  Scenario Outline: A BindRequest to a missing node is replaced (<phase>)
     Given the scheduler is stopped
     And node "n1"
     And a pod "plain" without claims
@@ -64,7 +64,7 @@ Feature: The scheduler looks after BindRequests that came to nothing
     And the BindRequest of pod "plain" has "status.phase" Succeeded
 
   @KAI-076
-  Scenario: A pod takes its place from the moment of its BindRequest
+  Scenario: A BindRequest counts against the node's resources
     Given node "n1"
     And node "n1" has {nvidia.com/gpu: 1} of a device plugin
     And a pod "first" requesting {nvidia.com/gpu: 1}

@@ -1,10 +1,10 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
-Feature: What is promised in a BindRequest is taken
-  Between the BindRequest and the claim's status lies the binder's work. A scheduler that looks at claims only would
-  promise the same device to two pods in that time.
+Feature: Devices in BindRequests are in use
+  The binder updates the claims some time after the scheduler has written a BindRequest. A scheduler that considers
+  claims only would allocate one device to two pods in that time.
 
   @KAI-050 @KAI-052
-  Scenario: Eight pods, three devices
+  Scenario: Eight pods for three devices get three BindRequests
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
     And pods "train" 1 to 8 each using a claim of their own with:
@@ -14,7 +14,7 @@ Feature: What is promised in a BindRequest is taken
     Then 3 pods get BindRequests, with 3 distinct devices [KAI-050, KAI-052]
 
   @KAI-052
-  Scenario: A BindRequest that another scheduler run has left is counted as well
+  Scenario: Devices in an existing BindRequest are not allocated again
     Given the scheduler is stopped
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -27,7 +27,7 @@ Feature: What is promised in a BindRequest is taken
     Then the BindRequest of pod "train-2" gives claim "train-2" the devices "dev-1"
 
   @KAI-051
-  Scenario: All devices of a pool
+  Scenario: Allocation mode All selects all devices of a node
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "all" with:
@@ -38,7 +38,7 @@ Feature: What is promised in a BindRequest is taken
     Then the BindRequest of pod "train" gives claim "all" the devices "dev-0, dev-1, dev-2"
 
   @KAI-053
-  Scenario: A pod that ended before it was bound gives back what it was promised
+  Scenario: A pod that ended before it was bound releases its devices
     Given node "n1" with 1 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "first" for 1 of "accelerator"
@@ -50,7 +50,7 @@ Feature: What is promised in a BindRequest is taken
     Then the BindRequest of pod "next" has "spec.selectedNode" $(node:n1)
 
   @KAI-054
-  Scenario: A claim that is allocated elsewhere keeps its pod from a node that would do
+  Scenario: Claims that are allocated on two nodes cannot be used by one pod
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -62,7 +62,7 @@ Feature: What is promised in a BindRequest is taken
     Then pod "torn" gets no BindRequest
 
   @KAI-055 @KAI-044 @KAI-042
-  Scenario: No BindRequest for what cannot be
+  Scenario: No BindRequest is written for an impossible claim
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "greedy" for 3 of "accelerator"
@@ -75,7 +75,7 @@ Feature: What is promised in a BindRequest is taken
     And pod "claimless" gets no BindRequest [KAI-042]
 
   @KAI-042
-  Scenario: A pod is scheduled once its claim appears
+  Scenario: A pod is scheduled once its claim exists
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a pod "early" using claim "late"
@@ -83,7 +83,7 @@ Feature: What is promised in a BindRequest is taken
     Then the BindRequest of pod "early" gives claim "late" 1 devices on its node
 
   @KAI-043
-  Scenario: A template claim must be made before it can be allocated
+  Scenario: A pod waits until its claim is generated from the template
     Given the claim-controller is stopped
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -94,7 +94,7 @@ Feature: What is promised in a BindRequest is taken
     Then pod "train" gets exactly one BindRequest
 
   @KAI-047
-  Scenario: Devices that are no GPUs need no queue on their claim
+  Scenario: Claims for other devices than GPUs need no queue
     Given node "n1" with 1 devices
     And a DeviceClass "network" for those devices
     And a ResourceClaim "shared" for 1 of "network"
@@ -102,7 +102,7 @@ Feature: What is promised in a BindRequest is taken
     Then pod "train" gets exactly one BindRequest
 
   @KAI-049
-  Scenario: A claim has room for 256 consumers
+  Scenario: A claim has at most 256 consumers
     Given the claim-controller is stopped
     And node "n1" with 1 devices
     And a DeviceClass "accelerator" for those devices
@@ -116,7 +116,7 @@ Feature: What is promised in a BindRequest is taken
     Then pod "late" gets no BindRequest
 
   @KAI-040 @needs:pinned-revision
-  Scenario: Without dynamic resource allocation, pods with claims are left alone and told so
+  Scenario: Without dynamic resource allocation, pods with claims are not scheduled
     Given the scheduler has the setting "dynamic-resource-allocation" false
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices

@@ -1,10 +1,10 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai
-Feature: The scheduler hands its decision over
-  The scheduler decides and writes one BindRequest; it binds nothing and touches no claim. Whoever reads the request
-  must be able to carry it out without asking again.
+Feature: The scheduler writes BindRequests
+  The scheduler writes one BindRequest for a pod; it does not bind the pod or update claims. The BindRequest contains
+  everything that the binder needs.
 
   @KAI-010 @KAI-011 @KAI-012 @KAI-014
-  Scenario: One BindRequest for one pod
+  Scenario: A pod gets one BindRequest
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -20,7 +20,7 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "train" keeps "status" empty [KAI-014]
 
   @KAI-015
-  Scenario: A pod that needs no device
+  Scenario: The BindRequest of a pod without devices
     Given node "n1"
     And a pod "plain" without claims
     Then the BindRequest of pod "plain" has "spec.receivedResourceType" Regular
@@ -29,7 +29,7 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "plain" has "spec.selectedGPUGroups" null
 
   @KAI-016
-  Scenario: GPUs of a device plugin are counted
+  Scenario: The BindRequest counts GPUs of a device plugin
     Given node "n1"
     And node "n1" has {nvidia.com/gpu: 4} of a device plugin
     And a pod "classic" requesting {nvidia.com/gpu: 2}
@@ -37,7 +37,7 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "classic" has "spec.receivedResourceType" Regular
 
   @KAI-020 @KAI-024 @KAI-025
-  Scenario: What a named claim gets stands in the BindRequest, and only there
+  Scenario: The allocation of a claim is in the BindRequest, not yet in the claim
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 2 of "accelerator"
@@ -51,7 +51,7 @@ Feature: The scheduler hands its decision over
     And pod "train" stays unbound [KAI-025]
 
   @KAI-021
-  Scenario: A claim from a template looks like a named one
+  Scenario: A claim from a template has the pod's own name
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaimTemplate "one" for 1 of "accelerator"
@@ -60,7 +60,7 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "train" gives claim "gpu" 1 devices on its node
 
   @KAI-022 @KAI-056
-  Scenario: Several claims of one pod share a node, not a device
+  Scenario: Several claims of one pod are allocated on one node, without common devices
     Given node "n1" with 2 devices
     And node "n2" with 3 devices
     And a DeviceClass "accelerator" for those devices
@@ -74,7 +74,7 @@ Feature: The scheduler hands its decision over
     And 1 pods get BindRequests, with 3 distinct devices [KAI-056]
 
   @KAI-023 @KAI-054
-  Scenario: An allocated claim is carried over and leads the pod to its node
+  Scenario: An allocated claim is copied, and selects the node
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
@@ -86,7 +86,7 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2) [KAI-054]
 
   @KAI-020
-  Scenario: Configuration of class and claim is handed on, the class first
+  Scenario: Configuration of class and claim is copied, the class first
     Given node "n1" with 1 devices
     And the objects of the manifest "bind_requests/configured"
     When a pod "train" using claim "configured" is created
@@ -95,13 +95,13 @@ Feature: The scheduler hands its decision over
     And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[0].opaque.parameters" {from: class}
 
   @KAI-026
-  Scenario: The pod is told that it is scheduled, though it is not bound yet
+  Scenario: A pod gets the event Scheduled before it is bound
     Given node "n1"
     And a pod "plain" without claims
     Then pod "plain" gets a Normal event "Scheduled"
 
   @KAI-027 @needs:faults
-  Scenario: A BindRequest that cannot be written is tried again
+  Scenario: Writing a BindRequest is retried
     Given node "n1"
     And the API server answers 500 to the next 1 creations of BindRequest
     And a pod "plain" without claims
@@ -110,7 +110,7 @@ Feature: The scheduler hands its decision over
     And pod "plain" gets exactly one BindRequest
 
   @KAI-034
-  Scenario: A gated pod waits
+  Scenario: A pod with a scheduling gate waits
     Given node "n1" with 1 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"

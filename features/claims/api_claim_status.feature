@@ -1,10 +1,10 @@
 @profile:api @component:control-plane
-Feature: What the API server accepts in the status of a ResourceClaim
-  The status is where scheduler, controllers and drivers meet. Devices are given once and to named consumers, and each
-  writer can break only what is its own.
+Feature: API validation of the status of ResourceClaims
+  The scheduler, controllers and drivers write the status of claims. Devices are allocated once and reserved for named
+  consumers, and each writer can change only its own part.
 
   @DRA-035
-  Scenario: The main door leaves the status alone
+  Scenario: An update of the main resource does not change the status
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -12,14 +12,14 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then its "status.allocation.devices.results" reads [{request: r, driver: d.example.com, pool: p, device: d}]
 
   @DRA-035
-  Scenario: The main door writes no status
+  Scenario: An update of the main resource does not write a status
     Given the manifest "claims/claim"
     And it is created
     When its "status.allocation" is updated to {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
     Then its "status.allocation" reads null
 
   @DRA-036
-  Scenario Outline: The status door leaves <what> alone
+  Scenario Outline: An update of the status does not change the <what>
     Given the manifest "<manifest>"
     And it is created
     When its status "<path>" is updated to <value>
@@ -38,40 +38,40 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server refuses it: <reason> at "<field>"
 
     @DRA-083
-    Examples: nobody reserves what is not allocated
+    Examples: a claim is reserved only if it is allocated
       | what                            | manifest     | value                                                | reason    | field              |
       | a consumer and no allocation    | claims/claim | {reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}   | Forbidden | status.reservedFor |
 
     @DRA-088
-    Examples: results belong to requests, and name a device
+    Examples: results name a request and a device
       | what                                      | manifest            | value                                                                                             | reason   | field                                        |
       | a device for an unknown request           | claims/claim        | {allocation: {devices: {results: [{request: x, driver: d.example.com, pool: p, device: d}]}}}     | Invalid  | status.allocation.devices.results[0].request |
       | a device for an unknown alternative       | claims/alternatives | {allocation: {devices: {results: [{request: r/x, driver: d.example.com, pool: p, device: d}]}}}   | Invalid  | status.allocation.devices.results[0].request |
-      | a device of no driver                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}}                | Required | status.allocation.devices.results[0].driver  |
-      | a device of no pool                       | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
+      | a device without driver                   | claims/claim        | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}}                | Required | status.allocation.devices.results[0].driver  |
+      | a device without pool                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
       | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
 
     @DRA-089
-    Examples: configuration says whose it is
+    Examples: configuration has a source and known requests
       | what                                     | manifest     | value                                                                                                                 | reason       | field                                            |
       | configuration of an unknown source       | claims/claim | {allocation: {devices: {config: [{source: Else, opaque: {driver: d.example.com, parameters: {}}}]}}}                  | NotSupported | status.allocation.devices.config[0].source       |
       | configuration without source             | claims/claim | {allocation: {devices: {config: [{source: "", opaque: {driver: d.example.com, parameters: {}}}]}}}                    | Required     | status.allocation.devices.config[0].source       |
       | configuration for an unknown request     | claims/claim | {allocation: {devices: {config: [{source: FromClaim, requests: [x], opaque: {driver: d.example.com, parameters: {}}}]}}} | Invalid   | status.allocation.devices.config[0].requests[0]  |
 
     @DRA-238
-    Examples: admin access is granted in namespaces of administrators only
+    Examples: admin access needs a labelled namespace
       | what                               | manifest     | value                                                                                                                | reason    | field                                            |
-      | admin access in a common namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
+      | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
 
   @DRA-088
-  Scenario: More than 32 devices are refused
+  Scenario: More than 32 device results are refused
     Given the manifest "claims/claim"
     And it is created
     When its status "status.allocation.devices.results" is updated to a list of 33 {request: r, driver: d.example.com, pool: p, device: d-$n}
     Then the API server refuses it: TooMany at "status.allocation.devices.results"
 
   @DRA-088
-  Scenario: 32 devices are fine
+  Scenario: 32 device results are accepted
     Given the manifest "claims/claim"
     And it is created
     When its status "status.allocation.devices.results" is updated to a list of 32 {request: r, driver: d.example.com, pool: p, device: d-$n}
@@ -85,14 +85,14 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server refuses it: TooMany at "status.allocation.devices.config"
 
   @DRA-089
-  Scenario: 64 configurations are fine, as many as claim and class can bring
+  Scenario: 64 configurations are accepted
     Given the manifest "claims/claim"
     And it is created
     When its status "status.allocation.devices.config" is updated to a list of 64 {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
     Then the API server accepts it
 
   @DRA-090
-  Scenario Outline: The id of a share is a lower-case UUID, not <what>
+  Scenario Outline: A shareID that is <what> is refused
     Given the manifest "claims/claim"
     And it is created
     When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: "<id>"}]
@@ -107,7 +107,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
       | some text            | x                                              |
 
   @DRA-090
-  Scenario: A share has an id
+  Scenario: A shareID that is a lower-case UUID is accepted
     Given the manifest "claims/claim"
     And it is created
     When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
@@ -121,51 +121,51 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server refuses it: <reason> at "<field>"
 
     @DRA-084
-    Examples: an allocation is given back, never exchanged
+    Examples: an allocation can be removed, not replaced
       | what               | path                                               | value                                                                                                        | reason  | field             |
       | another device     | status.allocation.devices.results[0].device        | e                                                                                                            | Invalid | status.allocation |
       | other nodes        | status.allocation.nodeSelector                     | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}                      | Invalid | status.allocation |
       | a later timestamp  | status.allocation.allocationTimestamp              | "2020-01-02T03:04:05Z"                                                                                       | Invalid | status.allocation |
 
     @DRA-086 @since:1.35
-    Examples: a consumer reserves once
+    Examples: consumers have distinct uids
       | what                        | path               | value                                                                                  | reason    | field                 |
       | two consumers of one uid    | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: u}]                 | Duplicate | status.reservedFor[1] |
 
     @DRA-087
-    Examples: consumers are named in full
+    Examples: consumers have resource, name and uid
       | what                           | path               | value                                      | reason   | field                          |
-      | a consumer of no resource      | status.reservedFor | [{resource: "", name: p, uid: u}]          | Required | status.reservedFor[0].resource |
+      | a consumer without resource    | status.reservedFor | [{resource: "", name: p, uid: u}]          | Required | status.reservedFor[0].resource |
       | a consumer without name        | status.reservedFor | [{resource: pods, name: "", uid: u}]       | Required | status.reservedFor[0].name     |
       | a consumer without uid         | status.reservedFor | [{resource: pods, name: p, uid: ""}]       | Required | status.reservedFor[0].uid      |
 
     @DRA-091
-    Examples: drivers report on allocated devices
+    Examples: the device status is about allocated devices
       | what                                 | path           | value                                                                                                    | reason  | field             |
-      | a report on a device of another claim | status.devices | [{driver: d.example.com, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
-      | a report of another driver           | status.devices | [{driver: x.example.com, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
+      | a status of a device of another claim | status.devices | [{driver: d.example.com, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
+      | a status of another driver           | status.devices | [{driver: x.example.com, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
 
     @DRA-091 @gate:DRAConsumableCapacity
-    Examples: shares are told apart too
+    Examples: the device status is about allocated shares
       | what                                 | path           | value                                                                                                    | reason  | field             |
-      | a report on a share where none is    | status.devices | [{driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
+      | a status of an unknown share         | status.devices | [{driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
 
     @DRA-092
-    Examples: one report a device
+    Examples: one status for each device
       | what                     | path           | value                                                                                          | reason    | field             |
-      | two reports on a device  | status.devices | [{driver: d.example.com, pool: p, device: d}, {driver: d.example.com, pool: p, device: d}]     | Duplicate | status.devices[1] |
+      | two statuses of a device | status.devices | [{driver: d.example.com, pool: p, device: d}, {driver: d.example.com, pool: p, device: d}]     | Duplicate | status.devices[1] |
 
     @DRA-093
-    Examples: reports are well-formed
+    Examples: the device status is well-formed
       | what                                    | path           | value                                                                                                                     | reason    | field                                 |
       | data that are a list                    | status.devices | [{driver: d.example.com, pool: p, device: d, data: [1]}]                                                                  | Invalid   | status.devices[0].data                |
-      | data that are a text                    | status.devices | [{driver: d.example.com, pool: p, device: d, data: x}]                                                                    | Invalid   | status.devices[0].data                |
+      | data that are a string                  | status.devices | [{driver: d.example.com, pool: p, device: d, data: x}]                                                                    | Invalid   | status.devices[0].data                |
       | an address without prefix               | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1]}}]                                             | Invalid   | status.devices[0].networkData.ips[0]  |
       | an address with a leading zero          | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.01/24]}}]                                         | Invalid   | status.devices[0].networkData.ips[0]  |
       | an address given twice                  | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24, 10.0.0.1/24]}}]                             | Duplicate | status.devices[0].networkData.ips[1]  |
 
   @DRA-093
-  Scenario: A report has at most 16 addresses
+  Scenario: A device status with more than 16 addresses is refused
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -174,7 +174,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server refuses it: TooMany at "status.devices[0].networkData.ips"
 
   @DRA-093
-  Scenario Outline: The <what> in a report has at most <most> characters
+  Scenario Outline: A device status whose <what> has more than <most> characters is refused
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -188,7 +188,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
       | hardware address | hardwareAddress | 128  | 129   |
 
   @DRA-091
-  Scenario: A driver reports on an allocated device
+  Scenario: A driver writes the status of an allocated device
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -196,7 +196,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then its "status.devices" reads [{driver: d.example.com, pool: p, device: d, data: {a: 1}}]
 
   @DRA-094
-  Scenario: Reports go with the allocation that they are about
+  Scenario: Deallocating a claim clears its device status
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -205,7 +205,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then its "status.devices" reads null
 
   @DRA-084
-  Scenario: An allocation is given back together with its reservations
+  Scenario: Allocation and reservations can be removed in one update
     Given the manifest "claims/claim"
     And it is created
     And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
@@ -213,7 +213,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then its "status.allocation" reads null
 
   @DRA-083
-  Scenario: Consumers do not outlive the allocation
+  Scenario: An allocation cannot be removed while the claim is reserved
     Given the manifest "claims/claim"
     And it is created
     And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
@@ -229,7 +229,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server refuses it: TooMany at "status.reservedFor"
 
   @DRA-086
-  Scenario: 256 consumers are fine, even of one name
+  Scenario: 256 consumers are accepted, even with one name
     Given the manifest "claims/claim"
     And it is created
     And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
@@ -237,7 +237,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then the API server accepts it
 
   @DRA-085
-  Scenario Outline: A claim that is being deleted takes no new consumer: <what>
+  Scenario Outline: A claim that is being deleted accepts no new consumer: <what>
     Given the manifest "claims/protected"
     And it is created
     And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
@@ -251,7 +251,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
       | another    | [{apiGroup: dra.test, resource: widgets, name: q, uid: v}]                                       |
 
   @DRA-085
-  Scenario: A consumer may leave a claim that is being deleted
+  Scenario: A consumer can be removed from a claim that is being deleted
     Given the manifest "claims/protected"
     And it is created
     And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
@@ -260,7 +260,7 @@ Feature: What the API server accepts in the status of a ResourceClaim
     Then its "status.reservedFor" reads null
 
   @DRA-238
-  Scenario: Admin access is granted in a labelled namespace, and stays when the label goes
+  Scenario: Admin access that was allocated stays valid when the namespace loses its label
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And the manifest "claims/claim"
     And it is created

@@ -1,16 +1,16 @@
 @profile:api @component:control-plane
-Feature: What the API server accepts in a ResourceClaim
-  A claim is checked when it is written, because nobody can mend it later: its spec never changes again. Every refusal
-  names the field and the reason, so that tools can show people what to correct.
+Feature: API validation of ResourceClaims
+  The spec of a claim is immutable, so the API server validates it completely when the claim is created. Every error
+  names the field and the reason.
 
-  Scenario Outline: <what> is stored
+  Scenario Outline: <what> is defaulted
     Given the manifest "<manifest>"
     And "<path>" is <value>
     When it is created
     Then its "<path>" reads <stored>
 
     @DRA-001
-    Examples: a request that does not say how many devices it wants, wants one
+    Examples: a request without a count is for one device
       | what                          | manifest        | path                              | value                                                     | stored                                                               |
       | a request without mode        | claims/claim    | spec.devices.requests[0].exactly  | {deviceClassName: c}                                      | {deviceClassName: c, allocationMode: ExactCount, count: 1}           |
       | a request with mode alone     | claims/claim    | spec.devices.requests[0].exactly  | {deviceClassName: c, allocationMode: ExactCount}          | {deviceClassName: c, allocationMode: ExactCount, count: 1}           |
@@ -19,7 +19,7 @@ Feature: What the API server accepts in a ResourceClaim
       | a request in a template       | claims/template | spec.spec.devices.requests        | [{name: r, exactly: {deviceClassName: c}}]                | [{name: r, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 1}}] |
 
     @DRA-002
-    Examples: an alternative that does not say how many devices it wants, wants one
+    Examples: an alternative without a count is for one device
       | what                          | manifest            | path                                        | value                                 | stored                                                              |
       | an alternative without mode   | claims/alternatives | spec.devices.requests[0].firstAvailable[0]  | {name: s, deviceClassName: c}         | {name: s, deviceClassName: c, allocationMode: ExactCount, count: 1} |
 
@@ -36,35 +36,35 @@ Feature: What the API server accepts in a ResourceClaim
     Then the API server refuses it: <reason> at "<field>"
 
     @DRA-003
-    Examples: a request for all devices cannot say how many
+    Examples: a request for all devices has no count
       | what                            | manifest            | path                                       | value                                                    | reason  | field                                             |
       | a count beside All              | claims/claim        | spec.devices.requests[0].exactly           | {deviceClassName: c, allocationMode: All, count: 1}      | Invalid | spec.devices.requests[0].exactly.count            |
       | an alternative with count and All | claims/alternatives | spec.devices.requests[0].firstAvailable[0] | {name: s, deviceClassName: c, allocationMode: All, count: 2} | Invalid | spec.devices.requests[0].firstAvailable[0].count |
 
     @DRA-004
-    Examples: nobody wants fewer than no devices
+    Examples: a count is not negative
       | what                                 | manifest            | path                                             | value | reason  | field                                            |
       | a negative count                     | claims/claim        | spec.devices.requests[0].exactly.count           | -1    | Invalid | spec.devices.requests[0].exactly.count           |
       | an alternative with a negative count | claims/alternatives | spec.devices.requests[0].firstAvailable[0].count | -1    | Invalid | spec.devices.requests[0].firstAvailable[0].count |
 
     @DRA-005
-    Examples: allocation modes are a closed list
+    Examples: allocation modes are an enumeration
       | what                                 | manifest            | path                                                      | value | reason       | field                                                     |
       | an unknown mode                      | claims/claim        | spec.devices.requests[0].exactly.allocationMode           | Some  | NotSupported | spec.devices.requests[0].exactly.allocationMode           |
       | an alternative with an unknown mode  | claims/alternatives | spec.devices.requests[0].firstAvailable[0].allocationMode | Some  | NotSupported | spec.devices.requests[0].firstAvailable[0].allocationMode |
 
     @DRA-006
-    Examples: a request says what it wants
+    Examples: a request has exactly or firstAvailable
       | what            | manifest     | path                     | value     | reason   | field                    |
       | an empty request | claims/claim | spec.devices.requests[0] | {name: r} | Required | spec.devices.requests[0] |
 
     @DRA-007
-    Examples: a request says what it wants in one way
+    Examples: a request has only one of exactly and firstAvailable
       | what                                | manifest            | path                             | value                | reason  | field                    |
       | a request with exactly and firstAvailable | claims/alternatives | spec.devices.requests[0].exactly | {deviceClassName: c} | Invalid | spec.devices.requests[0] |
 
     @DRA-009
-    Examples: requests are told apart by name
+    Examples: request names are unique
       | what                    | manifest     | path                  | value                                                                                     | reason    | field                    |
       | a request name used twice | claims/claim | spec.devices.requests | [{name: a, exactly: {deviceClassName: c}}, {name: a, exactly: {deviceClassName: c}}]      | Duplicate | spec.devices.requests[1] |
 
@@ -79,7 +79,7 @@ Feature: What the API server accepts in a ResourceClaim
       | an upper-case name of an alternative | claims/alternatives | spec.devices.requests[0].firstAvailable[0].name | S       | Invalid | spec.devices.requests[0].firstAvailable[0].name |
 
     @DRA-012
-    Examples: alternatives of a request are told apart by name
+    Examples: names of alternatives are unique in a request
       | what                            | manifest            | path                                    | value                                                              | reason    | field                                      |
       | an alternative's name used twice | claims/alternatives | spec.devices.requests[0].firstAvailable | [{name: s, deviceClassName: c}, {name: s, deviceClassName: c}]     | Duplicate | spec.devices.requests[0].firstAvailable[1] |
 
@@ -105,24 +105,24 @@ Feature: What the API server accepts in a ResourceClaim
     Examples: an expression compiles, to a boolean
       | what                                    | manifest     | path                                       | value                                    | reason  | field                                                        |
       | an expression with an unknown variable  | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: nosuchvar == 1}}]    | Invalid | spec.devices.requests[0].exactly.selectors[0].cel.expression |
-      | an expression that is a text            | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: device.driver}}]     | Invalid | spec.devices.requests[0].exactly.selectors[0].cel.expression |
+      | an expression of type string            | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: device.driver}}]     | Invalid | spec.devices.requests[0].exactly.selectors[0].cel.expression |
       | an expression that does not parse       | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: 1 +}}]               | Invalid | spec.devices.requests[0].exactly.selectors[0].cel.expression |
       | an expression with an unknown field     | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: device.nosuch == 1}}] | Invalid | spec.devices.requests[0].exactly.selectors[0].cel.expression |
       | an expression of a class that does not compile | claims/class | spec.selectors                      | [{cel: {expression: nosuchvar == 1}}]    | Invalid | spec.selectors[0].cel.expression                             |
 
     @DRA-018
-    Examples: an expression is cheap enough to run for every device
+    Examples: the cost of an expression is limited
       | what                       | manifest     | path                                       | value | reason    | field                                                        |
       | an expression of four nested loops | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, device.attributes.all(d, true))))"}}] | Forbidden | spec.devices.requests[0].exactly.selectors[0].cel.expression |
 
     @DRA-019
-    Examples: constraints and configurations speak of requests that exist
+    Examples: constraints and configurations name existing requests
       | what                                    | manifest     | path                     | value                                                                                  | reason  | field                                |
       | a constraint on an unknown request      | claims/claim | spec.devices.constraints | [{requests: [x], matchAttribute: a.example.com/b}]                                     | Invalid | spec.devices.constraints[0].requests[0] |
       | a configuration of an unknown request   | claims/claim | spec.devices.config      | [{requests: [x], opaque: {driver: gpu.example.com, parameters: {a: 1}}}]               | Invalid | spec.devices.config[0].requests[0]   |
 
     @DRA-020
-    Examples: constraints speak of alternatives that exist
+    Examples: constraints name existing alternatives
       | what                                          | manifest            | path                     | value                                                  | reason  | field                                   |
       | a constraint on an unknown alternative        | claims/alternatives | spec.devices.constraints | [{requests: [r/x], matchAttribute: a.example.com/b}]   | Invalid | spec.devices.constraints[0].requests[0] |
       | a constraint on an alternative's alternative  | claims/alternatives | spec.devices.constraints | [{requests: [r/s/t], matchAttribute: a.example.com/b}] | Invalid | spec.devices.constraints[0].requests[0] |
@@ -145,7 +145,7 @@ Feature: What the API server accepts in a ResourceClaim
       | distinctAttribute without domain        | claims/claim | spec.devices.constraints | [{distinctAttribute: model}] | Invalid | spec.devices.constraints[0].distinctAttribute |
 
     @DRA-023
-    Examples: a constraint says what it wants
+    Examples: a constraint has an attribute
       | what                | manifest     | path                     | value             | reason   | field                       |
       | an empty constraint | claims/claim | spec.devices.constraints | [{requests: [r]}] | Required | spec.devices.constraints[0] |
 
@@ -167,19 +167,19 @@ Feature: What the API server accepts in a ResourceClaim
       | a toleration with Exists and a value       | claims/claim | spec.devices.requests[0].exactly.tolerations | [{key: k, operator: Exists, value: v}]     | Invalid | spec.devices.requests[0].exactly.tolerations[0].value    |
 
     @DRA-031
-    Examples: operators and effects are closed lists
+    Examples: operators and effects are enumerations
       | what                                | manifest     | path                                         | value                                            | reason       | field                                                    |
       | a toleration with an unknown operator | claims/claim | spec.devices.requests[0].exactly.tolerations | [{operator: Like}]                             | NotSupported | spec.devices.requests[0].exactly.tolerations[0].operator |
       | a toleration with an unknown effect | claims/claim | spec.devices.requests[0].exactly.tolerations | [{operator: Exists, effect: PreferNoSchedule}]   | NotSupported | spec.devices.requests[0].exactly.tolerations[0].effect   |
       | a toleration with an ill-formed key | claims/claim | spec.devices.requests[0].exactly.tolerations | [{operator: Exists, key: a b}]                   | Invalid      | spec.devices.requests[0].exactly.tolerations[0].key      |
 
     @DRA-231
-    Examples: admin access is for namespaces of administrators
+    Examples: admin access needs a labelled namespace
       | what                               | manifest        | path                                              | value | reason    | field                                |
-      | admin access in a common namespace | claims/claim    | spec.devices.requests[0].exactly.adminAccess      | true  | Forbidden | spec.devices.requests[0].adminAccess |
-      | a template for admin access in a common namespace | claims/template | spec.spec.devices.requests[0].exactly.adminAccess | true | Forbidden | spec.devices.requests[0].adminAccess |
+      | admin access in an unlabelled namespace | claims/claim    | spec.devices.requests[0].exactly.adminAccess      | true  | Forbidden | spec.devices.requests[0].adminAccess |
+      | a template with admin access in an unlabelled namespace | claims/template | spec.spec.devices.requests[0].exactly.adminAccess | true | Forbidden | spec.devices.requests[0].adminAccess |
 
-  Scenario Outline: <what> is fine
+  Scenario Outline: <what> is accepted
     Given the manifest "<manifest>"
     And "<path>" is <value>
     When it is created
@@ -203,7 +203,7 @@ Feature: What the API server accepts in a ResourceClaim
     @DRA-016
     Examples:
       | what                                        | manifest     | path                                       | value                                                            |
-      | an expression whose type shows at run time  | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: 'device.attributes["a.example.com"].b'}}]    |
+      | an expression of dynamic type               | claims/claim | spec.devices.requests[0].exactly.selectors | [{cel: {expression: 'device.attributes["a.example.com"].b'}}]    |
 
     @DRA-018
     Examples:
@@ -266,7 +266,7 @@ Feature: What the API server accepts in a ResourceClaim
       | constraints                 | 32   | 33    | claims/claim | spec.devices.constraints | {matchAttribute: a.example.com/b}                         |
       | configurations in a class   | 32   | 33    | claims/class | spec.config              | {opaque: {driver: gpu.example.com, parameters: {a: 1}}}   |
 
-  Scenario Outline: <count> <what> are fine
+  Scenario Outline: <count> <what> are accepted
     Given the manifest "<manifest>"
     And "<path>" is a list of <count> <item>
     When it is created
@@ -300,7 +300,7 @@ Feature: What the API server accepts in a ResourceClaim
       | tolerations | 17    | claims/claim | spec.devices.requests[0].exactly.tolerations | {operator: Exists} |
 
   @DRA-017
-  Scenario: An expression of more than 10240 bytes is not even compiled
+  Scenario: An expression of more than 10240 bytes is refused before it is compiled
     Given the manifest "claims/claim"
     And "spec.devices.requests[0].exactly.selectors[0].cel.expression" is the text "(" 10241 times
     When it is created
@@ -314,14 +314,14 @@ Feature: What the API server accepts in a ResourceClaim
     Then the API server refuses it: Invalid at "spec.devices.requests[0].exactly.selectors[0].cel.expression"
 
   @DRA-010
-  Scenario: A request's name has at most 63 characters
+  Scenario: A request name of more than 63 characters is refused
     Given the manifest "claims/claim"
     And "spec.devices.requests[0].name" is the text "x" 64 times
     When it is created
     Then the API server refuses it: Invalid at "spec.devices.requests[0].name"
 
   @DRA-010
-  Scenario: A request's name may have 63 characters
+  Scenario: A request name of 63 characters is accepted
     Given the manifest "claims/claim"
     And "spec.devices.requests[0].name" is the text "x" 63 times
     When it is created
@@ -342,7 +342,7 @@ Feature: What the API server accepts in a ResourceClaim
       | class | claims/class | spec.config[0]         |
 
   @DRA-027
-  Scenario: Opaque parameters of 10240 bytes are fine
+  Scenario: Opaque parameters of 10240 bytes are accepted
     Given the manifest "claims/claim"
     And "spec.devices.config[0].opaque.driver" is gpu.example.com
     And "spec.devices.config[0].opaque.parameters.a" is the text "x" 10232 times
@@ -350,7 +350,7 @@ Feature: What the API server accepts in a ResourceClaim
     Then the API server accepts it
 
   @DRA-004
-  Scenario: A count of 0 means one device
+  Scenario: A count of 0 is defaulted to 1
     Given the manifest "claims/claim"
     And "spec.devices.requests[0].exactly.allocationMode" is ExactCount
     And "spec.devices.requests[0].exactly.count" is 0
@@ -358,7 +358,7 @@ Feature: What the API server accepts in a ResourceClaim
     Then its "spec.devices.requests[0].exactly.count" reads 1
 
   @DRA-033
-  Scenario Outline: The spec of a claim never changes: <what>
+  Scenario Outline: The spec of a claim is immutable: <what>
     Given the manifest "claims/claim"
     And it is created
     When its "<path>" is updated to <value>
@@ -372,14 +372,14 @@ Feature: What the API server accepts in a ResourceClaim
       | no request at all   | spec.devices                           | {}                                                          |
 
   @DRA-033
-  Scenario: Labels and annotations of a claim may change
+  Scenario: Labels of a claim can be changed
     Given the manifest "claims/claim"
     And it is created
     When its "metadata.labels" is updated to {team: a}
     Then its "metadata.labels" reads {team: a}
 
   @DRA-034
-  Scenario: A new claim has no status, whatever its author writes
+  Scenario: The status of a new claim is dropped
     Given the manifest "claims/claim"
     And "status" is {reservedFor: [{resource: pods, name: p, uid: u}]}
     When it is created
@@ -387,7 +387,7 @@ Feature: What the API server accepts in a ResourceClaim
     And its "status.reservedFor" reads null
 
   @DRA-231
-  Scenario: Only the value "true" of the label opens a namespace for admin access
+  Scenario: A namespace label other than "true" does not allow admin access
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "false"
     And the manifest "claims/claim"
     And "spec.devices.requests[0].exactly.adminAccess" is true
@@ -395,7 +395,7 @@ Feature: What the API server accepts in a ResourceClaim
     Then the API server refuses it: Forbidden at "spec.devices.requests[0].adminAccess"
 
   @DRA-232
-  Scenario Outline: A labelled namespace may ask for admin access in a <kind>
+  Scenario Outline: Admin access in a <kind> is accepted in a labelled namespace
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And the manifest "<manifest>"
     And "<path>" is true

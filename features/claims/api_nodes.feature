@@ -1,10 +1,10 @@
 @profile:api @component:control-plane
-Feature: What a node may do with slices and claims
-  A kubelet and the plugins that use its identity see and change the slices of their own node only. Pods that a kubelet
-  reads from files have no claims: nobody would allocate them.
+Feature: Permissions of nodes for slices and claims
+  A kubelet, and the plugins that use its identity, can read and change the slices of their own node only. Mirror pods
+  cannot have claims: the pods of a kubelet's files are not scheduled.
 
   @DRA-048
-  Scenario: A mirror pod has no claims
+  Scenario: A mirror pod with claims is refused
     Given the manifest "claims/pod"
     And "metadata.annotations" is {kubernetes.io/config.mirror: x}
     And "spec.nodeName" is $(node:n1)
@@ -26,7 +26,7 @@ Feature: What a node may do with slices and claims
       | does not create | of all nodes     | allNodes: true       | refuses it with 403 Forbidden     |
 
   @DRA-080 @needs:own-control-plane
-  Scenario: A node deletes a slice of its own that is there
+  Scenario: A node deletes an existing slice of its own
     Given user "kubelet" is node "n1"
     And the manifest "claims/slice"
     And "spec" is {driver: api.dra.test, nodeName: $(node:n1), pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
@@ -36,7 +36,7 @@ Feature: What a node may do with slices and claims
     Then the API server accepts it
 
   @DRA-080 @needs:own-control-plane
-  Scenario Outline: A node <does> a slice <what> that is there
+  Scenario Outline: A node <does> an existing slice <what>
     Given user "kubelet" is node "n1"
     And the manifest "claims/slice"
     And "spec" is {driver: api.dra.test, <where>, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
@@ -60,7 +60,7 @@ Feature: What a node may do with slices and claims
       | lists   | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
       | lists   | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
       | lists   | of a driver      | spec.driver=api.dra.test   | is refused  | refuses it with 403 Forbidden |
-      | lists   | of everybody     |                            | is refused  | refuses it with 403 Forbidden |
+      | lists   | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |
       | watches | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
       | watches | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
-      | watches | of everybody     |                            | is refused  | refuses it with 403 Forbidden |
+      | watches | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |

@@ -1,7 +1,7 @@
 @profile:api @component:control-plane @needs:own-control-plane
-Feature: Who may write what in the status of a ResourceClaim
-  Whoever may write the status of claims may not yet give devices away, nor speak for drivers. These are permissions of
-  their own, checked against what a write changes.
+Feature: Permissions for the status of ResourceClaims
+  Permission to update the status of claims is not enough to allocate devices or to write the status of a driver's
+  devices. These need permissions of their own, which are checked against the fields that a request changes.
 
   Background:
     Given the manifest "claims/claim"
@@ -9,7 +9,7 @@ Feature: Who may write what in the status of a ResourceClaim
     And user "writer" may "get, update" resourceclaims/status
 
   @DRA-096
-  Scenario Outline: Without permission to bind, <what> is refused
+  Scenario Outline: Without permission for resourceclaims/binding, <what> is refused
     When user "writer" updates its status "status" to <status>
     Then the API server refuses it: Forbidden at "status.allocation"
 
@@ -19,7 +19,7 @@ Feature: Who may write what in the status of a ResourceClaim
       | a reservation   | {allocation: {devices: {}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: w, uid: w}]}                                               |
 
   @DRA-096
-  Scenario: With permission to bind, an allocation is accepted
+  Scenario: With permission for resourceclaims/binding, an allocation is accepted
     Given user "writer" may "update" resourceclaims/binding
     When user "writer" updates its status "status.allocation" to {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
     Then the API server accepts it
@@ -52,7 +52,7 @@ Feature: Who may write what in the status of a ResourceClaim
       | does not report for other drivers   | e.example.com | refuses it: Forbidden at "status.devices" |
 
   @DRA-099
-  Scenario: Writing reports back in another order needs no driver's permission
+  Scenario: Reordering the device status needs no driver permission
     Given its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}, {request: r, driver: e.example.com, pool: p, device: e}]}}
     And its status "status.devices" is [{driver: d.example.com, pool: p, device: d}, {driver: e.example.com, pool: p, device: e}]
     When user "writer" updates its status "status.devices" to [{driver: e.example.com, pool: p, device: e}, {driver: d.example.com, pool: p, device: d}]

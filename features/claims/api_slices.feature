@@ -1,6 +1,6 @@
 @profile:api @component:control-plane
-Feature: What the API server accepts in a ResourceSlice
-  Schedulers trust what slices say. What would confuse them is refused when a driver publishes it.
+Feature: API validation of ResourceSlices
+  Schedulers rely on the contents of slices, so the API server refuses invalid ones when a driver publishes them.
 
   Scenario Outline: A slice with <what> is refused
     Given the manifest "<manifest>"
@@ -9,28 +9,28 @@ Feature: What the API server accepts in a ResourceSlice
     Then the API server refuses it: <reason> at "<field>"
 
     @DRA-050
-    Examples: a slice says where its devices are
+    Examples: a slice selects its nodes
       | what                            | manifest     | path                        | value | reason   | field |
-      | no word on nodes                | claims/slice | spec.nodeName               | null  | Required | spec  |
+      | no node selection               | claims/slice | spec.nodeName               | null  | Required | spec  |
       | a node and all nodes            | claims/slice | spec.allNodes               | true  | Invalid  | spec  |
       | a node and a node selector      | claims/slice | spec.nodeSelector           | {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]} | Invalid | spec |
 
     @DRA-051 @needs:v1-shapes
-    Examples: choices are made, not denied
+    Examples: allNodes is true or absent
       | what                              | manifest     | path          | value | reason  | field         |
       | a node, and denying all nodes     | claims/slice | spec.allNodes | false | Invalid | spec.allNodes |
 
     @DRA-052
-    Examples: one way to choose nodes
+    Examples: a node selector has one term
       | what                              | manifest     | path | value                                                                                                                                                                                                                                              | reason  | field                               |
       | a node selector of two terms      | claims/slice | spec | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}, {matchExpressions: [{key: b, operator: Exists}]}]}} | Invalid | spec.nodeSelector.nodeSelectorTerms |
 
     @DRA-054
-    Examples: pools count their slices and generations
+    Examples: slice counts and generations are not negative
       | what                              | manifest     | path                         | value | reason  | field                        |
       | a pool of no slices               | claims/slice | spec.pool.resourceSliceCount | 0     | Invalid | spec.pool.resourceSliceCount |
-      | a pool of fewer than no slices    | claims/slice | spec.pool.resourceSliceCount | -1    | Invalid | spec.pool.resourceSliceCount |
-      | a pool that does not count slices | claims/slice | spec.pool.resourceSliceCount | null  | Invalid | spec.pool.resourceSliceCount |
+      | a negative number of slices       | claims/slice | spec.pool.resourceSliceCount | -1    | Invalid | spec.pool.resourceSliceCount |
+      | a pool without resourceSliceCount | claims/slice | spec.pool.resourceSliceCount | null  | Invalid | spec.pool.resourceSliceCount |
       | a negative generation             | claims/slice | spec.pool.generation         | -1    | Invalid | spec.pool.generation         |
 
     @DRA-055
@@ -44,7 +44,7 @@ Feature: What the API server accepts in a ResourceSlice
       | an empty pool name                      | claims/slice | spec.pool.name | ""    | Required | spec.pool.name |
 
     @DRA-057
-    Examples: devices of a slice are told apart by name
+    Examples: device names are unique in a slice
       | what                         | manifest     | path                 | value                  | reason    | field                |
       | a device name used twice     | claims/slice | spec.devices         | [{name: d}, {name: d}] | Duplicate | spec.devices[1]      |
       | an ill-formed device name    | claims/slice | spec.devices[0].name | D.d                    | Invalid   | spec.devices[0].name |
@@ -73,27 +73,27 @@ Feature: What the API server accepts in a ResourceSlice
       | a capacity name with an empty domain   | claims/slice | spec.devices[0].capacity   | {"/x": {value: 1}}    | Invalid | spec.devices[0].capacity   |
 
     @DRA-064
-    Examples: counters have slices of their own
+    Examples: a slice has counters or devices
       | what                            | manifest        | path                | value                                              | reason  | field |
       | devices beside counters         | claims/counters | spec.devices        | [{name: d}]                                        | Invalid | spec  |
       | counters beside devices         | claims/slice    | spec.sharedCounters | [{name: a, counters: {m: {value: 1}}}]             | Invalid | spec  |
 
     @DRA-065
-    Examples: counter sets are named, and hold counters
+    Examples: counter sets have a name and counters
       | what                            | manifest        | path                                  | value                                                                                   | reason    | field                           |
       | an empty counter set            | claims/counters | spec.sharedCounters[0].counters       | {}                                                                                      | Required  | spec.sharedCounters[0].counters |
       | a counter set's name used twice | claims/counters | spec.sharedCounters                   | [{name: a, counters: {m: {value: 1}}}, {name: a, counters: {m: {value: 1}}}]            | Duplicate | spec.sharedCounters[1]          |
       | a counter set without name      | claims/counters | spec.sharedCounters[0].name           | ""                                                                                      | Required  | spec.sharedCounters[0].name     |
 
     @DRA-066
-    Examples: a device consumes counters of two sets at most
+    Examples: a device consumes from at most two counter sets
       | what                                      | manifest     | path                             | value                                                                                         | reason    | field                                          |
-      | a device that consumes of three sets      | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: b, counters: {m: {value: 1}}}, {counterSet: c, counters: {m: {value: 1}}}] | TooMany | spec.devices[0].consumesCounters |
-      | a device that consumes of one set twice   | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: a, counters: {m: {value: 1}}}]      | Duplicate | spec.devices[0].consumesCounters[1]            |
+      | a device that consumes from three sets    | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: b, counters: {m: {value: 1}}}, {counterSet: c, counters: {m: {value: 1}}}] | TooMany | spec.devices[0].consumesCounters |
+      | a device that consumes from one set twice | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a, counters: {m: {value: 1}}}, {counterSet: a, counters: {m: {value: 1}}}]      | Duplicate | spec.devices[0].consumesCounters[1]            |
       | a device that consumes no counters of a set | claims/slice | spec.devices[0].consumesCounters | [{counterSet: a}]                                                                           | Required  | spec.devices[0].consumesCounters[0].counters   |
 
     @DRA-069
-    Examples: devices have nodes of their own only where the slice says so
+    Examples: devices have nodes of their own only with perDeviceNodeSelection
       | what                                     | manifest     | path                     | value | reason  | field           |
       | a device with a node of its own          | claims/slice | spec.devices[0].nodeName | n     | Invalid | spec.devices[0] |
       | a device for all nodes                   | claims/slice | spec.devices[0].allNodes | true  | Invalid | spec.devices[0] |
@@ -107,12 +107,12 @@ Feature: What the API server accepts in a ResourceSlice
       | a taint with an ill-formed value    | claims/slice | spec.devices[0].taints | [{key: a, value: b c, effect: NoSchedule}]        | Invalid      | spec.devices[0].taints[0].value  |
 
     @DRA-072
-    Examples: only devices that are shared hand out their capacity
+    Examples: only shared devices have request policies
       | what                                       | manifest     | path                       | value                                                                         | reason    | field                                      |
       | a request policy for a device of one claim | claims/slice | spec.devices[0].capacity.m | {value: 10, requestPolicy: {default: 1, validValues: [1]}}                    | Forbidden | spec.devices[0].capacity[m].requestPolicy  |
 
     @DRA-073
-    Examples: valid values are a sorted set that the device has room for
+    Examples: valid values are sorted, unique and within the capacity
       | what                                   | manifest             | path                                     | value                                    | reason    | field                                                     |
       | valid values out of order              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [2, 1]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
       | a valid value above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 11]}       | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
@@ -121,7 +121,7 @@ Feature: What the API server accepts in a ResourceSlice
       | valid values without default           | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validValues: [1, 2]}                    | Required  | spec.devices[0].capacity[m].requestPolicy.default         |
 
     @DRA-074
-    Examples: a valid range lies within the capacity, and the default within it
+    Examples: a valid range is within the capacity, and contains the default
       | what                               | manifest             | path                                     | value                                               | reason   | field                                                    |
       | a range without minimum            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {max: 2}}                  | Required | spec.devices[0].capacity[m].requestPolicy.validRange.min |
       | a minimum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 11, validRange: {min: 11}}                | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.min |
@@ -132,21 +132,21 @@ Feature: What the API server accepts in a ResourceSlice
       | a range without default            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validRange: {min: 1}}                              | Required | spec.devices[0].capacity[m].requestPolicy.default        |
 
     @DRA-075
-    Examples: values are a list or a range
+    Examples: a policy has valid values or a range
       | what                          | manifest             | path                                     | value                                                    | reason    | field                                     |
       | valid values and a valid range | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1], validRange: {min: 1}}    | Forbidden | spec.devices[0].capacity[m].requestPolicy |
 
     @DRA-076
     Examples: binding conditions come with failure conditions, and differ from them
       | what                                      | manifest     | path            | value                                                                                          | reason    | field                                        |
-      | binding conditions that cannot fail       | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a]}                                                              | Invalid   | spec.devices[0].bindingFailureConditions     |
+      | binding conditions without failure conditions | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a]}                                                              | Invalid   | spec.devices[0].bindingFailureConditions     |
       | failure conditions alone                  | claims/slice | spec.devices[0] | {name: d, bindingFailureConditions: [a]}                                                       | Invalid   | spec.devices[0].bindingConditions            |
       | a binding condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, a], bindingFailureConditions: [b]}                            | Duplicate | spec.devices[0].bindingConditions[1]         |
       | a failure condition given twice           | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [b, b]}                            | Duplicate | spec.devices[0].bindingFailureConditions[1]  |
       | a condition that both binds and fails     | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a], bindingFailureConditions: [a]}                               | Invalid   | spec.devices[0].bindingFailureConditions[0]  |
       | five binding conditions                   | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d, e], bindingFailureConditions: [f]}                   | TooMany   | spec.devices[0].bindingConditions            |
 
-  Scenario Outline: A slice with <what> is fine
+  Scenario Outline: A slice with <what> is accepted
     Given the manifest "<manifest>"
     And "<path>" is <value>
     When it is created
@@ -168,9 +168,9 @@ Feature: What the API server accepts in a ResourceSlice
       | a pool name of two segments         | claims/slice | spec.pool.name | a.b/c.d |
 
     @DRA-067
-    Examples: schedulers find it out, the API server does not
+    Examples: schedulers detect it, the API server does not
       | what                                          | manifest     | path                             | value                                                 |
-      | a device that consumes of a set of nobody     | claims/slice | spec.devices[0].consumesCounters | [{counterSet: nowhere, counters: {m: {value: 1}}}]    |
+      | a device that consumes from an unknown set    | claims/slice | spec.devices[0].consumesCounters | [{counterSet: nowhere, counters: {m: {value: 1}}}]    |
 
     @DRA-072
     Examples:
@@ -188,7 +188,7 @@ Feature: What the API server accepts in a ResourceSlice
       | four binding conditions, four failure conditions | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d], bindingFailureConditions: [e, f, g, h]}            |
 
   @gate:DRAPartitionableDevices
-  Scenario Outline: Where devices have nodes of their own, one with <what> is refused
+  Scenario Outline: With per-device node selection, a device with <what> is refused
     Given the manifest "claims/slice"
     And "spec.nodeName" is null
     And "spec.perDeviceNodeSelection" is true
@@ -199,11 +199,11 @@ Feature: What the API server accepts in a ResourceSlice
     @DRA-068
     Examples:
       | what                     | device                                     | reason   |
-      | no word on nodes         | {name: d}                                  | Required |
+      | no node selection        | {name: d}                                  | Required |
       | a node and all nodes     | {name: d, nodeName: n, allNodes: true}     | Invalid  |
 
   @DRA-068
-  Scenario: Devices may have nodes of their own
+  Scenario: With per-device node selection, a device with a node is accepted
     Given the manifest "claims/slice"
     And "spec.nodeName" is null
     And "spec.perDeviceNodeSelection" is true
@@ -247,7 +247,7 @@ Feature: What the API server accepts in a ResourceSlice
       | what            | most | count | manifest     | path                   | item                              |
       | taints a device | 16   | 17    | claims/slice | spec.devices[0].taints | {key: k$n, effect: NoSchedule}    |
 
-  Scenario Outline: <count> <what> are fine
+  Scenario Outline: <count> <what> are accepted
     Given the manifest "<manifest>"
     And "<path>" is a list of <count> <item>
     When it is created
@@ -275,14 +275,14 @@ Feature: What the API server accepts in a ResourceSlice
       | taints a device | 16    | claims/slice | spec.devices[0].taints | {key: k$n, effect: NoSchedule}    |
 
   @DRA-065
-  Scenario: A counter set has at most 32 counters
+  Scenario: A counter set with more than 32 counters is refused
     Given the manifest "claims/counters"
     And "spec.sharedCounters[0].counters" is a map of 33 "c$n" to {value: 1}
     When it is created
     Then the API server refuses it: TooMany at "spec.sharedCounters[0].counters"
 
   @DRA-058
-  Scenario: A device has at most 32 attributes and capacities
+  Scenario: A device with more than 32 attributes and capacities is refused
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is a map of 17 "a$n" to {int: 1}
     And "spec.devices[0].capacity" is a map of 16 "c$n" to {value: 1}
@@ -290,7 +290,7 @@ Feature: What the API server accepts in a ResourceSlice
     Then the API server refuses it: Invalid at "spec.devices[0]"
 
   @DRA-058
-  Scenario: A device may have 32 attributes and capacities
+  Scenario: A device with 32 attributes and capacities is accepted
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is a map of 16 "a$n" to {int: 1}
     And "spec.devices[0].capacity" is a map of 16 "c$n" to {value: 1}
@@ -298,7 +298,7 @@ Feature: What the API server accepts in a ResourceSlice
     Then the API server accepts it
 
   @DRA-059 @gate:DRAListTypeAttributes @since:1.36
-  Scenario: The values of a device's attributes are at most 48 together
+  Scenario: A device with more than 48 attribute values is refused
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
     And "spec.devices[0].attributes.a.ints" is a list of 48 $n
@@ -306,7 +306,7 @@ Feature: What the API server accepts in a ResourceSlice
     Then the API server refuses it: Invalid at "spec.devices[0]"
 
   @DRA-059 @gate:DRAListTypeAttributes @since:1.36
-  Scenario: 48 values of a device's attributes are fine
+  Scenario: A device with 48 attribute values is accepted
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {ints: []}, b: {int: 1}}
     And "spec.devices[0].attributes.a.ints" is a list of 47 $n
@@ -314,7 +314,7 @@ Feature: What the API server accepts in a ResourceSlice
     Then the API server accepts it
 
   @DRA-063 @gate:DRAListTypeAttributes @since:1.36
-  Scenario Outline: A list of <what> is not empty
+  Scenario Outline: An empty list of <what> is refused
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {<what>: []}}
     When it is created
@@ -328,28 +328,28 @@ Feature: What the API server accepts in a ResourceSlice
       | versions |
 
   @DRA-061
-  Scenario: A text has at most 64 bytes
+  Scenario: A string attribute of more than 64 bytes is refused
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes.a.string" is the text "ä" 33 times
     When it is created
     Then the API server refuses it: TooLong at "spec.devices[0].attributes[a].string"
 
   @DRA-061
-  Scenario: A text may have 64 bytes
+  Scenario: A string attribute of 64 bytes is accepted
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes.a.string" is the text "ä" 32 times
     When it is created
     Then the API server accepts it
 
   @DRA-055
-  Scenario: A pool name has at most 253 characters
+  Scenario: A pool name of more than 253 characters is refused
     Given the manifest "claims/slice"
     And "spec.pool.name" is the text "ab" 127 times
     When it is created
     Then the API server refuses it with 422 Invalid
 
   @DRA-053
-  Scenario Outline: The <what> of a slice never changes
+  Scenario Outline: The <what> of a slice is immutable
     Given the manifest "claims/slice"
     And it is created
     When its "<path>" is updated to <value>
@@ -362,7 +362,7 @@ Feature: What the API server accepts in a ResourceSlice
       | node   | spec.nodeName  | other           |
 
   @DRA-053
-  Scenario Outline: The <what> of a slice may change
+  Scenario Outline: The <what> of a slice can be changed
     Given the manifest "claims/slice"
     And it is created
     When its "<path>" is updated to <value>
@@ -375,14 +375,14 @@ Feature: What the API server accepts in a ResourceSlice
       | devices                          | spec.devices         | [{name: e}] |
 
   @DRA-071
-  Scenario: A taint without a time is given the present one
+  Scenario: A taint without timeAdded gets the present time
     Given the manifest "claims/slice"
     And "spec.devices[0].taints" is [{key: a, effect: NoSchedule}]
     When it is created
     Then its "spec.devices[0].taints[0].timeAdded" reads the present time
 
   @DRA-071
-  Scenario: A taint keeps the time that its author gave
+  Scenario: A taint keeps the timeAdded that it was created with
     Given the manifest "claims/slice"
     And "spec.devices[0].taints" is [{key: a, effect: NoSchedule, timeAdded: "2020-01-02T03:04:05Z"}]
     When it is created

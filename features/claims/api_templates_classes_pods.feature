@@ -1,9 +1,9 @@
 @profile:api @component:control-plane
-Feature: What the API server accepts in templates, classes and pods
-  Templates and classes are what users write most; pods name them. What is wrong is refused where it is written.
+Feature: API validation of templates, classes and pods
+  Users write templates, classes and pods. The API server refuses invalid ones when they are written.
 
   @DRA-039
-  Scenario Outline: A template never changes: <what>
+  Scenario Outline: The spec of a template is immutable: <what>
     Given the manifest "claims/template"
     And it is created
     When its "<path>" is updated to <value>
@@ -15,14 +15,14 @@ Feature: What the API server accepts in templates, classes and pods
       | labels for its claims      | spec.metadata.labels                        | {team: a} |
 
   @DRA-039
-  Scenario: A template's own labels may change
+  Scenario: Labels of a template can be changed
     Given the manifest "claims/template"
     And it is created
     When its "metadata.labels" is updated to {team: a}
     Then its "metadata.labels" reads {team: a}
 
   @DRA-040
-  Scenario Outline: A template gives its claims no <field>
+  Scenario Outline: A template with a <field> for its claims is refused
     Given the manifest "claims/template"
     And "spec.metadata" is {<field>: <value>}
     When it is created
@@ -37,7 +37,7 @@ Feature: What the API server accepts in templates, classes and pods
       | ownerReferences | [{apiVersion: v1, kind: Pod, name: p, uid: u}]  |
 
   @DRA-040
-  Scenario: A template gives its claims labels and annotations
+  Scenario: A template with labels and annotations for its claims is accepted
     Given the manifest "claims/template"
     And "spec.metadata" is {labels: {a: b}, annotations: {c: d}}
     When it is created
@@ -63,7 +63,7 @@ Feature: What the API server accepts in templates, classes and pods
       | nothing          | metadata.labels | null                            | 1          |
 
   @DRA-042
-  Scenario Outline: A class stands for an extended resource with a proper name, not for <what>
+  Scenario Outline: A class with <what> as its extended resource is refused
     Given the manifest "claims/class"
     And "spec.extendedResourceName" is <name>
     When it is created
@@ -73,12 +73,12 @@ Feature: What the API server accepts in templates, classes and pods
       | what                              | name                       |
       | a name without domain             | gpu                        |
       | a native resource                 | cpu                        |
-      | a quota's name                    | requests.example.com/gpu   |
-      | a name of Kubernetes              | kubernetes.io/gpu          |
+      | the name of a quota               | requests.example.com/gpu   |
+      | a name in the domain of Kubernetes | kubernetes.io/gpu          |
       | an empty name                     | ""                         |
 
   @DRA-042
-  Scenario: A class may stand for an extended resource
+  Scenario: A class with a qualified extended resource name is accepted
     Given the manifest "claims/class"
     And "spec.extendedResourceName" is example.com/gpu-$(suffix)
     When it is created
@@ -108,17 +108,17 @@ Feature: What the API server accepts in templates, classes and pods
     @DRA-047
     Examples: a container uses claims of its pod
       | what                             | path                                | value           | reason   | field                                  |
-      | a container that uses a claim of nobody | spec.containers[0].resources.claims | [{name: other}] | NotFound | spec.containers[0].resources.claims[0] |
+      | a container that uses an unknown claim  | spec.containers[0].resources.claims | [{name: other}] | NotFound | spec.containers[0].resources.claims[0] |
       | a container that uses claims of a pod without any | spec.resourceClaims | null            | NotFound | spec.containers[0].resources.claims[0] |
 
   @DRA-046
-  Scenario: A container may use two requests of one claim
+  Scenario: A container that uses two requests of one claim is accepted
     Given the manifest "claims/pod"
     And "spec.containers[0].resources.claims" is [{name: gpu, request: a}, {name: gpu, request: b}]
     When it is created
     Then the API server accepts it
 
-  Scenario Outline: The status of a pod does not hold <what>
+  Scenario Outline: A pod status with <what> is refused
     Given the manifest "claims/pod"
     And it is created
     When its status "status.resourceClaimStatuses" is updated to <value>
@@ -138,10 +138,10 @@ Feature: What the API server accepts in templates, classes and pods
     @DRA-049 @until:1.35
     Examples:
       | what                              | value                                                                      | reason    | field                                              |
-      | a claim name that is no name      | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].name               |
+      | an invalid claim name             | [{name: gpu, resourceClaimName: A_b}]                                      | Invalid   | status.resourceClaimStatuses[0].name               |
 
   @DRA-049
-  Scenario: The status of a pod may say that an entry needs no claim
+  Scenario: A pod status can record that an entry needs no claim
     Given the manifest "claims/pod"
     And it is created
     When its status "status.resourceClaimStatuses" is updated to [{name: gpu}]

@@ -1,7 +1,7 @@
 @profile:claim-lifecycle @component:claim-controller
-Feature: The life of a claim
-  A claim from a template lives and dies with its pod. Every claim, whoever made it, gives its devices back when its last
-  consumer is gone, and not before.
+Feature: Lifecycle of claims
+  A claim from a template is created and deleted with its pod. Every claim is deallocated when its last consumer is gone,
+  and not before.
 
   @DRA-100 @DRA-101
   Scenario: A pod that names a template gets a claim of its own
@@ -23,7 +23,7 @@ Feature: The life of a claim
     And the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has "metadata.name" like "[-a-z0-9]{1,63}"
 
   @DRA-103
-  Scenario: A pod may come before its template
+  Scenario: A pod can be created before its template
     Given a pod "early" using template "subject"
     And the manifest "claims/template"
     Then pod "early" gets a Warning event "FailedResourceClaimCreation"
@@ -32,7 +32,7 @@ Feature: The life of a claim
     Then the ResourceClaim of pod "early" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu
 
   @DRA-104
-  Scenario: A claim that was deleted by mistake is made again
+  Scenario: A deleted claim of an existing pod is created again
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
     And pod "train" has its claim "generated"
@@ -41,7 +41,7 @@ Feature: The life of a claim
     And the status of pod "train" names its claim as "gpu"
 
   @DRA-105
-  Scenario: A claim that was made and not recorded is found again
+  Scenario: A claim that the pod status does not record is adopted
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
     And pod "train" has its claim "generated"
@@ -50,7 +50,7 @@ Feature: The life of a claim
     And pod "train" keeps one claim
 
   @DRA-108 @DRA-109
-  Scenario: A pod that is deleted before it has a node gives its devices back
+  Scenario: A pod that is deleted before it is bound releases its devices
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
@@ -61,7 +61,7 @@ Feature: The life of a claim
     And the ResourceClaim "shared" has "metadata.finalizers" without resource.kubernetes.io/delete-protection [DRA-109]
 
   @DRA-108b
-  Scenario: A pod that ended does not come back while another uses its claim
+  Scenario: A pod that ended is not reserved again while another pod uses its claim
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
@@ -73,7 +73,7 @@ Feature: The life of a claim
     Then claim "shared" stays reserved for exactly the pods "second"
 
   @DRA-108 @DRA-109
-  Scenario Outline: A pod that ended as <phase> gives its devices back
+  Scenario Outline: A pod that ended as <phase> releases its devices
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "train" using claim "mine"
@@ -90,7 +90,7 @@ Feature: The life of a claim
       | Failed    |
 
   @DRA-117
-  Scenario: A claim that a user made outlives its pods
+  Scenario: A claim that a user created outlives its pods
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "train" using claim "mine"
@@ -101,7 +101,7 @@ Feature: The life of a claim
     And the ResourceClaim "mine" still exists
 
   @DRA-110
-  Scenario: Devices stay as long as one consumer is left
+  Scenario: A claim stays allocated as long as one consumer is left
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
@@ -112,7 +112,7 @@ Feature: The life of a claim
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-111
-  Scenario: Consumers of unknown kinds are left in peace
+  Scenario: Consumers of unknown kinds are kept
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
@@ -123,7 +123,7 @@ Feature: The life of a claim
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-112
-  Scenario: Pods are told apart by uid, not by name
+  Scenario: A reservation for another uid is removed
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
@@ -134,7 +134,7 @@ Feature: The life of a claim
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-113 @DRA-114
-  Scenario: A claim that was allocated and never used keeps its devices until it is deleted
+  Scenario: A claim that was allocated and never used stays allocated until it is deleted
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" is allocated by hand on "n1"
@@ -155,7 +155,7 @@ Feature: The life of a claim
     Then the ResourceClaim "mine" is gone
 
   @DRA-116
-  Scenario Outline: The claim of a pod that ended as <phase> is deleted although the pod is still there
+  Scenario Outline: The claim of a pod that ended as <phase> is deleted while the pod still exists
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
@@ -172,7 +172,7 @@ Feature: The life of a claim
       | Failed    |
 
   @DRA-116
-  Scenario: A pod that runs keeps its claim
+  Scenario: A running pod keeps its claim
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
@@ -183,7 +183,7 @@ Feature: The life of a claim
     Then pod "train" keeps one claim
 
   @DRA-118
-  Scenario: A pod that came with a node is given its allocated claim
+  Scenario: A pod that was created with a node gets a reservation of its allocated claim
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" is allocated by hand on "n1"
@@ -194,7 +194,7 @@ Feature: The life of a claim
     Then claim "mine" is reserved for pod "placed"
 
   @DRA-119
-  Scenario: Nobody allocates for a pod that came with a node
+  Scenario: A claim is not allocated for a pod that was created with a node
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "placed" using claim "mine" is created with:
@@ -204,7 +204,7 @@ Feature: The life of a claim
     Then claim "mine" stays unallocated
 
   @DRA-121
-  Scenario: A template for admin access makes no claims once its namespace is a common one
+  Scenario: A template with admin access creates no claim once the namespace has lost its label
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And the manifest "claims/template"
     And "spec.spec.devices.requests[0].exactly.adminAccess" is true

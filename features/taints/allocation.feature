@@ -1,10 +1,10 @@
 @profile:device-taints @component:claim-controller @component:scheduler @component:binder
-Feature: Tainted devices are for those who tolerate them
-  A driver that knows something bad about a device says so with a taint. A scheduler gives such a device only to a
-  request that tolerates every taint of it that counts.
+Feature: Allocation of tainted devices
+  A driver reports a problem of a device as a taint. A scheduler allocates such a device only to a request that tolerates
+  all of its NoSchedule and NoExecute taints.
 
   @DRA-213
-  Scenario: A device with a NoSchedule taint is passed over
+  Scenario: A device with a NoSchedule taint is not allocated
     Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -13,7 +13,7 @@ Feature: Tainted devices are for those who tolerate them
     And pod "train" is bound to "n1"
 
   @DRA-214
-  Scenario: A device with a NoExecute taint is passed over too
+  Scenario: A device with a NoExecute taint is not allocated
     Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoExecute"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -21,7 +21,7 @@ Feature: Tainted devices are for those who tolerate them
     Then claim "work" is allocated the devices "dev-2"
 
   @DRA-213
-  Scenario: A pod that would need a tainted device waits until the taint is gone
+  Scenario: A pod that needs a tainted device waits until the taint is removed
     Given node "n1" with 2 devices, "dev-0" tainted "health=bad:NoSchedule"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 2 of "gpu"
@@ -31,7 +31,7 @@ Feature: Tainted devices are for those who tolerate them
     Then claim "work" is allocated the devices "dev-0, dev-1"
 
   @DRA-215
-  Scenario: A taint with effect None keeps nobody away
+  Scenario: A device with a taint of effect None is allocated
     Given node "n1" with 1 devices, "dev-0" tainted "seen=once:None"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -51,7 +51,7 @@ Feature: Tainted devices are for those who tolerate them
     Then pod "train" is bound to "n2"
 
   @DRA-216 @DRA-220
-  Scenario: A device whose taints are all tolerated is given, and the tolerations are kept
+  Scenario: A device with tolerated taints is allocated, and the allocation has the tolerations
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" with:
@@ -74,7 +74,7 @@ Feature: Tainted devices are for those who tolerate them
     Then claim "work" is allocated the devices "dev-0"
 
   @DRA-218
-  Scenario: Equal wants the very value
+  Scenario: Operator Equal compares the value
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
     And node "n2" with 1 devices, "dev-0" tainted "health=meh:NoSchedule"
     And a DeviceClass "gpu" for those devices
@@ -86,7 +86,7 @@ Feature: Tainted devices are for those who tolerate them
     Then pod "train" is bound to "n2"
 
   @DRA-219
-  Scenario: Admin access does not look through a taint
+  Scenario: Admin access does not tolerate taints
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
     And a DeviceClass "gpu" for those devices

@@ -1,10 +1,10 @@
 @profile:device-taints @component:taint-eviction
-Feature: Pods leave devices that must not be used any more
-  NoExecute says that a device must not be used at all. Pods on it are deleted, at once or after as long as their
-  claims tolerate it; other effects touch no running pod.
+Feature: Eviction of pods from tainted devices
+  A NoExecute taint means that a device must not be used. Pods that use it are deleted, at once or after the
+  tolerationSeconds of their claims; other effects do not evict pods.
 
   @DRA-214 @DRA-225
-  Scenario: A NoExecute taint evicts the pods on the device, and tells why
+  Scenario: A NoExecute taint evicts the pods on the device, with condition and event
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
@@ -15,7 +15,7 @@ Feature: Pods leave devices that must not be used any more
     And the Pod "on-good" still exists [DRA-214]
 
   @DRA-213 @DRA-215
-  Scenario: NoSchedule and None let running pods be
+  Scenario: NoSchedule and None do not evict pods
     Given node "n1" with 3 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-closed" runs on device "dev-1" of "n1"
@@ -23,13 +23,13 @@ Feature: Pods leave devices that must not be used any more
     When device "dev-1" of "n1" is tainted "health=bad:NoSchedule"
     And device "dev-2" of "n1" is tainted "health=bad:None"
     And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
-    # The eviction of this pod shows that somebody looked at all of them.
+    # The eviction of this pod shows that the controller has processed all taints.
     Then pod "on-bad" is being deleted or gone [DRA-213]
     And the Pod "on-closed" still exists [DRA-213]
     And the Pod "on-noted" still exists [DRA-215]
 
   @DRA-222
-  Scenario: Who tolerates NoExecute without a limit stays
+  Scenario: A pod that tolerates NoExecute without a limit is not evicted
     Given node "n1" with 2 devices
     And pod "patient" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
     And pod "other" runs on device "dev-1" of "n1" tolerating '{key: lease, operator: Exists, effect: NoExecute}'
@@ -39,7 +39,7 @@ Feature: Pods leave devices that must not be used any more
     And the Pod "patient" still exists
 
   @DRA-221 @DRA-222 @needs:virtual-clock @component:control-plane
-  Scenario: tolerationSeconds run from the time that the taint was added
+  Scenario: tolerationSeconds count from timeAdded of the taint
     Given node "n1" with 2 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
     And pod "patient" runs on device "dev-1" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
@@ -62,14 +62,14 @@ Feature: Pods leave devices that must not be used any more
     Then pod "brief" is being deleted or gone
 
   @DRA-223
-  Scenario: A toleration without an effect lets a pod in but does not let it stay
+  Scenario: A toleration without an effect does not prevent eviction
     Given node "n1" with 2 devices
     And pod "lenient" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists}'
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     Then pod "lenient" is being deleted or gone
 
   @DRA-224 @needs:virtual-clock @component:control-plane
-  Scenario: A taint that goes in time takes its eviction with it
+  Scenario: Removing the taint cancels the eviction
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"

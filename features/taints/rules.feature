@@ -1,9 +1,9 @@
 @profile:device-taints @component:taint-eviction @gate:DRADeviceTaintRules
-Feature: Administrators taint devices with rules
-  A DeviceTaintRule taints devices that their driver thinks well of.
+Feature: DeviceTaintRules
+  An administrator taints devices with a DeviceTaintRule, whatever their driver reports.
 
   @DRA-226
-  Scenario: A rule with driver, pool and device concerns that device only
+  Scenario: A rule with driver, pool and device selects this device only
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
@@ -16,7 +16,7 @@ Feature: Administrators taint devices with rules
     And the Pod "on-good" still exists
 
   @DRA-226
-  Scenario: A rule without a selector concerns no device
+  Scenario: A rule without a selector evicts no pod
     Given node "n1" with 2 devices
     And pod "one" runs on device "dev-0" of "n1"
     And pod "two" runs on device "dev-1" of "n1"
@@ -33,7 +33,7 @@ Feature: Administrators taint devices with rules
     And the Pod "two" still exists
 
   @DRA-228
-  Scenario: A rule with effect None tells what it would do
+  Scenario: A rule with effect None reports the pods that it would evict
     Given node "n1" with 2 devices
     And pod "one" runs on device "dev-0" of "n1"
     And pod "two" runs on device "dev-1" of "n1"
@@ -47,7 +47,7 @@ Feature: Administrators taint devices with rules
     And the Pod "one" still exists
 
   @DRA-229 @needs:virtual-clock @component:control-plane
-  Scenario: A rule tells when its evictions are done
+  Scenario: A rule reports when its evictions are done
     Given node "n1" with 1 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
     When a DeviceTaintRule "maintenance" is created with:
@@ -63,7 +63,7 @@ Feature: Administrators taint devices with rules
     Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed"
 
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
-  Scenario: The scheduler passes over what a rule taints
+  Scenario: A device that a rule taints is not allocated
     Given node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -81,7 +81,7 @@ Feature: Administrators taint devices with rules
     Then claim "work" is allocated the devices "dev-2"
 
   @DRA-226d @component:claim-controller @component:scheduler @component:binder
-  Scenario: A rule without a selector keeps no work from a device
+  Scenario: A rule without a selector taints no device
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -98,7 +98,7 @@ Feature: Administrators taint devices with rules
     Then claim "work" is allocated the devices "dev-1"
 
   @DRA-226c @component:claim-controller @component:scheduler @component:binder @disruptive
-  Scenario: The scheduler lives on when a slice changes beside a rule
+  Scenario: The scheduler does not crash when a slice changes while a rule exists
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" for 1 of "gpu"
@@ -112,7 +112,7 @@ Feature: Administrators taint devices with rules
     Then pod "train" is bound to "n1"
 
   @DRA-227 @needs:virtual-clock @component:control-plane
-  Scenario: A rule whose effect changes counts anew
+  Scenario: Changing the effect of a rule resets timeAdded
     When a DeviceTaintRule "trial" is created with:
       """
       deviceSelector: {driver: $(sim)}
@@ -123,7 +123,7 @@ Feature: Administrators taint devices with rules
     Then the taint of the DeviceTaintRule "trial" counts from 20 seconds later
 
   @DRA-230 @component:control-plane
-  Scenario: A rule has a known effect
+  Scenario: A rule with an unknown effect is refused
     When a DeviceTaintRule "tried" is created with:
       """
       deviceSelector: {driver: $(sim)}

@@ -13,7 +13,7 @@ import pytest
 
 from dra_conformance.core.errors import ExitCode
 
-FOCUS = "claims/api_nodes#a-node-deletes-a-slice-of-its-own"
+FOCUS = "claims/api_nodes#a-node-deletes-an-existing-slice-of-its-own"
 CONTROLLER_FAILS = """
 from apiserver_emulator.controllers import Controllers
 
