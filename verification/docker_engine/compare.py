@@ -15,7 +15,7 @@ from verification.docker_engine.runs import Ended, Runs
 # controllers do in their components; of that, what takes seconds, and one rule that kube-scheduler is known to break.
 _SELECTED = (
     *("--focus", "^claims/api_(claims|nodes)"),
-    *("--focus", "^claims/lifecycle#(a-pod-that-(names|was-created|is|ended-as)|a-running-pod|the-claim|a-reservation)"),
+    *("--focus", "^claims/lifecycle#(a-pod-that-(names|was-created|is|ended-as)|a-running|the-claim|a-reservation)"),
     *("--focus", "^allocation/(alternatives|constraints)"),
 )
 
