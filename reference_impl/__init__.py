@@ -1,1 +1,1 @@
-"""One correct DRA system to read and to run: one folder a component, each a program (`python -m reference_impl PART`)."""
+"""A correct DRA system: one folder for each component, each runs as a program (`python -m reference_impl COMPONENT`)."""

@@ -1,4 +1,4 @@
-"""`python -m reference_impl PART …`: run one reference part alone, against any API server."""
+"""`python -m reference_impl COMPONENT …`: run one reference component against any API server."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def is_allocated(claim: Obj) -> bool:
 
 def given_up(claim: Obj, now: datetime, timeout: float) -> str:
     """Why the allocation must be given up, in words; empty where there is hope (DRA-251, DRA-252)."""
-    if told := failure(claim):
-        return told
+    if reason := failure(claim):
+        return reason
     if not is_ready(claim) and seconds_left(claim, now, timeout) < 0:
         return f"device binding timeout: claim={name_of(claim)} was not ready within {timeout:g} s"
     return ""
@@ -92,8 +92,8 @@ def progress(claims: Sequence[Obj], now: datetime, timeout: float) -> Progress:
     if not all(map(is_allocated, claims)):
         return Progress(lost="a claim was deallocated while its devices were made ready")
     for claim in claims:
-        if told := given_up(claim, now, timeout):
-            return Progress(lost=told)
+        if reason := given_up(claim, now, timeout):
+            return Progress(lost=reason)
     if all(map(is_ready, claims)):
         return Progress()
     # A moment more than is left, so that the time is over when it is looked at again.

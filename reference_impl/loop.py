@@ -19,7 +19,7 @@ from dra_api.clock import Clock
 from dra_api.informer import Informer
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,13 @@ class Loop(Generic[K]):
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Fill the informers, then start the workers. Raises PartError when the server does not give the lists."""
+        """Fill the informers, then start the workers. Raises ComponentError when the server does not give the lists."""
         for informer in self._informers:
             informer.start()
         for informer in self._informers:
             if trouble := informer.wait_served(self._sync_timeout):
                 self.stop()
-                raise PartError(f"{self.name} {trouble}")
+                raise ComponentError(f"{self.name} {trouble}")
         for number in range(self._workers):
             thread = threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True)
             self._threads.append(thread)

@@ -1,9 +1,9 @@
-"""How every reference part runs as a program of its own: options, client, signals, one-line errors.
+"""How a reference component runs as a program of its own: options, client, signals, one-line errors.
 
-A part's folder has a `command.py` with two functions, `add_arguments(parser)` and `build(args, client, clock)` (or
-`build_alone(args, clock)`, where a part talks to no API server); this module finds it by the part's name, so that
-importing one part never imports the others. The process lives from `main`
-until SIGINT, SIGTERM, or the end of its standard input where `--until-stdin-closes` asks for that.
+The folder of a component has a `command.py` with `add_arguments(parser)` and `build(args, client, clock)`, or
+`build_alone(args, clock)` if the component needs no API server. This module imports it by the component's name, so that
+importing one component never imports the others. The process runs from `main` until SIGINT or SIGTERM, or until its
+standard input ends if `--until-stdin-closes` is given.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dra_api.transport import HttpTransport, TransportError
 
 log = logging.getLogger("reference_impl")
 
-# Where each part's command lives. A part is one component of the system; two parts may share a folder.
+# The command module of each component; two components may share a folder.
 COMMANDS: Mapping[str, str] = {
     "scheduler": "reference_impl.scheduler.command",
     "binder": "reference_impl.binder.command",
@@ -57,56 +57,58 @@ KNOWN_GATES = frozenset(
 )
 
 
-class PartError(Exception):
-    """A part cannot be built or started, for a reason its user can mend. Shown as one line, without a traceback.
+class ComponentError(Exception):
+    """A component cannot be built or started, for a reason that its user can fix. Shown in one line, without traceback.
 
-    Raise it in `build` or `Component.start`; every other exception but API, transport and OS errors is a bug and shows
+    Raise it in `build` or `Component.start`; every exception other than API, transport and OS errors is a bug and shows
     its traceback.
     """
 
 
 class Command(Protocol):
-    """What a part's `command` module offers."""
+    """The `command` module of a component."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the part's own options."""
+        """Add the component's own options."""
         ...
 
     def build(self, args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-        """Make the part, not yet started. Raises PartError with the reason when it cannot."""
+        """Return the component, not yet started. Raises ComponentError with the reason if it cannot be built."""
         ...
 
 
 class StandaloneCommand(Protocol):
-    """What a `command` module offers whose part talks to no API server, and so needs no kubeconfig."""
+    """The `command` module of a component that needs no API server, and so no kubeconfig."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the part's own options."""
+        """Add the component's own options."""
         ...
 
     def build_alone(self, args: argparse.Namespace, clock: Clock) -> Component:
-        """Make the part, not yet started. Raises PartError with the reason when it cannot."""
+        """Return the component, not yet started. Raises ComponentError with the reason if it cannot be built."""
         ...
 
 
 def is_standalone(command: Command | StandaloneCommand) -> TypeGuard[StandaloneCommand]:
-    """Whether the part does without an API server."""
+    """Return whether the component runs without an API server."""
     return hasattr(command, "build_alone")
 
 
-def load(part: str) -> Command | StandaloneCommand:
-    """The command module of `part`. Raises PartError when this installation has no such part."""
-    module = COMMANDS[part]
+def load(component: str) -> Command | StandaloneCommand:
+    """Return the command module of `component`. Raises ComponentError if it is not installed."""
+    module = COMMANDS[component]
     try:
         return cast(Command | StandaloneCommand, importlib.import_module(module))
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise PartError(f"this installation has no part {part!r} (module {module} is missing)") from error
+            raise ComponentError(
+                f"this installation has no component {component!r} (module {module} is missing)"
+            ) from error
         raise
 
 
 def feature_gates(text: str) -> dict[str, bool]:
-    """Read `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError naming the bad pair."""
+    """Parse `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError that names the invalid pair."""
     gates: dict[str, bool] = {}
     for pair in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = pair.partition("=")
@@ -134,8 +136,8 @@ class _MergeGates(argparse.Action):
 
 
 def add_api_server_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every part that talks to an API server."""
-    where = parser.add_argument_group("where the API server is")
+    """Add the options of every component that connects to an API server."""
+    where = parser.add_argument_group("API server")
     where.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: $KUBECONFIG, then ~/.kube/config)")
     where.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current one)")
     where.add_argument("--in-cluster", action="store_true", help="use the service account of the pod this runs in")
@@ -145,23 +147,23 @@ def add_api_server_arguments(parser: argparse.ArgumentParser) -> None:
         action=_MergeGates,
         default={},
         metavar="NAME=BOOL,…",
-        help="Kubernetes feature gates, for example DynamicResourceAllocation=true; a gate not named is left open",
+        help="Kubernetes feature gates, for example DynamicResourceAllocation=true; a gate that is not named keeps its default",
     )
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every part has."""
+    """Add the options that every component has."""
     parser.add_argument("-v", "--verbose", action="count", default=0, help="log more (-v: info, -vv: debug)")
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="also stop when standard input ends (for a parent process)"
     )
 
 
-def make_parser(part: str, command: Command | StandaloneCommand) -> argparse.ArgumentParser:
-    """The full option parser of one part."""
+def make_parser(component: str, command: Command | StandaloneCommand) -> argparse.ArgumentParser:
+    """Return the option parser of one component."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m reference_impl {part}",
-        description=(sys.modules[COMMANDS[part]].__doc__ or "").partition("\n")[0],
+        prog=f"python -m reference_impl {component}",
+        description=(sys.modules[COMMANDS[component]].__doc__ or "").partition("\n")[0],
         allow_abbrev=False,
     )
     if not is_standalone(command):
@@ -171,24 +173,24 @@ def make_parser(part: str, command: Command | StandaloneCommand) -> argparse.Arg
     return parser
 
 
-def connect(args: argparse.Namespace, part: str) -> KubeClient:
-    """The client that the common options ask for. Raises KubeconfigError."""
+def connect(args: argparse.Namespace, component: str) -> KubeClient:
+    """Return the client that the common options select. Raises KubeconfigError."""
     if args.in_cluster:
         transport = HttpTransport.in_cluster()
     else:
         transport = HttpTransport.from_kubeconfig(args.kubeconfig, context=args.context)
-    return KubeClient(transport, user_agent=f"reference-{part}")
+    return KubeClient(transport, user_agent=f"reference-{component}")
 
 
-def run_until_stopped(part: Component, *, stopped: threading.Event, clock: Clock) -> None:
-    """Start `part`, say that it is ready on standard output, and stop it when `stopped` is set."""
+def run_until_stopped(component: Component, *, stopped: threading.Event, clock: Clock) -> None:
+    """Start `component`, print a line when it is ready, and stop it when `stopped` is set."""
     try:
-        part.start()
-        print(f"{part.name} ready", flush=True)
+        component.start()
+        print(f"{component.name} ready", flush=True)
         while not clock.wait(stopped, 3600.0):
             continue
     finally:
-        part.stop()
+        component.stop()
 
 
 def _stop_on_signals(stopped: threading.Event) -> Callable[[], None]:
@@ -224,23 +226,23 @@ def _run_connected(
 
 
 def usage() -> str:
-    """The one-screen help of `python -m reference_impl`."""
+    """Return the help text of `python -m reference_impl`."""
     names = "\n".join(f"  {name}" for name in COMMANDS)
     return (
-        "usage: python -m reference_impl PART [--kubeconfig FILE] [options]\n\n"
-        f"parts:\n{names}\n\n`python -m reference_impl PART --help` shows a part's own options."
+        "usage: python -m reference_impl COMPONENT [--kubeconfig FILE] [options]\n\n"
+        f"components:\n{names}\n\n`python -m reference_impl COMPONENT --help` shows the options of a component."
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one part until a signal; the process's exit code: 0 stopped, 1 could not run, 2 wrong usage."""
+    """Run one component until a signal. Return the exit code: 0 stopped, 1 could not run, 2 wrong usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in ([], ["-h"], ["--help"]):
         print(usage(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in COMMANDS:
-        print(f"reference_impl: there is no part {name!r}; parts: {', '.join(COMMANDS)}", file=sys.stderr)
+        print(f"reference_impl: unknown component {name!r} (choose from {', '.join(COMMANDS)})", file=sys.stderr)
         return 2
     stopped = threading.Event()
     restore = _stop_on_signals(stopped)
@@ -256,9 +258,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             run_until_stopped(command.build_alone(args, clock), stopped=stopped, clock=clock)
         else:
             _run_connected(cast(Command, command), args, name, stopped=stopped, clock=clock)
-    except (PartError, KubeconfigError, TransportError, ApiError, OSError) as error:
+    except (ComponentError, KubeconfigError, TransportError, ApiError, OSError) as error:
         if logging.getLogger().isEnabledFor(logging.DEBUG):
-            log.debug("the part ended", exc_info=error)
+            log.debug("the component ended", exc_info=error)
         print(f"reference_impl {name}: {error or type(error).__name__}".replace("\n", " "), file=sys.stderr)
         return 1
     finally:

@@ -286,7 +286,7 @@ class ScenarioNode:
     def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
         """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
 
-        `flags` are in its own spelling. Raises reference_impl.runtime.PartError where it refuses to start, and
+        `flags` are in its own spelling. Raises reference_impl.runtime.ComponentError where it refuses to start, and
         Untestable where the fabric is not the reference: what a user put there has no driver on this node, and a
         verdict on the reference's would be told as one on theirs.
         """

@@ -68,7 +68,7 @@ def build(
 
     `settings` are the `key=value` pairs of the component's option; `gates` are feature gates that were chosen; `flags` are
     flags of NVIDIA's driver (the fabric has such); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
-    Raises reference_impl.runtime.PartError for flags and arguments that cannot work.
+    Raises reference_impl.runtime.ComponentError for flags and arguments that cannot work.
     """
     arguments = arguments or {}
     check_settings(component, settings)

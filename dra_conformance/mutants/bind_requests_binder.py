@@ -42,7 +42,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-silent-success", rule="KAI-103")
 def _(patch: Patch) -> None:
     """Neither condition nor event tell of the binding."""
-    patch.replace(f"{REPORTER}.tell_success", lambda self, pod, node: None)
+    patch.replace(f"{REPORTER}.report_success", lambda self, pod, node: None)
 
 
 @mutant("binder-only-kai-pods", rule="KAI-104")

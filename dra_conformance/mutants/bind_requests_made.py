@@ -277,7 +277,9 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod whose BindRequest was refused is never tried again."""
     patch.replace("reference_impl.scheduler.scheduler:Scheduler.retry_later", lambda self, key, pod: None)
-    patch.replace("reference_impl.scheduler.binding_queue:Deliveries._publish_again", lambda self, key, decision: False)
+    patch.replace(
+        "reference_impl.scheduler.binding_queue:BindingQueue._publish_again", lambda self, key, decision: False
+    )
 
 
 @mutant("scheduler-overwrites-foreign-request", rule="KAI-028")

@@ -31,7 +31,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-silent-failure", rule="KAI-170")
 def _(patch: Patch) -> None:
     """Neither condition nor event tell of the failure."""
-    patch.replace(f"{REPORTER}.tell_failure", lambda self, request, pod, reason: None)
+    patch.replace(f"{REPORTER}.report_failure", lambda self, request, pod, reason: None)
 
 
 def change_outcome(patch: Patch, change: Callable[[Obj, Obj], Obj]) -> None:
@@ -89,7 +89,7 @@ def _(patch: Patch) -> None:
 
         return tell_failure
 
-    patch.wrap(f"{REPORTER}.tell_failure", wrapped)
+    patch.wrap(f"{REPORTER}.report_failure", wrapped)
 
 
 @mutant("binder-phase-stays-failed", rule="KAI-178")

@@ -62,7 +62,7 @@ def _(patch: Patch) -> None:
 @mutant("missing-template-not-told", rule="DRA-103")
 def _(patch: Patch) -> None:
     """No event says that a template is missing."""
-    patch.replace(f"{_CONTROLLER}.tell_failure", lambda self, pod, message: None)
+    patch.replace(f"{_CONTROLLER}.report_failure", lambda self, pod, message: None)
 
 
 @mutant("missing-template-given-up", rule="DRA-103")
@@ -270,4 +270,4 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., None]) -> Callable[..., None]:
         return lambda self, pod, message: original(self, pod, "cannot make a claim")
 
-    patch.wrap(f"{_CONTROLLER}.tell_failure", make)
+    patch.wrap(f"{_CONTROLLER}.report_failure", make)

@@ -341,7 +341,7 @@ def _(patch: Patch) -> None:
 @mutant("mps-beside-shares", rule="NV-066")
 def _(patch: Patch) -> None:
     """A claim that asks for MPS is prepared although its device is shared."""
-    patch.replace(f"{CONFIGS}:asks_for_mps", lambda config: False)
+    patch.replace(f"{CONFIGS}:requests_mps", lambda config: False)
 
 
 MPS_DAEMON = "reference_impl.kubelet_plugin.mps:Mps"

@@ -88,7 +88,7 @@ def _(patch: Patch) -> None:
         exactly = {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}
         return found if found.requests else dataclasses.replace(found, requests=({"name": "r", "exactly": exactly},))
 
-    patch.wrap(f"{_EXTENDED}:asked_for", make)
+    patch.wrap(f"{_EXTENDED}:requested", make)
     _wanted(patch, at_least_one)
 
 

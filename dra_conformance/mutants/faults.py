@@ -11,7 +11,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 
 CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
 SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
-DELIVERIES = "reference_impl.scheduler.binding_queue:Deliveries"
+BINDING_QUEUE = "reference_impl.scheduler.binding_queue:BindingQueue"
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
 SLICES = "reference_impl.kubelet_plugin.slices:SlicePublisher"
@@ -131,7 +131,7 @@ def _(patch: Patch) -> None:
 @mutant("a-failed-condition-is-hoped-for", rule="DRA-373")
 def _(patch: Patch) -> None:
     """A pod is taken for told once the patch was sent."""
-    patch.wrap(f"{DELIVERIES}.write_condition", _swallowing())
+    patch.wrap(f"{BINDING_QUEUE}.write_condition", _swallowing())
 
 
 @mutant(
@@ -159,7 +159,7 @@ def _(patch: Patch) -> None:
 @mutant("unanswered-decisions-free-their-devices", rule="DRA-345")
 def _(patch: Patch) -> None:
     """When no answer comes, the devices of a decision are taken for free at once."""
-    patch.replace(f"{DELIVERIES}._publish_again", lambda self, key, decision: False)
+    patch.replace(f"{BINDING_QUEUE}._publish_again", lambda self, key, decision: False)
 
 
 @mutant("scheduler-resumes-from-now", rule="DRA-346")

@@ -219,13 +219,13 @@ def _(patch: Patch) -> None:
 @mutant("cancelled-eviction-is-silent", rule="DRA-224")
 def _(patch: Patch) -> None:
     """Nobody is told that an eviction was called off."""
-    patch.wrap(f"{CONTROLLER}.tell", _silent_about("Cancelling"))
+    patch.wrap(f"{CONTROLLER}.record_event", _silent_about("Cancelling"))
 
 
 @mutant("eviction-is-silent", rule="DRA-225")
 def _(patch: Patch) -> None:
     """An evicted pod gets no event."""
-    patch.wrap(f"{CONTROLLER}.tell", _silent_about("Marking"))
+    patch.wrap(f"{CONTROLLER}.record_event", _silent_about("Marking"))
 
 
 def _silent_about(word: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -343,7 +343,7 @@ STATUS = "reference_impl.taint_eviction.rule_status"
 @mutant("trial-rule-looks-like-any-other", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of a rule with effect None does not say that it has none."""
-    patch.wrap(f"{STATUS}:say", _say_instead("NoEffect", "OtherEffect"))
+    patch.wrap(f"{STATUS}:condition_for", _say_instead("NoEffect", "OtherEffect"))
 
 
 @mutant("trial-rule-counts-no-pods", rule="DRA-228", kubernetes_version="1.37")
@@ -355,13 +355,13 @@ def _(patch: Patch) -> None:
 @mutant("rule-done-before-its-pods", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not say that pods wait for their eviction."""
-    patch.wrap(f"{STATUS}:say", _say_instead("PodsPendingEviction", "NotStarted"))
+    patch.wrap(f"{STATUS}:condition_for", _say_instead("PodsPendingEviction", "NotStarted"))
 
 
 @mutant("rule-never-done", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not say that its evictions are over."""
-    patch.wrap(f"{STATUS}:say", _say_instead("Completed", "PodsPendingEviction"))
+    patch.wrap(f"{STATUS}:condition_for", _say_instead("Completed", "PodsPendingEviction"))
 
 
 @mutant("rule-with-any-effect", rule="DRA-230", kubernetes_version="1.37")

@@ -80,7 +80,7 @@ def _(world: World, gpu: int, node: str) -> None:
 def _(world: World, node: str, flags: str, text: str) -> None:
     """With these flags the driver ends with an error that has this text, and does not register."""
     # Imported here: a run against another driver does not need the reference.
-    from reference_impl.runtime import PartError
+    from reference_impl.runtime import ComponentError
 
     component = world.node(node)
     component.flags = tuple(flags.split())
@@ -89,7 +89,7 @@ def _(world: World, node: str, flags: str, text: str) -> None:
         component.wait_driver(timeout=5.0)
         observed = "it registered"
         component.stop_driver()
-    except (PartError, Untestable) as error:
+    except (ComponentError, Untestable) as error:
         observed = str(error)
     what = f"the driver does not start{f' with {flags}' if flags else ''}"
     world.check(text in observed, what, expected=text, observed=observed)

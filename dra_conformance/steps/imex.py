@@ -49,11 +49,11 @@ class Starts:
 def start(world: World, alias: str, flags: str) -> str:
     """Start the ComputeDomain driver. Return why it ended; empty if it runs and is registered."""
     # Imported here: a run against another driver does not need the reference.
-    from reference_impl.runtime import PartError
+    from reference_impl.runtime import ComponentError
 
     try:
         world.node(alias).start_fabric_plugin(flags.split())
-    except PartError as error:
+    except ComponentError as error:
         return str(error)
     return ""
 
@@ -153,12 +153,12 @@ def _(world: World, node: str, flags: str, text: str) -> None:
 def _(world: World, flags: str, text: str) -> None:
     """Restarted with these flags, the controller ends with an error that has this text."""
     # Imported here: a run against another controller does not need the reference.
-    from reference_impl.runtime import PartError
+    from reference_impl.runtime import ComponentError
 
     problem = ""
     try:
         world.components.restart("compute-domain-controller", flags=flags.split())
-    except PartError as error:
+    except ComponentError as error:
         problem = str(error)
     check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, text)
 

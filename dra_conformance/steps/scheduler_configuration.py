@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Configuration:
 def restart(world: World) -> None:
     """Restart the scheduler with the scenario's gates and arguments; the end of the scenario stops it again.
 
-    Raises PartError if the reference scheduler refuses its configuration.
+    Raises ComponentError if the reference scheduler refuses its configuration.
     """
     configuration = world.state(Configuration)
     world.cleanup.callback(world.components.kill, "scheduler")
@@ -68,7 +68,7 @@ def _(world: World, argument: str, value: str) -> None:
     configuration.arguments[argument] = value
     try:
         restart(world)
-    except PartError as error:
+    except ComponentError as error:
         configuration.refusal = str(error)
 
 

@@ -14,7 +14,7 @@ class BinderOptions:
     asks the API server once, at start, whether it serves resource.k8s.io v1beta1 or newer (KAI-041).
     `conflict_tries` and `conflict_delay` (seconds): how often a claim write that met another writer is tried
     (KAI-154). `max_retry_delay`: the cap, in seconds, of the wait between attempts of one BindRequest.
-    `tell_within`: seconds that condition, event and phase of a bound pod may wait while other pods are to be bound.
+    `event_delay`: seconds that condition, event and phase of a bound pod may wait while other pods are to be bound.
     `binding_timeout`: seconds that a claim may be allocated before its devices are ready (KEP-5007).
     `bind_timeout`: seconds that the claim writes of one attempt may take (KAI's `bindTimeoutSeconds`, 120).
 
@@ -31,7 +31,7 @@ class BinderOptions:
     max_retry_delay: float = 60.0
     bind_timeout: float = 120.0
     binding_timeout: float = 600.0
-    tell_within: float = 5.0
+    event_delay: float = 5.0
     existing_allocation: Literal["refuse", "keep"] = "refuse"
     uncovered_claims: Literal["refuse", "bind"] = "refuse"
     rollback: bool = True

@@ -4,7 +4,7 @@ Data comes from the API server (BindRequests, pods, nodes, claims); nothing is k
 miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is check
 all, write claims, wait for devices, annotate and bind, condition and event, phase: each step is skipped where it is
 done already, and the phase comes last, so that reconciling again from any point completes the request. Condition,
-event and phase of a bound pod wait while other pods are to be bound, `BinderOptions.tell_within` at most: a pod that
+event and phase of a bound pod wait while other pods are to be bound, `BinderOptions.event_delay` at most: a pod that
 can start helps more than the news of one that has started.
 
 Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) leaves a defect or a hazard:
@@ -63,7 +63,7 @@ from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Binder:
         self.bind_requests.on_change(self._on_bind_request)
 
     def start(self) -> None:
-        """Begin to bind; returns when the informers are filled. Raises PartError when they cannot be."""
+        """Begin to bind; returns when the informers are filled. Raises ComponentError when they cannot be."""
         self.recorder.start()
         self.loop.start()
 
@@ -198,11 +198,11 @@ class Binder:
                 return
             self._unwritten[uid] = outcome
             if outcome.bound:  # told when no other pod waits to be bound
-                self.loop.queue.add_idle(self._key(request), within=self.options.tell_within)
+                self.loop.queue.add_idle(self._key(request), within=self.options.event_delay)
                 return
-        if outcome.untold is not None:
-            self.reporter.tell_success(outcome.untold, outcome.node)
-            outcome = self._unwritten[uid] = replace(outcome, untold=None)
+        if outcome.unreported is not None:
+            self.reporter.report_success(outcome.unreported, outcome.node)
+            outcome = self._unwritten[uid] = replace(outcome, unreported=None)
         self.reporter.record(request, outcome)
         self._unwritten.pop(uid, None)
         self.remember(request, outcome)
@@ -250,7 +250,7 @@ class Binder:
         except Exception as failure:  # KAI-181: one request's bug must not cost the others
             log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
             return self.fail(request, pod, f"Internal Error: {type(failure).__name__}: {failure}")
-        return Outcome(node=node, untold=pod)
+        return Outcome(node=node, unreported=pod)
 
     def bind(self, request: Obj, pod: Obj) -> str:
         """Check, write claims, bind; returns the node. Raises BindFailure and API errors."""
@@ -364,8 +364,8 @@ class Binder:
         count = attempts.limit_of(request) if for_good else attempts.after_failure(request)
         final = attempts.is_final(request, count)
         if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
-            return Outcome(node=node, untold=pod)
-        self.reporter.tell_failure(request, pod, reason)
+            return Outcome(node=node, unreported=pod)
+        self.reporter.report_failure(request, pod, reason)
         return Outcome(reason=reason, attempts=count, final=final)
 
     def roll_back(self, request: Obj, pod: Obj) -> str:
@@ -396,7 +396,7 @@ class Binder:
 
     def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
         """Delete a BindRequest that can never work (KAI-202), and say so on the pod."""
-        self.reporter.tell_failure(request, pod, reason)
+        self.reporter.report_failure(request, pod, reason)
         try:
             self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
         except (NotFound, Conflict):
@@ -416,4 +416,4 @@ class Binder:
             self._client.require(RESOURCE_CLAIMS)
             return RESOURCE_CLAIMS
         except LookupError as error:
-            raise PartError(f"DynamicResourceAllocation is on, but {error}") from error
+            raise ComponentError(f"DynamicResourceAllocation is on, but {error}") from error

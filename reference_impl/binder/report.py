@@ -28,7 +28,7 @@ _STATUS_TRIES = 5
 class Outcome:
     """What one attempt came to. `node` is where the pod is bound; `reason` is why it is not.
 
-    `attempts` is the new `failedAttempts`, `final` says that no retry follows. `untold` is the bound pod whose
+    `attempts` is the new `failedAttempts`, `final` says that no retry follows. `unreported` is the bound pod whose
     condition and event are still to be written.
     """
 
@@ -36,7 +36,7 @@ class Outcome:
     reason: str = ""
     attempts: int = 0
     final: bool = False
-    untold: Obj | None = None
+    unreported: Obj | None = None
 
     @property
     def bound(self) -> bool:
@@ -55,13 +55,13 @@ class Reporter:
         self._recorder = recorder
         self._stored = stored
 
-    def tell_success(self, pod: Obj, node: str) -> None:
+    def report_success(self, pod: Obj, node: str) -> None:
         """Event Bound and condition PodBound=True (KAI-103)."""
         message = f"Pod bound successfully to node {node}"
         self._recorder.event(_typed(pod), "Normal", "Bound", message)
         self._set_condition(pod, status="True", reason="Bound", message=message)
 
-    def tell_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
+    def report_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
         """Event BindingError and condition PodBound=False (KAI-170)."""
         name, node = str(spec_of(request).get("podName") or ""), spec_of(request).get("selectedNode") or ""
         message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"

@@ -45,7 +45,7 @@ from dra_api.transport import TransportError
 from reference_impl.claim_controller import generate, pod_state
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class ClaimController:
         try:
             client.require(RESOURCE_CLAIMS)
         except LookupError as error:
-            raise PartError(str(error)) from error
+            raise ComponentError(str(error)) from error
         self.pods = Informer(client, PODS, clock=clock)
         self.pods.add_index("claim", lambda pod: [f"{namespace_of(pod)}/{name}" for name in pod_state.claim_names(pod)])
         self.pods.add_index(
@@ -113,7 +113,7 @@ class ClaimController:
         self.templates.on_change(self._on_template)
 
     def start(self) -> None:
-        """Begin to work; returns when the informers are filled. Raises PartError when they cannot be."""
+        """Begin to work; returns when the informers are filled. Raises ComponentError when they cannot be."""
         self.recorder.start()
         self.loop.start()
 
@@ -193,7 +193,7 @@ class ClaimController:
             self.record_claims(pod, wanted)
         if problems:
             for problem in problems:
-                self.tell_failure(pod, problem)
+                self.report_failure(pod, problem)
             raise TransientFailure("; ".join(problems))
         if pod_state.is_scheduled(pod):
             self.reserve_for_scheduled(pod)
@@ -313,7 +313,7 @@ class ClaimController:
                 status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
                 self._write_status(claim, status)
 
-    def tell_failure(self, pod: Obj, message: str) -> None:
+    def report_failure(self, pod: Obj, message: str) -> None:
         """The event that says why a claim was not made (DRA-103, DRA-120, DRA-121)."""
         self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", FAILED_CREATION, message)
 

@@ -18,22 +18,22 @@ class Fabric:
     """The controller and, where there is no NVLink, the simulated daemons; they start and stop together."""
 
     def __init__(self, controller: ComputeDomainController, daemons: SimulatedImexDaemons | None) -> None:
-        self._parts: list[Component] = [controller, *([daemons] if daemons else [])]
-        self.name = " with ".join(part.name for part in self._parts)
+        self._components: list[Component] = [controller, *([daemons] if daemons else [])]
+        self.name = " with ".join(component.name for component in self._components)
 
     def start(self) -> None:
         """Start the controller, then the daemons."""
-        for part in self._parts:
-            part.start()
+        for component in self._components:
+            component.start()
 
     def stop(self) -> None:
         """Stop the daemons, then the controller. Idempotent."""
-        for part in reversed(self._parts):
-            part.stop()
+        for component in reversed(self._components):
+            component.stop()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the part's own options."""
+    """Add the component's own options."""
     parser.add_argument("--namespace", default=DRIVER_NAMESPACE, help="the driver's namespace (default: %(default)s)")
     parser.add_argument(
         "--simulate-imex-daemons",
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the part, not yet started."""
+    """Return the component, not yet started."""
     imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
     if args.simulate_imex_daemons and imex.host_managed:
         raise OptionError("--simulate-imex-daemons: with --imex-mode hostManaged no ComputeDomain has daemons")

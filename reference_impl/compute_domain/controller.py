@@ -47,7 +47,7 @@ from reference_impl.compute_domain.objects import (
     is_deleting,
     shown,
 )
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class ComputeDomainController:
 
     Arguments:
         namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; made when it is absent.
-        image: the image that DaemonSets name. Nothing is pulled by this part.
+        image: the image that DaemonSets name. Nothing is pulled by this component.
         host_managed: the nodes' administrator runs the IMEX daemons: domains get their workloads' template and no more,
             and are ready with it (rule NV-171d).
     """
@@ -102,7 +102,7 @@ class ComputeDomainController:
         try:
             self._client.require(_TEMPLATES)
         except LookupError as error:
-            raise PartError(f"claim templates cannot be made: {error}") from error
+            raise ComponentError(f"claim templates cannot be made: {error}") from error
         self._has_daemon_sets = self._client.serves(DAEMON_SETS)
         if not self._has_daemon_sets:
             log.warning("%s: the API server has no DaemonSets; IMEX daemons must come from elsewhere", self.name)

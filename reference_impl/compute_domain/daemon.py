@@ -1,8 +1,8 @@
 """Simulated IMEX daemons: what a cluster's DaemonSet controller and nvidia-imex do together, without NVLink.
 
-For every DaemonSet of a ComputeDomain and every node that its selector matches, this part makes the daemon pod, calls
+For every DaemonSet of a ComputeDomain and every node that its selector matches, this component creates the daemon pod, calls
 it running, and enters the node into the clique as Ready. Only the API objects are real; no IMEX traffic exists. In a
-cluster with a DaemonSet controller and the driver's own daemon image this part must not run.
+cluster with a DaemonSet controller and the driver's own daemon image this component must not run.
 
 A node's clique is read from its label `nvidia.com/gpu.clique`, which the kubelet plugin sets; a node without it has
 no fabric. Pods made here carry the annotation `resource.nvidia.com/simulated: "true"` and end with their node's
@@ -161,7 +161,7 @@ class SimulatedImexDaemons:
         return all(has.get(key) == value for key, value in wanted.items())
 
     def is_simulated(self, pod: Obj) -> bool:
-        """Whether this part made the pod."""
+        """Return whether this component created the pod."""
         return (meta(pod).get("annotations") or {}).get(SIMULATED) == "true"
 
     def join(self, place: _Place, pod: Obj) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ CHANNEL_DRIVER = "nvidia-caps-imex-channels"
 _FILE_MODE = 0o666
 
 
-class FabricError(PartError):
+class FabricError(ComponentError):
     """The node's fabric is in a state that must not be used."""
 
 
@@ -52,13 +52,13 @@ def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
     if info.state == module.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
         return ""
     if info.state != module.NVML_GPU_FABRIC_STATE_COMPLETED or info.status != module.NVML_SUCCESS:
-        told = f"a GPU supports NVLink fabric, but its state is {info.state} and its status {info.status}"
+        state = f"a GPU supports NVLink fabric, but its state is {info.state} and its status {info.status}"
         if strict:
             raise FabricError(
-                f"refusing to start: {told}; is the fabric manager running? "
+                f"refusing to start: {state}; is the fabric manager running? "
                 "(CrashOnNVLinkFabricErrors=false starts without a clique)"
             )
-        log.warning("%s: taken for a GPU without a fabric", told)
+        log.warning("%s: taken for a GPU without a fabric", state)
         return ""
     cluster = bytes(info.clusterUuid)
     return f"{uuid.UUID(bytes=cluster)}.{info.cliqueId}" if any(cluster) else ""

@@ -194,7 +194,7 @@ class ComputeDomainPlugin:
         self.server: PluginServer | None = None
 
     def start(self) -> None:
-        """Find the clique, repair, serve, register and publish. Raises PartError when the fabric cannot be used."""
+        """Find the clique, repair, serve, register and publish. Raises ComponentError when the fabric cannot be used."""
         if self._ending is not None:
             return
         node = self.options.node

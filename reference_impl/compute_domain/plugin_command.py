@@ -16,7 +16,7 @@ from reference_impl.kubelet_plugin.options import FeatureGates
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the part's own options."""
+    """Add the component's own options."""
     add_node_arguments(parser, driver=DRIVER)
     parser.add_argument("--namespace", default=DRIVER_NAMESPACE, help="the driver's namespace (default: %(default)s)")
     parser.add_argument(
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
-    """The options that `add_arguments` read. Raises PartError when they cannot work."""
+    """The options that `add_arguments` read. Raises ComponentError when they cannot work."""
     gates = FabricGates.parse(args.driver_feature_gates)
     return ComputeDomainPluginOptions(
         node=node_options(args, gates=FeatureGates()),
@@ -51,7 +51,7 @@ def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the part, not yet started."""
+    """Return the component, not yet started."""
     options = plugin_options(args)
     nvml = importlib.import_module("pynvml") if args.clique_id is None else None
     return ComputeDomainPlugin(client, clock=clock, nvml=nvml, options=options)

@@ -20,18 +20,18 @@ DRIVER = "devices.example.com"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the part's own options."""
+    """Add the component's own options."""
     add_node_arguments(parser, driver=DRIVER)
     parser.add_argument(
         "--inventory",
         required=True,
         metavar="NAME|FILE",
         help="the node's devices: a YAML file (devices as in a ResourceSlice, each with its CDI containerEdits), or "
-        "one that comes with this part: nic, fpga",
+        "one that comes with this component: nic, fpga",
     )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the part, not yet started."""
+    """Return the component, not yet started."""
     options = node_options(args, gates=FeatureGates())
     return InventoryPlugin(client, clock=clock, inventory=Inventory.load(args.inventory), options=options)

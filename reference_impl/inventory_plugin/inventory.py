@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from dra_api.objects import Obj
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 _DEVICE = frozenset(
     {"name", "attributes", "capacity", "consumesCounters", "allowMultipleAllocations", "taints", "containerEdits"}
@@ -32,33 +32,33 @@ class Inventory:
 
     @classmethod
     def load(cls, name: str) -> Inventory:
-        """Read a file, or one of those that come with this part (`nic`, `fpga`). Raises PartError."""
+        """Read a file, or one of those that come with this component (`nic`, `fpga`). Raises ComponentError."""
         shipped = _SHIPPED / f"{name}.yaml"
         path = shipped if "/" not in name and shipped.is_file() else Path(name)
         try:
             document = yaml.safe_load(path.read_text(encoding="utf-8"))
         except OSError as error:
             names = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.yaml")))
-            raise PartError(f"--inventory {name}: {error.strerror}; give a file, or one of {names}") from error
+            raise ComponentError(f"--inventory {name}: {error.strerror}; give a file, or one of {names}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise PartError(f"--inventory {name} is no YAML: {error}") from error
+            raise ComponentError(f"--inventory {name} is no YAML: {error}") from error
         return cls.of(document, where=f"--inventory {name}")
 
     @classmethod
     def of(cls, document: object, *, where: str) -> Inventory:
-        """The inventory of a parsed file. Raises PartError that names the place."""
+        """The inventory of a parsed file. Raises ComponentError that names the place."""
         known_fields(document, frozenset({"devices", "sharedCounters"}), where)
         assert isinstance(document, dict)  # noqa: S101 - known_fields refuses everything else
         entries = document.get("devices")
         if not isinstance(entries, list) or not entries:
-            raise PartError(f"{where}: devices must be a list with at least one device")
+            raise ComponentError(f"{where}: devices must be a list with at least one device")
         devices, edits = [], {}
         for position, entry in enumerate(entries):
             place = f"{where}: devices[{position}]"
             known_fields(entry, _DEVICE, place)
             name = entry.get("name")
             if not isinstance(name, str) or not name or name in edits:
-                raise PartError(f"{place}: name must be a text that no other device has, not {name!r}")
+                raise ComponentError(f"{place}: name must be a text that no other device has, not {name!r}")
             given = entry.get("containerEdits") or {}
             known_fields(given, _EDITS, f"{place}.containerEdits")
             edits[name] = given
@@ -67,9 +67,9 @@ class Inventory:
 
 
 def known_fields(value: object, known: frozenset[str], where: str) -> None:
-    """Raise PartError when `value` is no object or has a field that is not `known`."""
+    """Raise ComponentError when `value` is no object or has a field that is not `known`."""
     if not isinstance(value, dict):
-        raise PartError(f"{where} must be an object, not {type(value).__name__}")
+        raise ComponentError(f"{where} must be an object, not {type(value).__name__}")
     unknown = sorted(str(name) for name in set(value) - known)
     if unknown:
-        raise PartError(f"{where} has the unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        raise ComponentError(f"{where} has the unknown field {unknown[0]!r}; known are {', '.join(sorted(known))}")

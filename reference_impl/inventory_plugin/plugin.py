@@ -59,7 +59,7 @@ class InventoryPlugin:
         self.server: PluginServer | None = None
 
     def start(self) -> None:
-        """Repair what a killed predecessor left, serve, register and publish. Raises PartError when it cannot."""
+        """Repair what a killed predecessor left, serve, register and publish. Raises ComponentError when it cannot."""
         if self._ending is not None:
             return
         options = self.options

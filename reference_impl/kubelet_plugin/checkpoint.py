@@ -7,8 +7,8 @@ What it says is true until the node reboots, so it need not outlive the kernel, 
 marker beside it, synced to disk, names the boot in which it was written last: what a power cut made of it is then known
 to be of another boot, and forgotten. Where the kernel tells no boot id every write is synced.
 
-The layout is that of the NVIDIA driver: a `v2` part with all claims and a `v1` part with the completed ones, each with
-a checksum. The checksum is the CRC-32 of the part's canonical JSON; upstream hashes a Go memory dump instead, so the
+The layout is that of the NVIDIA driver: a `v2` section with all claims and a `v1` section with the completed ones, each with
+a checksum. The checksum is the CRC-32 of the section's canonical JSON; upstream hashes a Go memory dump instead, so the
 files of the two read alike but do not pass each other's check.
 
 Source: cmd/gpu-kubelet-plugin checkpoint.go and checkpointv.go at 95932046; rules NV-099 to NV-106, NV-167.
@@ -29,12 +29,12 @@ import orjson
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin.atomicfile import sweep, write_atomically
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 _MODE = 0o600
 
 
-class CorruptCheckpointError(PartError):
+class CorruptCheckpointError(ComponentError):
     """The checkpoint cannot be trusted. The plugin must not guess what containers hold (rule NV-101)."""
 
 
@@ -215,17 +215,17 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written |
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
-    """Claims and boot id from a file's bytes; a file with only a `v1` part holds completed claims."""
+    """Claims and boot id from a file's bytes; a file with only a `v1` section holds completed claims."""
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise _WrongError(f"it is no JSON ({error})") from error
     if not isinstance(document, dict) or not isinstance(document.get("v1") or document.get("v2"), dict):
-        raise _WrongError("it has neither a v1 nor a v2 part")
+        raise _WrongError("it has neither a v1 nor a v2 section")
     v1: Obj = document.get("v1") or {}
     v2: Obj = document.get("v2") or {}
     if v1 and checksum(v1) != document.get("checksum"):
-        raise _WrongError("the checksum of its v1 part is wrong")
+        raise _WrongError("the checksum of its v1 section is wrong")
     try:
         if not v2:
             return {
@@ -233,20 +233,20 @@ def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
                 for uid, entry in v1["preparedClaims"].items()
             }, ""
         if checksum({**v2, "checksum": 0}) != v2.get("checksum"):
-            raise _WrongError("the checksum of its v2 part is wrong")
+            raise _WrongError("the checksum of its v2 section is wrong")
         claims = {uid: _decode_entry(entry) for uid, entry in v2["preparedClaims"].items()}
         return claims, str(v2.get("nodeBootID") or "")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _WrongError(f"its content is not understood ({type(error).__name__}: {error})") from error
 
 
-def checksum(part: Obj) -> int:
-    """CRC-32 of the part's canonical JSON."""
-    return zlib.crc32(_canonical(part))
+def checksum(section: Obj) -> int:
+    """CRC-32 of the section's canonical JSON."""
+    return zlib.crc32(_canonical(section))
 
 
-def _canonical(part: Obj) -> bytes:
-    return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
+def _canonical(section: Obj) -> bytes:
+    return orjson.dumps(section, option=orjson.OPT_SORT_KEYS)
 
 
 def _encode_entry(entry: ClaimEntry, groups: list[Obj]) -> Obj:

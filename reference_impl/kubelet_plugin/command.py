@@ -18,11 +18,11 @@ from dra_api.rpc import DRA_VERSIONS
 from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from reference_impl.kubelet_plugin.shares import ShareMode
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the part's own options."""
+    """Add the component's own options."""
     add_node_arguments(parser, driver=GPU_DRIVER)
     parser.add_argument(
         "--driver-feature-gates",
@@ -98,15 +98,17 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
 def node_options(
     args: argparse.Namespace, *, gates: FeatureGates, ignored_xids: frozenset[int] = frozenset()
 ) -> KubeletPluginOptions:
-    """The options that `add_node_arguments` read. Raises PartError when they cannot work."""
+    """The options that `add_node_arguments` read. Raises ComponentError when they cannot work."""
     versions = tuple(filter(None, args.services.split(",")))
     unknown = [version for version in versions if version not in DRA_VERSIONS]
     if unknown or not versions:
-        raise PartError(f"--services {args.services!r}: choose among {', '.join(DRA_VERSIONS)}")
+        raise ComponentError(f"--services {args.services!r}: choose among {', '.join(DRA_VERSIONS)}")
     if not (args.healthcheck_port == -1 or 0 < args.healthcheck_port < 65536):
-        raise PartError(f"--healthcheck-port {args.healthcheck_port}: choose a port from 1 to 65535, or -1 for none")
+        raise ComponentError(
+            f"--healthcheck-port {args.healthcheck_port}: choose a port from 1 to 65535, or -1 for none"
+        )
     if not args.container_driver_root.is_dir():
-        raise PartError(f"--container-driver-root {args.container_driver_root}: there is no such folder")
+        raise ComponentError(f"--container-driver-root {args.container_driver_root}: there is no such folder")
     return KubeletPluginOptions(
         node_name=args.node_name,
         plugins_dir=args.kubelet_plugins_directory_path,
@@ -122,7 +124,7 @@ def node_options(
 
 
 def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
-    """The options that `add_arguments` read. Raises PartError when they cannot work."""
+    """The options that `add_arguments` read. Raises ComponentError when they cannot work."""
     ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
     gates = FeatureGates.parse(args.driver_feature_gates)
     shares = ShareMode.parse(args.consumable_shares)
@@ -133,7 +135,7 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the part, not yet started."""
+    """Return the component, not yet started."""
     options = plugin_options(args)
     # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.
     return KubeletPlugin(client, clock=clock, nvml=importlib.import_module("pynvml"), options=options)

@@ -238,7 +238,7 @@ def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
             raise ConfigError("active thread percentage must not be greater than 100")
 
 
-def asks_for_mps(config: Config) -> bool:
+def requests_mps(config: Config) -> bool:
     """Whether a config wants NVIDIA's Multi-Process Service."""
     return (
         isinstance(config, GpuConfig | MigDeviceConfig)

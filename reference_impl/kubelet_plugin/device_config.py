@@ -21,7 +21,7 @@ from reference_impl.kubelet_plugin.devices import AnyDevice
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ConfiguredDevice:
     """An allocation result with the device and the config that belong to it."""
 
     result: Result
@@ -32,7 +32,7 @@ class Chosen:
 class Setting(Protocol):
     """What one kind of configuration changes on the node. Callers hold the node lock."""
 
-    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+    def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
         """What will be changed, as the checkpoint keeps it; empty for nothing. Raises when it cannot be."""
         ...
 

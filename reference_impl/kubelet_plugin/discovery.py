@@ -30,7 +30,7 @@ from reference_impl.kubelet_plugin.devices import (
     slots_of,
 )
 from reference_impl.kubelet_plugin.mig_profiles import ENGINES, partitioning
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ _ARCHITECTURES = {
 _ADDRESSING = {0: "None", 1: "HMM", 2: "ATS"}
 
 
-class DiscoveryError(PartError):
+class DiscoveryError(ComponentError):
     """NVML did not give what a driver cannot do without."""
 
 

@@ -24,7 +24,7 @@ from dra_api.quantity import Quantity
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import ConfigError
-from reference_impl.kubelet_plugin.device_config import Chosen
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot
 from reference_impl.kubelet_plugin.partitions import MEBI
 from reference_impl.kubelet_plugin.sharing import Run, SharingError
@@ -50,16 +50,16 @@ class Mps:
         self._binary = binary
         self._smi = smi
 
-    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+    def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
         """One daemon for all devices that share one configuration. Raises ConfigError (rules NV-090, NV-091)."""
-        groups: dict[int, list[Chosen]] = {}
-        for item in chosen:
-            if configs.asks_for_mps(item.config):
+        groups: dict[int, list[ConfiguredDevice]] = {}
+        for item in configured:
+            if configs.requests_mps(item.config):
                 groups.setdefault(id(item.config), []).append(item)
         daemons = [self.daemon(claim_uid, group) for group in groups.values()]
         return {"mps": daemons} if daemons else {}
 
-    def daemon(self, claim_uid: str, group: Sequence[Chosen]) -> Obj:
+    def daemon(self, claim_uid: str, group: Sequence[ConfiguredDevice]) -> Obj:
         """What one daemon is started with: its devices and their limits."""
         config = group[0].config
         sharing = config.sharing if isinstance(config, configs.GpuConfig | configs.MigDeviceConfig) else None

@@ -10,22 +10,22 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from dra_api.rpc import DRA_VERSIONS
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 GPU_DRIVER = "gpu.nvidia.com"
 
 
-class OptionError(PartError):
+class OptionError(ComponentError):
     """The plugin was started with settings that cannot work; the text says which and what to do."""
 
 
 def read_gates(text: str, *, known: Set[str]) -> dict[str, bool]:
     """Read `Gate=true,Other=false`. Raises OptionError for a gate that is not `known`, and for other values."""
     chosen: dict[str, bool] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    for item in filter(None, (item.strip() for item in text.split(","))):
         name, _, value = item.partition("=")
         if name not in known:
-            raise OptionError(f"unrecognized feature gate: {name}; this part knows {', '.join(sorted(known))}")
+            raise OptionError(f"unrecognized feature gate: {name}; known gates: {', '.join(sorted(known))}")
         if value.lower() not in ("true", "false"):
             raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
         chosen[name] = value.lower() == "true"

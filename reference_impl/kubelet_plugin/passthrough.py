@@ -24,11 +24,11 @@ from dra_api.objects import Obj
 from fake_nvml import pci_kernel
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
-from reference_impl.kubelet_plugin.device_config import Chosen
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, Mig, Vfio, overlap
 from reference_impl.kubelet_plugin.discovery import Found, numa_node, pcie_root
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +73,10 @@ class Passthrough:
         self.persistence = persistence
 
     def check(self) -> None:
-        """Raise PartError where the kernel isolates no devices (rule NV-183)."""
+        """Raise ComponentError where the kernel isolates no devices (rule NV-183)."""
         groups = self._root.sysfs / "kernel/iommu_groups"
         if not groups.is_dir() or not any(groups.iterdir()):
-            raise PartError(
+            raise ComponentError(
                 f"feature gate PassthroughSupport: IOMMU is not enabled in the kernel ({groups} is empty): switch it "
                 "on (intel_iommu=on or amd_iommu=on) or the gate off"
             )
@@ -107,7 +107,7 @@ class Passthrough:
         try:
             group = int((folder / "iommu_group").resolve(strict=True).name)
         except (OSError, ValueError) as error:
-            raise PartError(f"{address} has no IOMMU group, so it cannot be passed through: {error}") from error
+            raise ComponentError(f"{address} has no IOMMU group, so it cannot be passed through: {error}") from error
         return Vfio(
             index=index,
             address=address,
@@ -123,9 +123,9 @@ class Passthrough:
 
     # -- a setting of a claim --------------------------------------------------------------------------------------
 
-    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+    def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
         """The driver that each GPU has now, which is the one to give it back to."""
-        mine = [(item.device, item.config) for item in chosen if isinstance(item.device, Vfio)]
+        mine = [(item.device, item.config) for item in configured if isinstance(item.device, Vfio)]
         if not mine:
             return {}
         configs = {config for _, config in mine if isinstance(config, VfioDeviceConfig)}
@@ -212,16 +212,16 @@ class Passthrough:
         if current == driver:
             return
         try:
-            self.tell(bus / "devices" / address / "driver_override", VFIO if driver == VFIO else "")
+            self.write(bus / "devices" / address / "driver_override", VFIO if driver == VFIO else "")
             if current:
-                self.tell(bus / "drivers" / current / "unbind", address)
+                self.write(bus / "drivers" / current / "unbind", address)
             if driver:
-                self.tell(bus / "drivers" / driver / "bind", address)
+                self.write(bus / "drivers" / driver / "bind", address)
         except OSError as error:
             raise PassthroughError(f"error binding GPU {address} to driver {driver!r}: {error}") from error
         log.info("GPU %s went from driver %r to %r", address, current, driver)
 
-    def tell(self, file: Path, text: str) -> None:
+    def write(self, file: Path, text: str) -> None:
         """Write to one of the kernel's files; it exists, or the kernel knows no such thing."""
         descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:

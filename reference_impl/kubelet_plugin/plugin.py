@@ -38,7 +38,7 @@ from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverSe
 from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
 from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout, partitioned_layout
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class KubeletPlugin:
         """Find the devices, repair what a killed predecessor left, serve, register and publish.
 
         Returns once the slices are in the API server, or after 10 s without; then publishing goes on behind.
-        Raises PartError when there is no NVML or the checkpoint cannot be trusted.
+        Raises ComponentError when there is no NVML or the checkpoint cannot be trusted.
         """
         if self._ending is not None:
             return
@@ -196,10 +196,12 @@ class KubeletPlugin:
     def _server_keeps_counters_apart(self) -> bool:
         """Whether the API server wants counters in slices of their own: from Kubernetes 1.35 on (NV-038, NV-039)."""
         try:
-            told = self._client.version()
-            return (int(told["major"]), int(re.sub(r"\D.*", "", told["minor"]))) >= (1, 35)
+            version = self._client.version()
+            return (int(version["major"]), int(re.sub(r"\D.*", "", version["minor"]))) >= (1, 35)
         except (ApiError, TransportError, OSError, KeyError, ValueError) as error:
-            raise PartError(f"the API server does not tell its version, on which slices depend: {error}") from error
+            raise ComponentError(
+                f"the API server does not tell its version, on which slices depend: {error}"
+            ) from error
 
     def slice_device(self, device: AnyDevice) -> Obj:
         """One device with its taints. What is passed through is never shared."""

@@ -21,7 +21,7 @@ from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
-from reference_impl.kubelet_plugin.device_config import Chosen, Setting
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice, Setting
 from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, device_info, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
@@ -117,16 +117,16 @@ class ClaimPreparer:
                 state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
             )
             self.remember_started(claim.uid, started)
-            chosen = self.choose(claim, results)
-            if config_state := self.plan(claim.uid, chosen):
+            configured = self.configure(claim, results)
+            if config_state := self.plan(claim.uid, configured):
                 started = replace(started, config_state=config_state)
                 self.remember_started(claim.uid, started)
             try:
                 for setting in self._settings if config_state else ():
                     setting.apply(config_state)
-                chosen = [self.realize(claim.uid, item, held) for item in chosen]
-                self.write_spec(claim, chosen, config_state)
-                devices = tuple(self.held(claim, item) for item in chosen)
+                configured = [self.realize(claim.uid, item, held) for item in configured]
+                self.write_spec(claim, configured, config_state)
+                devices = tuple(self.held(claim, item) for item in configured)
                 self.remember_completed(claim.uid, completed(started, devices))
             except Exception:
                 self.withdraw(claim.uid, started)
@@ -163,8 +163,8 @@ class ClaimPreparer:
         """The same answer as before. A spec that somebody removed is written again, or the answer would be a lie."""
         if not self._cdi.path(claim.uid).exists():
             log.warning("the CDI spec of prepared claim %s is gone; writing it again", claim)
-            chosen = self.choose(claim, own_results(entry.status, self.driver))
-            realized = [self.realize(claim.uid, item, {claim.uid: entry}) for item in chosen]
+            configured = self.configure(claim, own_results(entry.status, self.driver))
+            realized = [self.realize(claim.uid, item, {claim.uid: entry}) for item in configured]
             self.write_spec(claim, realized, dict(entry.config_state))
         return entry.answer
 
@@ -223,19 +223,19 @@ class ClaimPreparer:
         """From here on the answer is fixed (rule NV-100)."""
         self._checkpoint.put(uid, entry)
 
-    def choose(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[Chosen]:
+    def configure(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[ConfiguredDevice]:
         """The device and config of each result (rules NV-058, NV-059, NV-071 to NV-084)."""
         if not results:
             raise PrepareError("invalid spec, no devices")
         offered = configs.candidates(claim.allocation, self.driver)
-        chosen = []
+        configured = []
         for result in results:
             device, config = self.find(result), self.config_of(offered, result)
             configs.validate(config, self._sharing)
-            if self._shares.enabled and configs.asks_for_mps(config):
+            if self._shares.enabled and configs.requests_mps(config):
                 raise ConfigError("MPS cannot be used while devices are shared (--consumable-shares)")
-            chosen.append(Chosen(result, device, config))
-        return chosen
+            configured.append(ConfiguredDevice(result, device, config))
+        return configured
 
     def find(self, result: Result) -> AnyDevice:
         """The device of a result."""
@@ -244,23 +244,23 @@ class ClaimPreparer:
             raise PrepareError(f'allocatable not found for device "{result.device}"')
         return device
 
-    def plan(self, uid: str, chosen: Sequence[Chosen]) -> Obj:
+    def plan(self, uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
         """What the configs will change on the node: kept before it is done, so that a crash can be undone."""
-        return {key: value for setting in self._settings for key, value in setting.plan(uid, chosen).items()}
+        return {key: value for setting in self._settings for key, value in setting.plan(uid, configured).items()}
 
-    def realize(self, uid: str, chosen: Chosen, held: Mapping[str, ClaimEntry]) -> Chosen:
-        """The chosen device as hardware: a MIG device that is only a place so far is made (rules NV-116, NV-117).
+    def realize(self, uid: str, configured: ConfiguredDevice, held: Mapping[str, ClaimEntry]) -> ConfiguredDevice:
+        """The configured device as hardware: a MIG device that is only a place so far is made (rules NV-116, NV-117).
 
         One that this claim or another completed one has is used as it is: admin access, or a spec that was lost.
         """
-        slot = chosen.device
+        slot = configured.device
         if self._mig is None or not isinstance(slot, MigSlot):
-            return chosen
+            return configured
         live = self._mig.live(slot) if slot.name in self.kept(held) else None
         if live is None:
             self._mig.destroy(slot)  # what an attempt that was killed left there
             live = self._mig.create(slot)
-        return replace(chosen, device=live)
+        return replace(configured, device=live)
 
     def kept(self, held: Mapping[str, ClaimEntry], *, but: str = "") -> set[str]:
         """The names of devices that completed claims have, those of one claim left out."""
@@ -271,23 +271,25 @@ class ClaimPreparer:
             for result in own_results(entry.status, self.driver)
         }
 
-    def write_spec(self, claim: AllocatedClaim, chosen: Sequence[Chosen], config_state: Obj) -> None:
+    def write_spec(self, claim: AllocatedClaim, configured: Sequence[ConfiguredDevice], config_state: Obj) -> None:
         """Write the claim's CDI spec (rules NV-094, NV-095)."""
         devices = {
             item.device.name: {
                 "name": self._cdi.device_name(claim.uid, item.device.name),
                 "containerEdits": self.device_edits(item, config_state),
             }
-            for item in chosen
+            for item in configured
         }
-        edits = {"env": [HANDS_OFF]} if all(isinstance(item.device, Vfio) for item in chosen) else self.common_edits()
+        edits = (
+            {"env": [HANDS_OFF]} if all(isinstance(item.device, Vfio) for item in configured) else self.common_edits()
+        )
         for setting in self._settings if config_state else ():
             add_edits(edits, setting.edits(config_state))
-        for position, item in enumerate(chosen):
+        for position, item in enumerate(configured):
             edits["env"] += self._shares.limits(position, item.result.consumed)
         self._cdi.write(claim.uid, list(devices.values()), edits)
 
-    def device_edits(self, item: Chosen, config_state: Obj) -> Obj:
+    def device_edits(self, item: ConfiguredDevice, config_state: Obj) -> Obj:
         """What a container gets for one device: its nodes, and no other device's."""
         edits: Obj = {}
         if not isinstance(item.device, Vfio):
@@ -304,18 +306,18 @@ class ClaimPreparer:
             "mounts": self._root.mounts(self._raw_driver_version()),
         }
 
-    def held(self, claim: AllocatedClaim, chosen: Chosen) -> HeldDevice:
+    def held(self, claim: AllocatedClaim, configured: ConfiguredDevice) -> HeldDevice:
         """What the kubelet is told of one device, and what is kept of it."""
         return HeldDevice(
             answer=PreparedDevice(
-                (chosen.result.request_name,),
-                chosen.result.pool,
-                chosen.device.name,
-                (self._cdi.device_id(claim.uid, chosen.device.name),),
-                chosen.result.share_id,
+                (configured.result.request_name,),
+                configured.result.pool,
+                configured.device.name,
+                (self._cdi.device_id(claim.uid, configured.device.name),),
+                configured.result.share_id,
             ),
-            type=chosen.device.type,
-            info=device_info(chosen.device),
+            type=configured.device.type,
+            info=device_info(configured.device),
         )
 
     # -- undoing ---------------------------------------------------------------------------------------------------

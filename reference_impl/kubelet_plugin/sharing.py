@@ -15,7 +15,7 @@ from pathlib import Path
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import INTERVALS, ConfigError, GpuConfig
-from reference_impl.kubelet_plugin.device_config import Chosen
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu
 
 Run = Callable[[Sequence[str]], None]
@@ -52,10 +52,10 @@ class TimeSlicing:
     def __init__(self, *, run: Run) -> None:
         self._run = run
 
-    def plan(self, claim_uid: str, chosen: Sequence[Chosen]) -> Obj:
+    def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
         """The slices that the configs ask for, by GPU uuid, as the checkpoint keeps them."""
         intervals: Obj = {}
-        for item in chosen:
+        for item in configured:
             device, sharing = item.device, item.config.sharing if isinstance(item.config, GpuConfig) else None
             if sharing is None or sharing.strategy != "TimeSlicing" or not isinstance(device, Gpu):
                 continue

@@ -22,7 +22,7 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, meta, name_of, owner_reference, uid_of
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class SliceContent:
     shared_counters: tuple[Obj, ...] = ()
 
     def fields(self) -> Obj:
-        """The content's part of the spec."""
+        """Return the fields of the spec that hold this content."""
         spec: Obj = {}
         if self.devices:
             spec["devices"] = list(self.devices)
@@ -92,18 +92,18 @@ def partitioned_layout(gpus: Sequence[tuple[Obj | None, Sequence[Obj]]], *, coun
     apart = layout((), counters) if counters_apart and counters else []
     rest = []
     for counter_set, devices in gpus:
-        parts = layout(devices)
+        contents = layout(devices)
         if counter_set is not None and not counters_apart:
-            parts[0] = SliceContent(devices=parts[0].devices, shared_counters=(counter_set,))
-        rest += [part for part in parts if part.fields()]
+            contents[0] = SliceContent(devices=contents[0].devices, shared_counters=(counter_set,))
+        rest += [entry for entry in contents if entry.fields()]
     return [*apart, *rest] or [SliceContent()]
 
 
 def check(content: Sequence[SliceContent]) -> None:
     """Refuse duplicate names and counters that do not exist. Raises InvalidSlicesError (rule DRA-293)."""
     names: set[str] = set()
-    sets = {counters["name"]: counters["counters"] for part in content for counters in part.shared_counters}
-    for device in (device for part in content for device in part.devices):
+    sets = {counters["name"]: counters["counters"] for entry in content for counters in entry.shared_counters}
+    for device in (device for entry in content for device in entry.devices):
         if device["name"] in names:
             raise InvalidSlicesError(f"two devices are named {device['name']!r}")
         names.add(device["name"])
@@ -152,11 +152,11 @@ class SlicePublisher:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to watch and to write, in a thread. Raises PartError when the server has no ResourceSlices."""
+        """Begin to watch and to write, in a thread. Raises ComponentError when the server has no ResourceSlices."""
         try:
             self._client.require(RESOURCE_SLICES)
         except LookupError as error:
-            raise PartError(f"slices cannot be published: {error}") from error
+            raise ComponentError(f"slices cannot be published: {error}") from error
         self._informer = Informer(
             self._client,
             RESOURCE_SLICES,

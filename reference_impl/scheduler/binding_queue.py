@@ -2,8 +2,8 @@
 
 A decision comes from the scheduler's one deciding thread (`hand_over`), and so does what a pod that waits is told
 (`tell`). Where devices must be made ready first, a decision stays here, without a thread, until they are. That a pod
-is scheduled is told when no decision waits to be written, or `SchedulerOptions.tell_within` is over: the next pod's
-start comes before the news of the last one's. The scheduler makes, starts and stops its `Deliveries`.
+is scheduled is told when no decision waits to be written, or `SchedulerOptions.event_delay` is over: the next pod's
+start comes before the news of the last one's. The scheduler makes, starts and stops its `BindingQueue`.
 
 Source: kube-scheduler binding cycle (v1.36); rules DRA-250 to DRA-253, KAI-026, KAI-027.
 """
@@ -84,7 +84,7 @@ class Pods(Protocol):
         ...
 
 
-class Deliveries:
+class BindingQueue:
     """What has been decided and is not yet done."""
 
     def __init__(
@@ -112,8 +112,8 @@ class Deliveries:
         self._decisions: dict[PodKey, Decision | _Condition] = {}
         # Decisions whose claims are reserved and whose devices are being made ready.
         self._getting_ready: dict[PodKey, Decision] = {}
-        self._told: dict[str, tuple[str, str]] = {}
-        self._news: dict[PodKey, _Scheduled] = {}
+        self._reported: dict[str, tuple[str, str]] = {}
+        self._scheduled_events: dict[PodKey, _Scheduled] = {}
 
     def start(self, publisher: Publisher) -> None:
         """Begin to write, through `publisher`."""
@@ -123,12 +123,12 @@ class Deliveries:
     def stop(self) -> None:
         """End the threads; what is being written is finished first, and what is to be told is told. Idempotent."""
         self._writers.stop()
-        for key in [*self._news]:
-            self._tell_news(key)
+        for key in [*self._scheduled_events]:
+            self._record_scheduled(key)
 
     # -- what the scheduler says ------------------------------------------------------------------------------------
 
-    def hand_over(self, key: PodKey, decision: Decision) -> None:
+    def enqueue(self, key: PodKey, decision: Decision) -> None:
         """Take a decision over."""
         with self._lock:
             self._decisions[key] = decision
@@ -149,14 +149,14 @@ class Deliveries:
         if dropped is not None:
             self.publisher.forget(dropped.pod)
         if pod is not None:
-            self._told.pop(uid_of(pod), None)
+            self._reported.pop(uid_of(pod), None)
 
-    def tell(self, pod: Obj, reason: str, message: str) -> None:
+    def report(self, pod: Obj, reason: str, message: str) -> None:
         """Write condition and event, unless they say the same already."""
         uid = uid_of(pod)
-        if self._told.get(uid) == (reason, message):
+        if self._reported.get(uid) == (reason, message):
             return
-        self._told[uid] = (reason, message)
+        self._reported[uid] = (reason, message)
         self._recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", "FailedScheduling", message)
         with self._lock:
             self._decisions[key_of(pod)] = _Condition(pod, reason, message)
@@ -165,7 +165,7 @@ class Deliveries:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _write(self, key: PodKey) -> None:
-        self._tell_news(key)
+        self._record_scheduled(key)
         with self._lock:
             work = self._decisions.pop(key, None)
         if isinstance(work, Decision):
@@ -213,8 +213,8 @@ class Deliveries:
     def _wait_for_devices(self, key: PodKey, decision: Decision) -> None:
         """Bind only when all binding conditions are met; no thread waits for it (DRA-250, DRA-253)."""
         pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        told = f"waiting for binding conditions for device on node {decision.node}"
-        self._recorder.event(pod, "Normal", "BindingConditionsPending", told)
+        message = f"waiting for binding conditions for device on node {decision.node}"
+        self._recorder.event(pod, "Normal", "BindingConditionsPending", message)
         with self._lock:
             self._getting_ready[key] = decision
         self._look_at_conditions(key)
@@ -239,7 +239,7 @@ class Deliveries:
             publisher.give_back(decision)
             self._view.settle(key)
             self._pods.retry_later(key, decision.pod)
-            self.tell(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {progress.lost}')
+            self.report(decision.pod, "SchedulerError", f'running PreBind plugin "DynamicResources": {progress.lost}')
             return
         try:
             publisher.bind(decision)
@@ -250,7 +250,7 @@ class Deliveries:
 
     def _bound(self, key: PodKey, decision: Decision) -> None:
         """The decision is written."""
-        self._told.pop(uid_of(decision.pod), None)
+        self._reported.pop(uid_of(decision.pod), None)
         if self._options.publish == "bind-request":
             # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
             # until the pod is seen bound.
@@ -258,13 +258,13 @@ class Deliveries:
             # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
             self._pods.look_again(key)
         with self._lock:
-            self._news[key] = _Scheduled(decision.pod, decision.node, self._clock.now())
-        self._writers.queue.add_idle(key, within=self._options.tell_within)
+            self._scheduled_events[key] = _Scheduled(decision.pod, decision.node, self._clock.now())
+        self._writers.queue.add_idle(key, within=self._options.event_delay)
 
-    def _tell_news(self, key: PodKey) -> None:
+    def _record_scheduled(self, key: PodKey) -> None:
         """Tell that a pod was scheduled, if that is still to be told."""
         with self._lock:
-            news = self._news.pop(key, None)
+            news = self._scheduled_events.pop(key, None)
         if news is None:
             return
         pod = {**news.pod, "apiVersion": "v1", "kind": "Pod"}

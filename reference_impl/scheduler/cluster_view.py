@@ -28,8 +28,8 @@ from reference_impl.scheduler.pool_index import PoolIndex
 PodKey = tuple[str, str]
 # What happened that may help a waiting pod: room on nodes or devices; one pod or one claim changed; a pod's
 # BindRequest failed.
-Happening = Literal["room", "pod", "claim", "bind-request"]
-Listener = Callable[[Happening, tuple[str, str]], None]
+ChangeKind = Literal["room", "pod", "claim", "bind-request"]
+Listener = Callable[[ChangeKind, tuple[str, str]], None]
 
 TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
@@ -76,7 +76,7 @@ def is_terminal(pod: Obj) -> bool:
 class ClusterView:
     """The scheduler's picture of the cluster. All reading methods need `lock` held.
 
-    `happenings` counts what may have helped a waiting pod: who decides on one state and begins to wait in the next
+    `changes_seen` counts what may have helped a waiting pod: who decides on one state and begins to wait in the next
     can tell that something was missed.
     """
 
@@ -93,7 +93,7 @@ class ClusterView:
         self.ledger = ClaimLedger()
         self._seed = seed
         self._tell = listener
-        self.happenings = 0
+        self.changes_seen = 0
         self._pools = PoolIndex(features=features, engine=engine or Correct())
         self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
@@ -102,9 +102,9 @@ class ClusterView:
         self._needs: dict[str, dict[str, int]] = {}
         self.extended = ExtendedIndex(self.classes, self.claims)
 
-    def _notify(self, what: Happening, key: tuple[str, str]) -> None:
+    def _notify(self, what: ChangeKind, key: tuple[str, str]) -> None:
         with self.lock:
-            self.happenings += what in ("room", "claim")
+            self.changes_seen += what in ("room", "claim")
         self._tell(what, key)
 
     # -- reading ---------------------------------------------------------------------------------------------------

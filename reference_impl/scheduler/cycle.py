@@ -172,7 +172,7 @@ class Cycle:
                 wanted[key] = decode_claim(entry.claim)
         extended: dict[str, str] = {}
         if self._features.extended_resources:
-            extended = extended_resources.asked_for(self._view.pod_needs(pod), self._view.extended.class_of)
+            extended = extended_resources.requested(self._view.pod_needs(pod), self._view.extended.class_of)
             if extended and self._makes_claims and (old := self._view.extended.claim_of(pod)) is not None:
                 return Refusal("cannot schedule extended resource claim", leftover=old)
         for claim in wanted.values():

@@ -64,7 +64,7 @@ def resolver(classes: Iterable[DeviceClass]) -> ClassOf:
     return by_name.get
 
 
-def asked_for(needs: Mapping[str, int], class_of: ClassOf) -> dict[str, str]:
+def requested(needs: Mapping[str, int], class_of: ClassOf) -> dict[str, str]:
     """The resources that a pod needs and a class stands for, with the class; nothing for amounts of 0 (DRA-245)."""
     found = {name: class_of(name) for name, value in needs.items() if value and "/" in name}
     return {name: device_class for name, device_class in found.items() if device_class}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.bug_compatible import Release
 
@@ -26,7 +26,7 @@ class SchedulerOptions:
     `dynamic_resource_allocation`: the feature gate; None leaves it to the revision.
     `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
     `seed`: order of equally loaded nodes; None orders them by name.
-    `writers`: how many threads write decisions; `tell_within`: seconds that the event Scheduled may wait for decisions
+    `writers`: how many threads write decisions; `event_delay`: seconds that the event Scheduled may wait for decisions
     that are to be written.
     `filter_timeout`: seconds after which the search on a node is given up; 0: never (DRA-136, DRA-137). It counts steps
     instead of reading a clock, 2,000 for a second, so that a decision does not depend on the machine.
@@ -42,7 +42,7 @@ class SchedulerOptions:
     scheduler_names: frozenset[str] = frozenset({"default-scheduler", "kai-scheduler"})
     seed: int | None = None
     writers: int = 10
-    tell_within: float = 5.0
+    event_delay: float = 5.0
     filter_timeout: float = 10.0
     initial_backoff: float = 0.02
     max_backoff: float = 2.0
@@ -62,18 +62,20 @@ class SchedulerOptions:
         return BINDING_TIMEOUT if self.binding_timeout is None else self.binding_timeout
 
     def check(self) -> None:
-        """Raise PartError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same reasons.
+        """Raise ComponentError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same reasons.
 
         Source: pkg/scheduler/apis/config/validation, Kubernetes 1.36; DRA-138.
         """
         if self.filter_timeout < 0:
-            raise PartError(f"filterTimeout {self.filter_timeout:g}s: must be 0 (no limit) or more")
+            raise ComponentError(f"filterTimeout {self.filter_timeout:g}s: must be 0 (no limit) or more")
         if self.binding_timeout is None:
             return
         if not self.features.binding_conditions:
-            raise PartError("bindingTimeout: may not be set while the feature gate DRADeviceBindingConditions is off")
+            raise ComponentError(
+                "bindingTimeout: may not be set while the feature gate DRADeviceBindingConditions is off"
+            )
         if self.binding_timeout < 1:
-            raise PartError(f"bindingTimeout {self.binding_timeout:g}s: must be 1 second or more")
+            raise ComponentError(f"bindingTimeout {self.binding_timeout:g}s: must be 1 second or more")
 
 
 # Kubernetes' names of the gates behind `Features`; what another gate is needed for is off with either.

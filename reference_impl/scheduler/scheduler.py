@@ -33,10 +33,10 @@ from dra_api.objects import (
 )
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.scheduler import bind_requests, pod_claims
-from reference_impl.scheduler.binding_queue import Deliveries
-from reference_impl.scheduler.cluster_view import ClusterView, Happening, PodKey, is_terminal
+from reference_impl.scheduler.binding_queue import BindingQueue
+from reference_impl.scheduler.cluster_view import ChangeKind, ClusterView, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.engines import engine_for
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
@@ -50,7 +50,7 @@ class Scheduler:
     name = "scheduler"
 
     def __init__(self, client: KubeClient, *, clock: Clock, options: SchedulerOptions | None = None) -> None:
-        """Prepare; nothing is read before `start`. Raises PartError for options that cannot be."""
+        """Prepare; nothing is read before `start`. Raises ComponentError for options that cannot be."""
         self.options = options or SchedulerOptions()
         self.options.check()
         self.dra_enabled = False
@@ -59,7 +59,7 @@ class Scheduler:
         self._recorder = EventRecorder(client, component="scheduler", clock=clock)
         engine = engine_for(self.options.bug_compatible)
         self.view = ClusterView(
-            features=self.options.features, seed=self.options.seed, listener=self._happened, engine=engine
+            features=self.options.features, seed=self.options.seed, listener=self._on_view_change, engine=engine
         )
         self.cycle = Cycle(
             self.view,
@@ -78,7 +78,7 @@ class Scheduler:
             workers=1,
             sync_timeout=self.options.sync_timeout,
         )
-        self._deliveries = Deliveries(
+        self._binding_queue = BindingQueue(
             client, clock=clock, options=self.options, view=self.view, recorder=self._recorder, pods=self
         )
         self._lock = threading.Lock()
@@ -90,7 +90,7 @@ class Scheduler:
     # -- start and stop --------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Find out what the server has, read the cluster, begin to schedule. Raises PartError."""
+        """Find out what the server has, read the cluster, begin to schedule. Raises ComponentError."""
         if self._started:
             return
         self._started = True
@@ -106,7 +106,7 @@ class Scheduler:
         requests: Informer | None = None
         if self.options.publish == "bind-request":
             if not self._client.serves(BIND_REQUESTS):
-                raise PartError(
+                raise ComponentError(
                     f"the API server does not serve {BIND_REQUESTS} in {BIND_REQUESTS.version}: install the "
                     "BindRequest CRD, or let the scheduler bind pods itself (--publish=direct)"
                 )
@@ -114,13 +114,13 @@ class Scheduler:
         # Pods come last: what they need to be judged by is then there.
         self._follow(PODS, self.view.on_pod)
         self._recorder.start()
-        self._deliveries.start(self._make_publisher(requests, claims))
+        self._binding_queue.start(self._make_publisher(requests, claims))
         self._queue.start()
 
     def stop(self) -> None:
         """End all threads; decisions that are being written are finished first. Idempotent."""
         self._queue.stop()
-        self._deliveries.stop()
+        self._binding_queue.stop()
         self._recorder.stop()
 
     def dra_is_served(self) -> bool:
@@ -149,7 +149,7 @@ class Scheduler:
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
-    def _happened(self, what: Happening, key: tuple[str, str]) -> None:
+    def _on_view_change(self, what: ChangeKind, key: tuple[str, str]) -> None:
         """The view saw a change; queue the pods that it may concern."""
         if what in ("pod", "bind-request"):
             self._queue.queue.add(key)
@@ -160,7 +160,7 @@ class Scheduler:
             else:
                 wake = self._waiting.for_room()
         if what == "claim":
-            self._deliveries.claim_changed(key)
+            self._binding_queue.claim_changed(key)
         for pod in wake:
             # Back-off, so that a pod that cannot be helped does not take its turn at every change.
             self._queue.queue.add_after(pod, self.backoff(pod))
@@ -196,7 +196,7 @@ class Scheduler:
             self._queue.queue.add_after(key, rest)
             return
         with self.view.lock:
-            seen = self.view.happenings
+            seen = self.view.changes_seen
             pod = self.view.pods.get(key)
             if pod is None or not self.is_ours(pod):
                 self._forget(key, pod)
@@ -224,10 +224,10 @@ class Scheduler:
         elif isinstance(outcome, Decision):
             with self._lock:
                 self._waiting.remove(key)
-            self._deliveries.hand_over(key, outcome)
+            self._binding_queue.enqueue(key, outcome)
         elif outcome is not None:
             self._park(key, pod, outcome)
-            if self.view.happenings != seen:  # between the decision and the wait: nobody was there to be woken
+            if self.view.changes_seen != seen:  # between the decision and the wait: nobody was there to be woken
                 self._queue.queue.add_after(key, self.backoff(key))
 
     def _node_is_gone(self, request: Obj) -> bool:
@@ -281,14 +281,14 @@ class Scheduler:
         if refusal.silent:
             return
         self.count_failure(key)
-        publisher = self._deliveries.publisher
+        publisher = self._binding_queue.publisher
         if refusal.stranded and isinstance(publisher, DirectPublisher):
             self._free_stranded(publisher, pod, refusal)
         if refusal.leftover is not None and isinstance(publisher, DirectPublisher):
             publisher.remove(refusal.leftover)
             # Its end concerns no claim that the pod names, so nothing else would wake the pod.
             self._queue.queue.add_after(key, self.backoff(key))
-        self._deliveries.tell(pod, refusal.reason, refusal.message)
+        self._binding_queue.report(pod, refusal.reason, refusal.message)
 
     def _free_stranded(self, publisher: DirectPublisher, pod: Obj, refusal: Refusal) -> None:
         """Give up one allocation that strands the pod; the freed claim wakes it (DRA-131, DRA-132)."""
@@ -302,7 +302,7 @@ class Scheduler:
         """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
         with self._lock:
             self._waiting.remove(key)
-        self._deliveries.drop(key, pod)
+        self._binding_queue.drop(key, pod)
         self._failures.pop(key, None)
         self._not_before.pop(key, None)
         self.view.settle(key)

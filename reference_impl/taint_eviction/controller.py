@@ -42,7 +42,7 @@ from dra_api.objects import (
 from reference_impl.claim_controller import pod_state
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rule_status import RuleFacts
 from reference_impl.taint_eviction.taints import DeviceId, FoundTaint
@@ -100,7 +100,7 @@ class TaintEviction:
         try:
             client.require(RESOURCE_CLAIMS)
         except LookupError as error:
-            raise PartError(str(error)) from error
+            raise ComponentError(str(error)) from error
         self.pods = Informer(client, PODS, clock=clock)
         self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index("pool", _pools_of_claim)
@@ -128,7 +128,7 @@ class TaintEviction:
         self.rules.on_change(self._on_rule)
 
     def start(self) -> None:
-        """Begin to evict; returns when the informers are filled. Raises PartError when they cannot be."""
+        """Begin to evict; returns when the informers are filled. Raises ComponentError when they cannot be."""
         self.recorder.start()
         self.loop.start()
 
@@ -216,7 +216,7 @@ class TaintEviction:
                 self._pending[uid] = plan
         if plan is None:
             if before is not None and self.can_be_evicted(pod):
-                self.tell(pod, "Cancelling deletion")
+                self.record_event(pod, "Cancelling deletion")
                 self._rules_changed(before.rules)
             return
         wait = (plan.at - self._clock.now()).total_seconds()
@@ -293,7 +293,7 @@ class TaintEviction:
         conditions = pod.get("status", {}).get("conditions") or ()
         marked = any(c.get("type") == CONDITION_TYPE and c.get("reason") == CONDITION_REASON for c in conditions)
         if not marked:
-            self.tell(pod, "Marking for deletion")
+            self.record_event(pod, "Marking for deletion")
             self.set_condition(pod)
         try:
             self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod))
@@ -321,7 +321,7 @@ class TaintEviction:
         except NotFound:
             return
 
-    def tell(self, pod: Obj, message: str) -> None:
+    def record_event(self, pod: Obj, message: str) -> None:
         """An event on the pod."""
         self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Normal", EVENT_REASON, message)
 
@@ -341,7 +341,7 @@ class TaintEviction:
             if wait > 0:
                 self.loop.queue.add_after(Key("rule", name=name), wait)
                 return
-        said = rule_status.say(self.facts(rule, effect))
+        said = rule_status.condition_for(self.facts(rule, effect))
         if rule_status.is_current(rule, said):
             return
         try:
@@ -388,7 +388,7 @@ class TaintEviction:
             return None
         found = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
         if found is None and self.options.device_taint_rules:
-            raise PartError("DRADeviceTaintRules is on, but the API server does not serve devicetaintrules")
+            raise ComponentError("DRADeviceTaintRules is on, but the API server does not serve devicetaintrules")
         return found
 
 

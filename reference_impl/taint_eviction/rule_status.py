@@ -28,7 +28,7 @@ class RuleFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConditionText:
     """Status, reason and message of the condition."""
 
     status: str
@@ -36,18 +36,18 @@ class Said:
     message: str
 
 
-def say(facts: RuleFacts) -> Said:
+def condition_for(facts: RuleFacts) -> ConditionText:
     """The condition for these facts."""
     if facts.effect == "None":
-        return Said("False", "NoEffect", _simulation(facts))
+        return ConditionText("False", "NoEffect", _simulation(facts))
     if facts.effect != "NoExecute":
-        return Said("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
+        return ConditionText("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
     done = f"{_count(facts.evicted, 'pod')} evicted since starting the controller." if facts.evicted else ""
     if facts.pods:
         need = "needs" if len(facts.pods) == 1 else "need"
         pending = f"{_count(len(facts.pods), 'pod')} {need} to be evicted in {_namespaces(facts)}."
-        return Said("True", "PodsPendingEviction", f"{pending} {done}".strip())
-    return Said("False", "Completed" if facts.evicted else "NotStarted", done)
+        return ConditionText("True", "PodsPendingEviction", f"{pending} {done}".strip())
+    return ConditionText("False", "Completed" if facts.evicted else "NotStarted", done)
 
 
 def _simulation(facts: RuleFacts) -> str:
@@ -75,7 +75,7 @@ def held(rule: Obj) -> Obj:
     return {}
 
 
-def is_current(rule: Obj, said: Said) -> bool:
+def is_current(rule: Obj, said: ConditionText) -> bool:
     """Whether the rule's condition says this already, about this generation."""
     now = held(rule)
     return (now.get("status"), now.get("reason"), now.get("message") or "", now.get("observedGeneration")) == (
@@ -86,7 +86,7 @@ def is_current(rule: Obj, said: Said) -> bool:
     )
 
 
-def with_condition(rule: Obj, said: Said, *, now: datetime) -> Obj:
+def with_condition(rule: Obj, said: ConditionText, *, now: datetime) -> Obj:
     """The rule with its condition brought up to date."""
     before = held(rule)
     condition: Obj = {

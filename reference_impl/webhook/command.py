@@ -11,7 +11,7 @@ from pathlib import Path
 from dra_api.clock import Clock
 from dra_api.component import Component
 from reference_impl.kubelet_plugin.configs import EnabledSharing
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.webhook.server import Webhook, WebhookOptions
 
 _GATES = {"TimeSlicingSettings": "time_slicing", "MPSSupport": "mps"}
@@ -32,14 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def gates_of(text: str) -> EnabledSharing:
-    """Read `TimeSlicingSettings=true,MPSSupport=false`. Raises PartError for an unknown gate or value."""
+    """Read `TimeSlicingSettings=true,MPSSupport=false`. Raises ComponentError for an unknown gate or value."""
     chosen: dict[str, bool] = {}
-    for item in filter(None, (part.strip() for part in text.split(","))):
+    for item in filter(None, (item.strip() for item in text.split(","))):
         name, _, value = item.partition("=")
         if name not in _GATES:
-            raise PartError(f"unrecognized feature gate: {name}; the webhook knows {', '.join(_GATES)}")
+            raise ComponentError(f"unrecognized feature gate: {name}; the webhook knows {', '.join(_GATES)}")
         if value.lower() not in ("true", "false"):
-            raise PartError(f"feature gate {name}: {value!r} is neither true nor false")
+            raise ComponentError(f"feature gate {name}: {value!r} is neither true nor false")
         chosen[_GATES[name]] = value.lower() == "true"
     return EnabledSharing(**chosen)
 
@@ -49,9 +49,9 @@ def build_alone(args: argparse.Namespace, clock: Clock) -> Component:
     del clock
     for file in (args.tls_cert_file, args.tls_private_key_file):
         if not file.is_file():
-            raise PartError(f"there is no file {file}; give a PEM certificate and its key")
+            raise ComponentError(f"there is no file {file}; give a PEM certificate and its key")
     if not 0 <= args.port < 65536:
-        raise PartError(f"--port {args.port}: ports are 0 to 65535")
+        raise ComponentError(f"--port {args.port}: ports are 0 to 65535")
     options = WebhookOptions(
         host=args.host,
         port=args.port,

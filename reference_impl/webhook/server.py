@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from reference_impl.kubelet_plugin.configs import EnabledSharing
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.webhook import document, review
 
 log = logging.getLogger(__name__)
@@ -52,13 +52,13 @@ class Webhook:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen. Raises PartError when the address or the certificate cannot be used."""
+        """Listen. Raises ComponentError when the address or the certificate cannot be used."""
         options = self.options
         context = _tls(options)
         try:
             server = _Server((options.host, options.port), _handler(options.gates), context=context)
         except OSError as error:
-            raise PartError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
+            raise ComponentError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
         self._server = server
         self.address = (options.host, int(server.server_address[1]))
         self._thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="webhook", daemon=True)
@@ -113,7 +113,9 @@ def _tls(options: WebhookOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.certificate, options.key)
     except (OSError, ssl.SSLError) as error:
-        raise PartError(f"cannot use the certificate {options.certificate} with key {options.key}: {error}") from error
+        raise ComponentError(
+            f"cannot use the certificate {options.certificate} with key {options.key}: {error}"
+        ) from error
     return context
 
 

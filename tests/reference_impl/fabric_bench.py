@@ -31,19 +31,19 @@ class Bench:
         self.plane = plane
         self.clock = clock
         self.client = KubeClient(plane.transport(), user_agent="test", namespace="default")
-        self.parts: list[Component] = []
+        self.components: list[Component] = []
         self.machines: dict[str, fake_nvml.Node] = {}
         self._informers: dict[Resource, Informer] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    def run(self, part: Component) -> None:
-        self.parts.append(part)
-        part.start()
+    def run(self, component: Component) -> None:
+        self.components.append(component)
+        component.start()
 
     def close(self) -> None:
-        for part in reversed(self.parts):
-            part.stop()
+        for component in reversed(self.components):
+            component.stop()
         for informer in self._informers.values():
             informer.stop()
         for machine in self.machines.values():

@@ -110,25 +110,25 @@ class Cluster:
         self.client = KubeClient(transport, user_agent="test", namespace="default")
         self.clock = AdvanceableClock()
         self._informers: dict[Resource, Informer] = {}
-        self._parts: list[Component] = []
+        self._components: list[Component] = []
 
     def close(self) -> None:
-        for part in self._parts:
-            part.stop()
+        for component in self._components:
+            component.stop()
         for informer in self._informers.values():
             informer.stop()
 
-    def run(self, part: Component) -> None:
-        self._parts.append(part)
-        part.start()
+    def run(self, component: Component) -> None:
+        self._components.append(component)
+        component.start()
 
     @contextmanager
-    def running(self, part: Component) -> Iterator[None]:
-        part.start()
+    def running(self, component: Component) -> Iterator[None]:
+        component.start()
         try:
             yield
         finally:
-            part.stop()
+            component.stop()
 
     # -- making ----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from reference_impl.kubelet_plugin.checkpoint import Checkpoint
 from reference_impl.kubelet_plugin.claims import AllocatedClaim
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.slices import check, layout
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 DRIVER = "nic.example.com"
 
@@ -42,15 +42,15 @@ def test_shipped_inventories_fit_together(name: str) -> None:
     ],
 )
 def test_slips_of_the_pen_are_named(document: Any, words: str) -> None:
-    with pytest.raises(PartError, match=words):
+    with pytest.raises(ComponentError, match=words):
         Inventory.of(document, where="here")
 
 
 def test_a_file_that_is_not_there_or_no_yaml(tmp_path: Path) -> None:
-    with pytest.raises(PartError, match="nic"):
+    with pytest.raises(ComponentError, match="nic"):
         Inventory.load("no-such-inventory")
     (tmp_path / "bad.yaml").write_text("devices: [")
-    with pytest.raises(PartError, match="no YAML"):
+    with pytest.raises(ComponentError, match="no YAML"):
         Inventory.load(str(tmp_path / "bad.yaml"))
 
 

@@ -15,7 +15,7 @@ from dra_api.rpc import RpcError, check_liveness
 from reference_impl.kubelet_plugin import command
 from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 
 @pytest.fixture
@@ -51,5 +51,5 @@ def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     words = [f"--healthcheck-port={port}", "--node-name=n1", f"--container-driver-root={tmp_path}"]
-    with pytest.raises(PartError, match="from 1 to 65535"):
+    with pytest.raises(ComponentError, match="from 1 to 65535"):
         command.plugin_options(parser.parse_args(words))

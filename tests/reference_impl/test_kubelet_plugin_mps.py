@@ -8,7 +8,7 @@ import pytest
 
 from reference_impl.kubelet_plugin.claims import Result
 from reference_impl.kubelet_plugin.configs import ConfigError, GpuConfig, Sharing
-from reference_impl.kubelet_plugin.device_config import Chosen
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import Gpu
 from reference_impl.kubelet_plugin.mps import Mps, memory_limits
 from reference_impl.kubelet_plugin.sharing import SharingError
@@ -34,8 +34,8 @@ def config(**mps: object) -> GpuConfig:
     return GpuConfig(Sharing("MPS", mps=mps))
 
 
-def chosen(device: Gpu, settings: GpuConfig) -> Chosen:
-    return Chosen(Result(request="gpu", pool="n1", device=device.name), device, settings)
+def configured(device: Gpu, settings: GpuConfig) -> ConfiguredDevice:
+    return ConfiguredDevice(Result(request="gpu", pool="n1", device=device.name), device, settings)
 
 
 def daemons(tmp_path: Path) -> Mps:
@@ -44,11 +44,13 @@ def daemons(tmp_path: Path) -> Mps:
 
 def test_one_daemon_for_the_devices_of_one_config(tmp_path: Path) -> None:
     shared, own = config(defaultPinnedDeviceMemoryLimit="1Gi"), config()
-    planned = daemons(tmp_path).plan("u1", [chosen(gpu(1), shared), chosen(gpu(0), shared), chosen(gpu(2), own)])
+    planned = daemons(tmp_path).plan(
+        "u1", [configured(gpu(1), shared), configured(gpu(0), shared), configured(gpu(2), own)]
+    )
     assert [daemon["uuids"] for daemon in planned["mps"]] == [["GPU-0", "GPU-1"], ["GPU-2"]]
     assert planned["mps"][0]["limits"] == {"GPU-0": "1024M", "GPU-1": "1024M"}
     assert len({daemon["id"] for daemon in planned["mps"]}) == 2
-    assert daemons(tmp_path).plan("u1", [chosen(gpu(0), GpuConfig())]) == {}
+    assert daemons(tmp_path).plan("u1", [configured(gpu(0), GpuConfig())]) == {}
 
 
 def test_limits_are_whole_mebibytes_by_uuid_or_place() -> None:
@@ -63,14 +65,14 @@ def test_limits_are_whole_mebibytes_by_uuid_or_place() -> None:
 
 
 def test_users_of_their_own_need_volta(tmp_path: Path) -> None:
-    (daemon,) = daemons(tmp_path).plan("u1", [chosen(gpu(0), config(multiUser=True))])["mps"]
+    (daemon,) = daemons(tmp_path).plan("u1", [configured(gpu(0), config(multiUser=True))])["mps"]
     assert daemon["multiUser"] is True
     with pytest.raises(ConfigError, match="multiuser"):
-        daemons(tmp_path).plan("u1", [chosen(gpu(0, "6.1.0"), config(multiUser=True))])
+        daemons(tmp_path).plan("u1", [configured(gpu(0, "6.1.0"), config(multiUser=True))])
 
 
 def test_a_driver_root_without_the_program_says_so(tmp_path: Path) -> None:
-    planned = daemons(tmp_path).plan("u1", [chosen(gpu(0), config())])
+    planned = daemons(tmp_path).plan("u1", [configured(gpu(0), config())])
     with pytest.raises(SharingError, match="nvidia-cuda-mps-control"):
         daemons(tmp_path).apply(planned)
 

@@ -16,7 +16,7 @@ from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result
 from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing, VfioDeviceConfig
-from reference_impl.kubelet_plugin.device_config import Chosen
+from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import Vfio
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
@@ -24,7 +24,7 @@ from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
 from reference_impl.kubelet_plugin.persistence import PersistenceMode
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def modes(node: fake_nvml.Node) -> Iterator[PersistenceMode]:
 DEFAULT = VfioDeviceConfig()
 
 
-def chosen(device: Vfio, config: VfioDeviceConfig = DEFAULT) -> Chosen:
-    return Chosen(Result(request="gpu", pool="n1", device=device.name), device, config)
+def configured(device: Vfio, config: VfioDeviceConfig = DEFAULT) -> ConfiguredDevice:
+    return ConfiguredDevice(Result(request="gpu", pool="n1", device=device.name), device, config)
 
 
 def entry(planned: dict[str, object]) -> ClaimEntry:
@@ -92,7 +92,7 @@ def test_devices_are_read_from_sysfs_alone(root: DriverRoot) -> None:
 def test_there_and_back(root: DriverRoot) -> None:
     passing = through(root)
     devices = passing.discover(Found((), ()))[:2]
-    planned = passing.plan("u1", [chosen(device) for device in devices])
+    planned = passing.plan("u1", [configured(device) for device in devices])
     assert drivers(root, devices) == ["nvidia", "nvidia"]
     passing.apply(planned)
     assert drivers(root, devices) == ["vfio-pci", "vfio-pci"]
@@ -108,7 +108,7 @@ def test_persistence_mode_is_what_it_was(
     devices = passing.discover(Found((), ()))[:3]
     node.set(1, "persistence_mode", 0)
     node.set(2, "persistence_mode", "N/A")
-    planned = passing.plan("u1", [chosen(device) for device in devices])
+    planned = passing.plan("u1", [configured(device) for device in devices])
     passing.apply(planned)
     passing.undo(entry(planned))
     assert [modes.is_on(device.address) for device in devices] == [True, False, False]
@@ -128,7 +128,7 @@ def test_whatever_a_killed_driver_left_is_undone(root: DriverRoot, words: int) -
     """Override written; unbound as well; bound as well: each is where a SIGKILL may come."""
     passing = through(root)
     (device,) = passing.discover(Found((), ()))[:1]
-    planned = passing.plan("u1", [chosen(device)])
+    planned = passing.plan("u1", [configured(device)])
     bus = root.sysfs / "bus/pci"
     steps = [
         (bus / "devices" / device.address / "driver_override", "vfio-pci"),
@@ -136,10 +136,10 @@ def test_whatever_a_killed_driver_left_is_undone(root: DriverRoot, words: int) -
         (bus / "drivers/vfio-pci/bind", device.address),
     ]
     for file, text in steps[:words]:
-        passing.tell(file, text)
+        passing.write(file, text)
     through(root).undo(entry(planned))
     assert drivers(root, (device,)) == ["nvidia"]
-    again = passing.plan("u1", [chosen(device)])
+    again = passing.plan("u1", [configured(device)])
     passing.apply(again)
     assert drivers(root, (device,)) == ["vfio-pci"]
 
@@ -148,7 +148,7 @@ def test_a_device_that_an_administrator_bound_stays_his(root: DriverRoot) -> Non
     passing = through(root)
     (device,) = passing.discover(Found((), ()))[:1]
     passing.rebind(device.address, "vfio-pci")
-    planned = passing.plan("u1", [chosen(device)])
+    planned = passing.plan("u1", [configured(device)])
     passing.apply(planned)
     passing.undo(entry(planned))
     assert drivers(root, (device,)) == ["vfio-pci"]
@@ -166,9 +166,9 @@ def test_two_configs_and_no_iommu_are_refused(root: DriverRoot, tmp_path: Path) 
     passing = through(root)
     first, second = passing.discover(Found((), ()))[:2]
     with pytest.raises(ConfigError, match="at most one"):
-        passing.plan("u1", [chosen(first), chosen(second, VfioDeviceConfig(enable_api_device=True))])
+        passing.plan("u1", [configured(first), configured(second, VfioDeviceConfig(enable_api_device=True))])
     (tmp_path / "bare/sys").mkdir(parents=True)
-    with pytest.raises(PartError, match="IOMMU is not enabled"):
+    with pytest.raises(ComponentError, match="IOMMU is not enabled"):
         through(DriverRoot(tmp_path / "bare")).check()
 
 
@@ -229,7 +229,7 @@ class Lives:
             passthrough=passing,
         )
         preparer.repair()
-        deeds: list[tuple[Any, str]] = [(passing, "tell"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")]
+        deeds: list[tuple[Any, str]] = [(passing, "write"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")]
         for owner, name in (*deeds, (passing.persistence, "switch_on")):
             setattr(owner, name, after(getattr(owner, name)))
         return preparer

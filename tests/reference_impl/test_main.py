@@ -81,7 +81,7 @@ def test_a_signal_stops_the_part_and_exits_zero(monkeypatch, kubeconfig, capsys)
 
 
 def test_a_part_that_cannot_start_is_one_line_and_exit_one(monkeypatch, kubeconfig, capsys):
-    part = FakePart(fail=runtime.PartError("the socket is taken;\nstop the other one"))
+    part = FakePart(fail=runtime.ComponentError("the socket is taken;\nstop the other one"))
     install(monkeypatch, part)
     assert runtime.main(["fake", "--kubeconfig", kubeconfig]) == 1
     assert part.log == ["start", "stop"]
@@ -100,14 +100,14 @@ def test_a_missing_kubeconfig_is_named(monkeypatch, tmp_path, capsys):
 def test_an_unknown_part_lists_the_parts(capsys):
     assert runtime.main(["sheduler"]) == 2
     error = capsys.readouterr().err
-    assert "no part 'sheduler'" in error
+    assert "unknown component 'sheduler'" in error
     assert "scheduler" in error
 
 
 def test_a_part_that_is_not_installed_says_so(monkeypatch, capsys):
     install(monkeypatch, FakePart())
     assert runtime.main(["gone"]) == 1
-    assert "has no part 'gone'" in capsys.readouterr().err
+    assert "has no component 'gone'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("gates", ["DynamicResourceAllocation", "DynamicResourceAllocation=maybe", "NoSuchGate=true"])

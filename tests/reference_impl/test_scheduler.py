@@ -24,7 +24,7 @@ from dra_api.objects import (
     name_of,
 )
 from dra_api.workqueue import WorkQueue
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.scheduler.cycle import Decision
 from reference_impl.scheduler.pod_claims import PodClaim
 from reference_impl.scheduler.publish import DirectPublisher, PublishError
@@ -299,7 +299,7 @@ def test_with_dra_off_a_pod_with_claims_is_left_alone_and_told_why(cluster, opti
 
 def test_without_the_bind_request_crd_the_scheduler_says_what_to_do():
     way_out = "install the BindRequest CRD, or let the scheduler bind pods itself"
-    with scheduling_cluster(bind_requests=False) as bare, pytest.raises(PartError, match=way_out), running(bare):
+    with scheduling_cluster(bind_requests=False) as bare, pytest.raises(ComponentError, match=way_out), running(bare):
         pass
 
 

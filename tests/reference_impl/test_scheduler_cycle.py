@@ -22,7 +22,7 @@ from scheduling_builders import (
 
 from dra_api.informer import Change
 from dra_api.objects import Obj
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.cluster_view import ClusterView
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
@@ -556,7 +556,7 @@ def test_the_time_of_a_search_is_counted_in_steps():
 )
 def test_times_that_kube_scheduler_refuses_are_refused(options, text):
     """DRA-138."""
-    with pytest.raises(PartError, match=re.escape(text)):
+    with pytest.raises(ComponentError, match=re.escape(text)):
         SchedulerOptions(**options).check()
 
 

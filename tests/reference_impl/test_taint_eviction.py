@@ -14,7 +14,7 @@ from dra_api.client import KubeClient
 from dra_api.clock import timestamp
 from dra_api.objects import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from reference_impl.taint_eviction import TaintEviction, TaintEvictionOptions
-from reference_impl.taint_eviction.rule_status import RuleFacts, say
+from reference_impl.taint_eviction.rule_status import RuleFacts, condition_for
 from reference_impl.taint_eviction.taints import DeviceId, selects, tolerates
 
 NO_EXECUTE = {"key": "example.com/bad", "value": "v1", "effect": "NoExecute"}
@@ -257,7 +257,8 @@ def test_rules_without_effect_only_report(cluster: Cluster) -> None:
 def test_the_words_of_a_rule_under_way() -> None:
     facts = RuleFacts("NoExecute", {("a", "p")}, 1, 2, 2)
     assert (
-        say(facts).message == "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
+        condition_for(facts).message
+        == "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from reference_impl import runtime
 from reference_impl.kubelet_plugin.configs import EnabledSharing
-from reference_impl.runtime import PartError
+from reference_impl.runtime import ComponentError
 from reference_impl.webhook import Webhook, WebhookOptions, document
 from reference_impl.webhook.command import gates_of
 from reference_impl.webhook.review import answer
@@ -132,7 +132,7 @@ def test_what_is_no_json_is_a_value_error(body: bytes) -> None:
 def test_the_driver_s_gates_have_upstream_s_names() -> None:
     assert gates_of("TimeSlicingSettings=true,MPSSupport=false") == EnabledSharing(time_slicing=True)
     for wrong in ("TimeSlicing=true", "MPSSupport=yes", "MPSSupport"):
-        with pytest.raises(PartError, match=wrong.partition("=")[0]):
+        with pytest.raises(ComponentError, match=wrong.partition("=")[0]):
             gates_of(wrong)
 
 
@@ -211,5 +211,5 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
 def test_a_broken_certificate_is_one_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "tls.crt"
     broken.write_text("nonsense")
-    with pytest.raises(PartError, match="cannot use the certificate"):
+    with pytest.raises(ComponentError, match="cannot use the certificate"):
         Webhook(options=WebhookOptions(certificate=broken, key=broken)).start()
