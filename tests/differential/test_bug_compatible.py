@@ -19,16 +19,16 @@ import pytest
 from dra_api.objects import Obj
 from reference_impl.scheduler.bug_compatible import DEVIATIONS, RELEASES, Release, release
 from verification.differential import compare, known, reference
-from verification.differential.__main__ import Duel
+from verification.differential.__main__ import Comparison
 from verification.differential.upstream import PROGRAM, Upstream, program_of
 from verification.prerequisites import required
 
 RECORDED = {
     path.stem: orjson.loads(path.read_bytes()) for path in (Path(__file__).parent / "deviations").glob("*.json")
 }
-# Known from the component of kube-scheduler, where a rule of the suite is broken (below), not from an outcome in the duel.
+# Seen in a rule that kube-scheduler breaks (below), not in an outcome of the differential tests.
 IN_THE_COMPONENT = {"repeated-claim-config", "counters-by-pool-name"}
-# Seen in the duel as configuration that is not the same; a class's configuration for all requests means the same.
+# Seen in the differential tests as configuration that is not the same; a class's configuration for all requests means the same.
 ALIKE = {"class-config-lists-all"}
 # Chance, so that no case shows it; and what no outcome shows (below).
 NO_CASE = {"pools-in-any-order", "tolerations-not-recorded"}
@@ -55,7 +55,7 @@ def outcomes(facts: list[reference.Fact]) -> list[str]:
     return [fact.outcome for fact in facts]
 
 
-def test_what_the_duel_explains_is_a_deviation_or_chance() -> None:
+def test_what_the_comparison_explains_is_a_deviation_or_chance() -> None:
     explained = {entry.id: entry for entry in known.load() if entry.about == "upstream"}
     deviations = {one.id: one for one in DEVIATIONS}
     assert {name for name, entry in explained.items() if not entry.chance} <= deviations.keys()
@@ -112,17 +112,17 @@ def test_upstream_still_answers_so(name: str) -> None:
 @pytest.mark.parametrize("likeness", [release(name) for name in RELEASES], ids=RELEASES)
 def test_with_the_setting_nothing_is_left_to_explain(likeness: Release, tmp_path: Path) -> None:
     with upstream_of(likeness) as upstream:
-        duel = Duel(upstream, known.by_chance(likeness), out=tmp_path, most=3, release=likeness)
-        duel.run(300 if likeness == NEWEST else 150, "compatible")
+        comparison = Comparison(upstream, known.by_chance(likeness), out=tmp_path, most=3, release=likeness)
+        comparison.run(300 if likeness == NEWEST else 150, "compatible")
         for name in ASKED_AGAIN:
             if release_of(name) == likeness:
-                duel.play(RECORDED[name]["case"])
-    assert not duel.unexplained, duel.written
+                comparison.play(RECORDED[name]["case"])
+    assert not comparison.unexplained, comparison.written
 
 
 @pytest.mark.parametrize("name", ["1.34", "1.35"])
 def test_what_was_looked_up_for_all_is_forgotten_before_the_walk(name: str) -> None:
-    """Found by the duel: what an alternative's All refused, an alternative before it for a count may still take."""
+    """Found by the differential tests: what an alternative's All refused, an alternative before it for a count may still take."""
     case: Obj = copy.deepcopy(RECORDED["selectors-of-earlier-alternative"]["case"])
     first, second = case["claims"][0]["spec"]["devices"]["requests"][1]["firstAvailable"]
     first |= {"allocationMode": "ExactCount", "count": 1}
@@ -168,6 +168,6 @@ def test_1_34_does_not_record_tolerations() -> None:
 @pytest.mark.parametrize("name", [name for name in ASKED_AGAIN if release_of(name) == NEWEST])
 def test_without_the_setting_chance_explains_none_of_it(name: str, tmp_path: Path) -> None:
     with Upstream() as upstream:
-        duel = Duel(upstream, known.by_chance(), out=tmp_path, most=0)
-        duel.play(RECORDED[name]["case"])
-    assert duel.unexplained
+        comparison = Comparison(upstream, known.by_chance(), out=tmp_path, most=0)
+        comparison.play(RECORDED[name]["case"])
+    assert comparison.unexplained

@@ -1,6 +1,7 @@
-"""The clusters and claims that allocation is measured on, as plain API objects: the same input for both sides.
+"""Clusters and claims for the allocation benchmarks, as plain API objects: the same input for both sides.
 
-A case is what `verification/third_party/go/allocator` reads: `features`, `nodes`, `slices`, `classes`, `claims`, `taken`.
+A case is the input of `verification/third_party/go/allocator`: `features`, `nodes`, `slices`, `classes`, `claims`,
+`taken`.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def matched(count: int = 64) -> Obj:
 
 
 def cluster(nodes: int, *, full: int, nearly: bool = False) -> Obj:
-    """Nodes of 8 of which the first `full` have none left; with `nearly`, all have one left."""
+    """Return nodes with 8 devices each; the first `full` have none free. With `nearly`, every node has one free."""
     slices = [piece for at in range(nodes) for piece in node_slices(at, gpus(8))]
     gone = 7 if nearly else 8
     taken = [(f"n{at}", f"gpu-{device}") for at in range(nodes if nearly else full) for device in range(gone)]
@@ -208,7 +209,7 @@ def cluster(nodes: int, *, full: int, nearly: bool = False) -> Obj:
 
 
 def too_many_requests(devices: int) -> Obj:
-    """One device more than there are, as requests of one claim, or as claims where a claim cannot hold so many."""
+    """Request one device more than available, in one claim, or in several if a claim cannot hold that many requests."""
     if devices < 32:
         return case(node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(devices + 1)))])
     return case(node_slices(0, gpus(devices)), singles(devices + 1))
@@ -230,7 +231,7 @@ def last_two_match(devices: int) -> Obj:
 
 
 def distinct_short(devices: int) -> Obj:
-    """Ten requests that want ten different values where there are nine."""
+    """Ten requests for ten different values of an attribute with nine values."""
     found = gpus(devices)
     for at, device in enumerate(found):
         device["attributes"]["index"] = {"int": at % 9}
@@ -239,6 +240,6 @@ def distinct_short(devices: int) -> Obj:
 
 
 def last_matches_nothing(devices: int) -> Obj:
-    """Ten requests, the last of which no device suits."""
+    """Ten requests, the last of which selects no device."""
     nothing = wish(name="r9", selectors=[{"cel": {"expression": "false"}}])
     return case(node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(9)), nothing)])

@@ -1,8 +1,8 @@
-"""The reference allocator next to upstream's, on the same inputs in one run: time, ratio, growth, memory.
+"""The reference allocator beside upstream's, on the same inputs in one run: time, ratio, growth, memory.
 
-One operation of upstream is NewAllocator and Allocate; of the reference it is Allocator and `on` each node, with the
-node inventories kept between pods, as its scheduler keeps them. What building an inventory costs stands in the notes.
-Compiled expressions are warm on both sides.
+One operation of upstream is NewAllocator and Allocate. One of the reference is Allocator and `on` for each node; node
+inventories are kept between pods, as its scheduler keeps them. The notes have the cost of an inventory. Compiled
+expressions are cached on both sides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from verification.differential.upstream import Upstream, UpstreamGone
 REPEAT = 5
 TURNS = 5
 TIMEOUT_MS = 2_000
-GIVEN_UP = 2  # sizes of one family after which upstream is no longer asked
+GIVEN_UP = 2  # sizes of one family beyond which upstream is not run
 
 
 class Ready:
@@ -60,7 +60,7 @@ class Ready:
         self.building = time.perf_counter() - began
 
     def once(self) -> str:
-        """Ask for all claims, node after node; the outcome of the last node asked."""
+        """Allocate all claims node by node; return the outcome of the last node."""
         outcome = "unallocatable"
         allocator = Allocator(self.claims, self.classes, features=self.features)
         for inventory in self.inventories:
@@ -82,11 +82,11 @@ class Ready:
 
 
 def side_by_side(
-    upstream: Upstream | None, name: str, case: Obj, *, aim: str, repeat: int = 0, unasked: str = ""
+    upstream: Upstream | None, name: str, case: Obj, *, aim: str, repeat: int = 0, skipped: str = ""
 ) -> Figure:
-    """One case on both sides, in turns, so that what else the machine does meets both alike.
+    """Run one case on both sides in turns, so that other load affects both alike.
 
-    The ratio is the median of the turns' ratios. `unasked` says why there is no upstream to ask.
+    The ratio is the median of the turns' ratios. `skipped` is the reason if upstream does not run.
     """
     ready = Ready(case)
     turns = min(TURNS, repeat or REPEAT)
@@ -109,8 +109,8 @@ def side_by_side(
     if upstream is not None:
         more = f", given up after {TIMEOUT_MS / 1000:g} s" if last == "timeout" else ""
         note = f"upstream {median(theirs):.1f} µs ({last}{more}), ratio {median(ratios):.3g}; {note}"
-    elif unasked:
-        note = f"{unasked}; {note}"
+    elif skipped:
+        note = f"{skipped}; {note}"
     return Figure(name, "µs", [seconds * 1e6 for seconds in ours], aim, note)
 
 
@@ -163,7 +163,7 @@ def _hard(upstream: Upstream | None) -> Iterator[Figure]:
         for size in (8, 16, 32, 64, 128):
             asked = upstream if len(too_long) < GIVEN_UP else None
             sizes = " and ".join(map(str, too_long))
-            unasked = (
+            skipped = (
                 f"upstream not asked: at n = {sizes} it took more than the {TIMEOUT_MS / 1000:g} s that it is given"
             )
             figure = side_by_side(
@@ -172,7 +172,7 @@ def _hard(upstream: Upstream | None) -> Iterator[Figure]:
                 family(size),
                 aim="< 20000",
                 repeat=3,
-                unasked=unasked if upstream is not None else "",
+                skipped=skipped if upstream is not None else "",
             )
             if "timeout" in figure.note:
                 too_long.append(size)
@@ -204,7 +204,7 @@ def memory() -> Figure:
 
 
 def hold(nodes: int) -> None:
-    """Build a cluster, ask it once, and print the largest resident size of this process in MB."""
+    """Build a cluster, allocate once, and print the peak resident size of this process in MB."""
     import resource
 
     Ready(cases.cluster(nodes, full=nodes * 9 // 10)).once()

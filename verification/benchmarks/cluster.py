@@ -54,7 +54,7 @@ def api_server(*, real: bool) -> Iterator[ApiServerEmulator | BinariesControlPla
 
 
 def has_real_api_server() -> bool:
-    """Whether `make third-party` has built one; says so where not."""
+    """Return whether `make third-party` has built a kube-apiserver; print a note if not."""
     if (BIN / "kube-apiserver").exists():
         return True
     print("  kube-apiserver is not built (make third-party): the embedded one only")

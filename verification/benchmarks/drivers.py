@@ -1,5 +1,5 @@
-"""Drivers, each with a kubelet for its node, and what is asked of them: the reference here and as a program of its own,
-and the official example driver.
+"""Drivers with a kubelet for their node, and the calls to them: the reference in process and as a program, and the
+official example driver.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> 
 
 @contextlib.contextmanager
 def example_driver(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> Iterator[PluginHandle]:
-    """The same with the official example driver, whose client limits are raised: they are not what is measured."""
+    """The same with the official example driver. Its client-side rate limits are raised, because they are not measured."""
     root.mkdir()
     with Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet:
         (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)

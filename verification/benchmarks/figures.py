@@ -9,7 +9,7 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured thing: what, its unit, all its values, and the aim if there is one."""
+    """One measurement: name, unit, all values, and the target if there is one."""
 
     what: str
     unit: str
@@ -24,7 +24,7 @@ class Figure:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` (0 to 1) of all values lie."""
+    """Return the value below which `share` (0 to 1) of all values lie."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 

@@ -22,7 +22,7 @@ CHANGES = 300
 RACK = 18
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "nvml" / "h200_nvml.json"
 
-#: Prints, for each change of the temperature that it sees by asking and for each XID that it waits for, when that was.
+#: Prints the time of each temperature change that it polls and of each XID event that it waits for.
 WATCHER = """
 import sys, time, pynvml as p
 p.nvmlInit()
@@ -42,7 +42,7 @@ for _ in range(int(sys.argv[1])):
 
 
 def _per_call(call: Callable[..., Any], *arguments: Any) -> list[float]:
-    """Processor time: a getter never sleeps (rule NVML-081), so what else runs here is nothing of its price."""
+    """Measure processor time: a getter never sleeps (rule NVML-081), so other load does not count."""
 
     def once() -> float:
         started = time.thread_time()

@@ -1,6 +1,6 @@
 """NodePrepareResources over the socket: the reference driver beside the official example driver, in one run.
 
-On the embedded API server, and on kube-apiserver where `make third-party` has built it.
+On the emulated API server, and on kube-apiserver if `make third-party` has built it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from verification.benchmarks.figures import Figure, percentile
 
 PAIRS = 200
 WARM = 10
-AIM = "≤ 2.65, p99 ≤ 4.9"  # what the official example driver took on a quiet machine
+AIM = "≤ 2.65, p99 ≤ 4.9"  # measured with the official example driver on a quiet machine
 
 Times = tuple[list[float], list[float], list[float]]
 """Milliseconds of each first Prepare, each repeated one and each Unprepare."""

@@ -1,7 +1,7 @@
 """The reference scheduler beside kube-scheduler, on the same real API server in one run.
 
-Pods and their claims exist before the clock starts, so that schedulers are compared and not the client that creates.
-Needs the programs that `make third-party` builds; says so where they are not.
+Pods and claims exist before the clock starts, so that the schedulers are compared and not the client that creates them.
+Needs the programs of `make third-party`.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One measurement: seconds from the scheduler's start to the last bind and from the first bind to the last, the
-    number of pods, CPU milliseconds a pod by program, and API requests that changed something, a pod.
+    """One measurement: seconds from the scheduler's start to the last binding and from the first binding to the last,
+    the number of pods, CPU milliseconds per pod by program, and write requests per pod.
 
-    Where BindRequests are written, `told` is the seconds from the start until each of them says Succeeded and all
-    events are there, and `told_cpu` and `told_writes` are all CPU milliseconds and requests a pod until then: what
-    comes after a binding costs too.
+    If BindRequests are used, `reported` is the seconds from the start until all of them have phase Succeeded and all events
+    exist; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: the work after a
+    binding counts too.
     """
 
     pods: int
@@ -60,9 +60,9 @@ class Outcome:
     binding: float
     cpu: Mapping[str, float]
     writes: Mapping[str, float]
-    told: float = 0.0
-    told_cpu: float = 0.0
-    told_writes: float = 0.0
+    reported: float = 0.0
+    reported_cpu: float = 0.0
+    reported_writes: float = 0.0
 
 
 Start = Callable[[BinariesControlPlane, Path], list[ManagedProcess]]
@@ -78,7 +78,7 @@ def kube_scheduler(plane: BinariesControlPlane, folder: Path) -> list[ManagedPro
 
 
 def reference(publish: str) -> Start:
-    """The reference scheduler as a process of its own, and the binder as another where BindRequests are written."""
+    """Start the reference scheduler as a process, and the binder as another if BindRequests are used."""
 
     def start(plane: BinariesControlPlane, folder: Path) -> list[ManagedProcess]:
         def part(name: str, *more: str) -> ManagedProcess:
@@ -121,7 +121,7 @@ def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesCo
 
 
 def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVICES) -> Outcome:
-    """Let one scheduler bind `pods` pods, which wait with their claims when it starts."""
+    """Measure how one scheduler binds `pods` pods that exist, with their claims, when it starts."""
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
         folder = Path(name)
         plane, client = ending.enter_context(real(folder, nodes=nodes, devices=devices))
@@ -159,7 +159,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
             raise RuntimeError(f"only {len(bound)} of {pods} pods were bound within {_LIMIT:.0f} s: {last}")
         own = {process.name: process.pid for process in processes if process.pid is not None}
         after = cpu_of({**plane.pids(), **own})
-        told = writes_of(plane) - writes
+        written = writes_of(plane) - writes
         seconds, cpu, all_writes = 0.0, 0.0, 0.0
         if "binder" in own:
             seconds = _last_news(client, pods) - began
@@ -171,7 +171,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         max(bound.values()) - began,
         max(bound.values()) - min(bound.values()),
         {name: (seconds - before.get(name, 0.0)) * 1000 / pods for name, seconds in after.items()},
-        {what: count / pods for what, count in told.items() if count >= pods / 10},
+        {what: count / pods for what, count in written.items() if count >= pods / 10},
         seconds,
         cpu * 1000 / pods,
         all_writes / pods,
@@ -179,7 +179,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
 
 
 def _last_news(client: KubeClient, pods: int) -> float:
-    """When, on the monotonic clock, all BindRequests say Succeeded and every pod has its two events."""
+    """Return the monotonic time at which all BindRequests have phase Succeeded and every pod has its two events."""
     seen: dict[str, set[str]] = {"Succeeded": set(), "Scheduled": set(), "Bound": set()}
     done = threading.Event()
 
@@ -200,16 +200,18 @@ def _last_news(client: KubeClient, pods: int) -> float:
             informer.start()
             ending.callback(informer.stop)
         if not done.wait(_LIMIT):
-            told = ", ".join(f"{what} {len(names)}" for what, names in seen.items())
-            raise RuntimeError(f"of {pods} pods were told within {_LIMIT:.0f} s: {told}")
+            seen_names = ", ".join(f"{what} {len(names)}" for what, names in seen.items())
+            raise RuntimeError(
+                f"of {pods} pods reached their last phase and events within {_LIMIT:.0f} s: {seen_names}"
+            )
         return time.monotonic()
 
 
 def held_up(start: Start) -> tuple[float, float]:
-    """Median and longest seconds that a pod which fits waits while one that never can is pending.
+    """Return the median and longest seconds that a suitable pod waits while one is pending that can never fit.
 
-    The impossible pod asks for one device more than a node has, in requests of their own: every order of equal devices
-    looks new to a search that does not count.
+    The impossible pod requests one device more than a node has, in separate requests: a search that does not count
+    tries every order of equal devices.
     """
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name, ExitStack() as ending:
         folder = Path(name)
@@ -253,7 +255,7 @@ def held_up(start: Start) -> tuple[float, float]:
 
 
 def _make_ready(client: KubeClient) -> None:
-    """Say what a kubelet would say: until then every new node has a taint."""
+    """Set the Ready condition as a kubelet would: until then every new node has a taint."""
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "simulated"}
     room = {"pods": "110", "cpu": "64", "memory": "256Gi"}
     status = {"conditions": [ready], "capacity": room, "allocatable": room}
@@ -313,7 +315,7 @@ def writes_of(plane: BinariesControlPlane) -> Counter[str]:
 
 
 def figures() -> list[Figure]:
-    """Start to ready of both control planes; the three schedulers with 200 and 400 pods; who is held up."""
+    """Measure start-up of both control planes, the three schedulers with 200 and 400 pods, and blocked pods."""
     if not (BIN / "kube-apiserver").exists():
         print("  the real control plane is not built (make third-party): nothing is compared with it")
         return []
@@ -323,7 +325,7 @@ def figures() -> list[Figure]:
     ]
     for pods, devices in ((200, DEVICES), (1000, 20)):
         first: Sequence[float] = ()
-        # Round by round, so that what else the machine does meets all alike.
+        # Round by round, so that other load affects all alike.
         rounds = [
             {name: measure(start, pods=pods, devices=devices) for name, start in SCHEDULERS.items()}
             for _ in range(3 if pods == 200 else 1)
@@ -339,10 +341,10 @@ def figures() -> list[Figure]:
             writes = ", ".join(f"{what} {count:.1f}" for what, count in sorted(last.writes.items()))
             aims = {"reference, direct": ">= 1 x", "reference, BindRequest": ">= 0.67 x"}
             note = f"{ratio:.2f} x kube-scheduler; first to last bind {pods / last.binding:.0f} pods/s; "
-            if last.told:
+            if last.reported:
                 note += (
-                    f"to the last phase and event {pods / last.told:.0f} pods/s, {last.told_cpu:.1f} ms and "
-                    f"{last.told_writes:.1f} writes a pod in all; "
+                    f"to the last phase and event {pods / last.reported:.0f} pods/s, {last.reported_cpu:.1f} ms and "
+                    f"{last.reported_writes:.1f} writes a pod in all; "
                 )
             found.append(
                 Figure(

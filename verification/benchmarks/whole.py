@@ -17,9 +17,9 @@ _LOOK = 0.25
 
 
 def command(*words: str) -> tuple[float, float, int]:
-    """Run `dra-conformance`; wall seconds, peak memory of all its processes together in MB, exit code.
+    """Run `dra-conformance`; return wall seconds, peak memory of all its processes in MB, and the exit code.
 
-    Memory is the proportional set size, looked at every quarter of a second: what processes share counts once.
+    Memory is the proportional set size, sampled every quarter of a second: shared pages count once.
     """
     began = time.monotonic()
     process = subprocess.Popen(
@@ -45,7 +45,7 @@ def _family(pid: int) -> Iterator[int]:
 
 
 def _memory(pid: int) -> int:
-    """The proportional set size of a process in KiB; 0 when it is gone."""
+    """Return the proportional set size of a process in KiB, or 0 if it has exited."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -1,5 +1,6 @@
-"""The duel: generated allocation cases, answered by the reference and by upstream's own code, compared on outcome.
+"""Differential tests: generated allocation cases, solved by the reference and by upstream's own code, compared by
+outcome.
 
-`python -m verification.differential --cases 20000 --seed 1` runs it. Equal is: both allocate, both find nothing, or
-both refuse; which of several fitting devices was taken does not matter.
+`python -m verification.differential --cases 20000 --seed 1` runs them. Outcomes are equal if both allocate, both find
+nothing, or both return an error. The choice among several suitable devices does not matter.
 """

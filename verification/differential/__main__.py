@@ -1,9 +1,8 @@
-"""`python -m verification.differential --cases N --seed S`: reference against upstream on generated cases.
+"""`python -m verification.differential --cases N --seed S`: compare the reference with upstream on generated cases.
 
-Then as many CEL expressions. Prints the cases, the seed and every disagreement that `known.yaml` does not explain, each
-made as small as it gets and written to the output folder. Ends with 1 when there is one, with 0 when there is none. The
-same seed gives the same cases. `--replay FILE…` asks both sides about written cases instead;
-`--bug-compatible 1.36` lets the reference have upstream's known deviations.
+As many CEL expressions follow. Prints the cases, the seed and every disagreement that `known.yaml` does not explain,
+reduced and written to the output folder. The exit code is 1 if there is one. The same seed generates the same cases.
+`--replay FILE...` runs written cases instead; `--bug-compatible 1.36` gives the reference upstream's known deviations.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from verification.differential.upstream import PROGRAM, Upstream, UpstreamGone, 
 _PER_KIND = 10  # so many of one kind are made small; most are the same
 
 
-class Duel:
-    """One run: counts, and what was found."""
+class Comparison:
+    """One run: counts and disagreements."""
 
     def __init__(
         self, upstream: Upstream, entries: list[Known], *, out: Path, most: int, release: Release | None = None
@@ -50,12 +49,12 @@ class Duel:
         self.seen: set[bytes] = set()
 
     def run(self, count: int, seed: str) -> None:
-        """Ask both sides about `count` cases; each follows from the seed and its number alone."""
+        """Run `count` cases on both sides; each depends on the seed and its number only."""
         for number in range(count):
             self.play(generate.case(Dice(f"{seed}/{number}")))
 
     def run_expressions(self, count: int, seed: str) -> None:
-        """Ask both sides about `count` CEL expressions."""
+        """Evaluate `count` CEL expressions on both sides."""
         for number in range(count):
             self.play_expression(expressions.question(Dice(f"{seed}/cel/{number}")))
 
@@ -125,7 +124,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=2000, help="how many (default 2000)")
     parser.add_argument("--expressions", type=int, default=-1, help="how many CEL expressions (default: as many)")
     parser.add_argument("--seed", default="", help="any text; the same seed gives the same cases (default: fresh)")
-    parser.add_argument("--out", type=Path, default=Path("dra-report/duel"), help="folder for disagreements")
+    parser.add_argument("--out", type=Path, default=Path("dra-report/differential"), help="folder for disagreements")
     parser.add_argument("--most", type=int, default=20, help="write and shrink so many disagreements at most")
     parser.add_argument(
         "--bug-compatible",
@@ -147,39 +146,40 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the duel; its exit code."""
+    """Run the differential tests and return the exit code."""
     options = _options()
     seed = options.seed or secrets.token_hex(4)
     try:
         with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
             likeness = release(options.bug_compatible) if options.bug_compatible else None
             entries = known.load() if likeness is None else known.by_chance(likeness)
-            duel = Duel(upstream, entries, out=options.out, most=options.most, release=likeness)
+            comparison = Comparison(upstream, entries, out=options.out, most=options.most, release=likeness)
             whose = f" bug-compatible with {likeness.name}" if likeness else ""
-            print(f"duel: reference{whose} against {upstream.version}, seed {seed}", flush=True)
+            print(f"differential: reference{whose} against {upstream.version}, seed {seed}", flush=True)
             started = time.perf_counter()
             for path in options.replay:
                 written = orjson.loads(path.read_bytes())
-                duel.play(written.get("case", written))
+                comparison.play(written.get("case", written))
             if not options.replay:
-                duel.run(options.cases, seed)
+                comparison.run(options.cases, seed)
                 if likeness is None:
-                    duel.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed)
+                    comparison.run_expressions(options.cases if options.expressions < 0 else options.expressions, seed)
             took = time.perf_counter() - started
     except UpstreamGone as error:
-        print(f"duel: {error}", file=sys.stderr)
+        print(f"differential: {error}", file=sys.stderr)
         return 1 if PROGRAM.exists() or os.environ.get("CI", "").lower() == "true" else 0
-    print(f"duel: {duel.cases} cases in {took:.0f} s, seed {seed}")
+    print(f"differential: {comparison.cases} cases in {took:.0f} s, seed {seed}")
     print(
-        f"  {duel.expressions} CEL expressions: " + ", ".join(f"{name} {n}" for name, n in duel.verdicts.most_common())
+        f"  {comparison.expressions} CEL expressions: "
+        + ", ".join(f"{name} {n}" for name, n in comparison.verdicts.most_common())
     )
-    print("  reference, node by node: " + ", ".join(f"{name} {n}" for name, n in duel.outcomes.most_common()))
-    for name, number in duel.explained.most_common():
+    print("  reference, node by node: " + ", ".join(f"{name} {n}" for name, n in comparison.outcomes.most_common()))
+    for name, number in comparison.explained.most_common():
         print(f"  explained by {name}: {number}")
-    for kind, number in duel.unexplained.most_common():
+    for kind, number in comparison.unexplained.most_common():
         print(f"  UNEXPLAINED upstream {kind[0]}, reference {kind[1]} {kind[2]}: {number}")
-    print(f"  unexplained disagreements: {duel.unexplained.total()}")
-    return 1 if duel.unexplained else 0
+    print(f"  unexplained disagreements: {comparison.unexplained.total()}")
+    return 1 if comparison.unexplained else 0
 
 
 if __name__ == "__main__":

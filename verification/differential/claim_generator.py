@@ -89,7 +89,7 @@ def bare_classes(dice: Dice, aspects: Aspects) -> list[Obj]:
 
 
 def wish(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
-    """What one request, or one alternative of it, asks for."""
+    """Generate one request, or one alternative of it."""
     found: Obj = {"deviceClassName": dice.pick(CLASSES), "allocationMode": "ExactCount", "count": 1}
     if dice.one_in(200):
         found["deviceClassName"] = "absent"

@@ -1,7 +1,7 @@
-"""Nodes, ResourceSlices and what is in use, drawn by chance: every form that the allocator distinguishes.
+"""Random nodes, ResourceSlices and allocated devices: every form that the allocator distinguishes.
 
-Objects are as an API server would serve them: valid by resource.k8s.io/v1 validation where the API server validates,
-and wrong where only the allocator can tell (counters of another slice, names used twice, pools that are being updated).
+Objects are as an API server would return them: valid by resource.k8s.io/v1 validation, and inconsistent only where the
+allocator alone can notice (counters of another slice, names used twice, pools during an update).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ POLICIES: tuple[Obj, ...] = (
     {"default": "1Gi", "validValues": ["1Gi"]},
     {"default": "1Gi", "validValues": ["1Gi", "1536Mi", "2Gi"]},
 )
-# Labels that Go's strconv.ParseInt and Python's int() read differently, beside some on which they agree.
+# Labels that Go's strconv.ParseInt and Python's int() parse differently, and some on which they agree.
 _NUMBERS = (
     *("1_0", "+5", "-5", " 7", "7 ", "", "007", "1.0", "0x1", "x", "\u0667"),
     *("9223372036854775807", "9223372036854775808", "-9223372036854775808", "99999999999999999999"),
@@ -259,7 +259,7 @@ def pool(dice: Dice, driver: str, name: str, aspects: Aspects, nodes_: Sequence[
 
 
 def _break(dice: Dice, bodies: list[Obj]) -> None:
-    """Perhaps make a pool invalid, as only the allocator can tell."""
+    """Make a pool invalid with some probability, in a way that only the allocator can notice."""
     owners = [entry for body in bodies for entry in body.get("devices") or ()]
     how = dice.pick(["", "", "twice", "unknown-set", "unknown-counter", "set-twice"])
     listing = [body["devices"] for body in bodies if body.get("devices")]
@@ -297,7 +297,7 @@ def slices(dice: Dice, aspects: Aspects, nodes_: Sequence[Obj]) -> list[Obj]:
 
 
 def taken(dice: Dice, aspects: Aspects, slices_: Sequence[Obj]) -> list[Obj]:
-    """Allocation results of other claims. Shares of one device never take more than it has."""
+    """Generate allocation results of other claims. Shares of one device never exceed its capacity."""
     if "in-use" not in aspects:
         return []
     found: list[Obj] = []

@@ -1,6 +1,6 @@
-"""Whether two answers to one case agree: on the outcome of every node, and on each side's result being valid.
+"""Compare two answers to one case: the outcome of every node must agree, and each side's allocation must be valid.
 
-Which device was chosen never matters. The oracle decides about validity, with allocation rules of its own.
+The choice of devices does not matter. The allocation checker, which has its own rules, decides about validity.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from verification.differential.reference import Fact
 from verification.differential.upstream import Upstream
 
 TIMEOUT_MS = 3000
-# What is wrong where two that should walk the same way found different devices.
+# The kind of a disagreement if two searches in the same order found different devices.
 OTHER_PICKS = "other devices or configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One node on which the sides differ, or on which a side's result is invalid (`wrong`)."""
+    """One node on which the outcomes differ, or on which a side's allocation is invalid (`wrong`)."""
 
     node: str
     upstream: Fact
@@ -30,7 +30,7 @@ class Disagreement:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What stays the same while a case is made smaller."""
+        """What stays the same while a case is reduced."""
         return self.upstream.outcome, self.reference.outcome, self.wrong.partition(":")[0]
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ def show(fact: Fact) -> str:
 
 
 def picks(fact: Fact) -> list[Obj]:
-    """What each claim gets, but for the random ids of shares, in a form that can be compared."""
+    """Return the devices of each claim in a comparable form, without the random ids of shares."""
     return [
         {
             "results": [
@@ -86,10 +86,10 @@ def answers(upstream: Upstream, case: Obj, release: Release | None = None) -> tu
 def disagreements(
     upstream: Upstream, case: Obj, release: Release | None = None
 ) -> tuple[list[Fact], list[Disagreement]]:
-    """The facts of the reference, and every node on which something is wrong.
+    """Return the outcomes of the reference, and a disagreement for every node with a difference.
 
-    With `release` the reference has that release's deviations: validity says nothing then, but both walk the same way,
-    so that even the devices and the configuration must be the same.
+    With `release` the reference has the deviations of that release. Validity then proves nothing, but both sides
+    search in the same order, so that even devices and configuration must be equal.
     """
     theirs, ours = answers(upstream, case, release)
     found: list[Disagreement] = []

@@ -1,6 +1,6 @@
-"""Edits of devices and of the counters that they share, as drivers make them between two allocations; see `edits`.
+"""Edits of devices and of their shared counters, as drivers make them between two allocations; see `edits`.
 
-A device in use is edited more often than one that is free.
+An allocated device is edited more often than a free one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def listed(case: Obj) -> list[tuple[Obj, Obj]]:
 
 
 def one_listed(dice: Dice, case: Obj) -> tuple[Obj, Obj] | None:
-    """A device with its slice, mostly one that is in use."""
+    """Return a device with its slice, usually an allocated one."""
     every = listed(case)
     used = {(result["driver"], result["pool"], result["device"]) for result in case["taken"]}
     in_use = [
@@ -41,7 +41,7 @@ def one_listed(dice: Dice, case: Obj) -> tuple[Obj, Obj] | None:
 
 
 def counter_sets(case: Obj) -> list[tuple[Obj, Obj]]:
-    """Every counter set with the slice that it stands in."""
+    """Return every counter set with the slice that defines it."""
     return [(piece, one) for piece in case["slices"] for one in piece["spec"].get("sharedCounters") or ()]
 
 
@@ -49,7 +49,7 @@ def counter_sets(case: Obj) -> list[tuple[Obj, Obj]]:
 
 
 def remove_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A device is no longer listed; who has it keeps it."""
+    """Remove a device from its slice; its allocation stays."""
     del aspects
     if found := one_listed(dice, case):
         piece, device = found
@@ -68,7 +68,7 @@ def rename_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def move_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A device goes to another slice, of its pool or not; or is listed in both."""
+    """Move a device to another slice, of its pool or not, or list it in both."""
     del aspects
     if found := one_listed(dice, case):
         piece, device = found
@@ -87,7 +87,7 @@ def move_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def swap_devices(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """Two devices of a slice have changed names: what is in use is now the other one."""
+    """Exchange the names of two devices of a slice: an allocation now refers to the other one."""
     del aspects
     if found := one_listed(dice, case):
         piece, device = found
@@ -102,7 +102,7 @@ def share_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
         _, device = found
         if device.pop("allowMultipleAllocations", None):
             for capacity in (device.get("capacity") or {}).values():
-                capacity.pop("requestPolicy", None)  # goes with it, as the API server demands
+                capacity.pop("requestPolicy", None)  # moves with it, as the API server requires
         else:
             device["allowMultipleAllocations"] = True
 
@@ -192,7 +192,7 @@ def change_counters(dice: Dice, case: Obj, aspects: Aspects) -> None:
             one["counters"][name] = {"value": dice.pick(_AMOUNTS)}
 
 
-# Twice what drivers change most.
+# Listed twice: what drivers change most.
 DEVICE_EDITS: tuple[Edit, ...] = (
     remove_device,
     remove_device,

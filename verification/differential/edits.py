@@ -1,8 +1,7 @@
-"""Edits of a cluster under its users: what drivers, administrators and users may do between two allocations.
+"""Edits of a cluster with allocated devices: what drivers, administrators and users may do between two allocations.
 
-Each edit is a function of a case that changes it in place, or does nothing where there is nothing for it to change.
-What comes out is still what an API server would have stored, object by object; nothing says that the objects fit
-together, or that what is in use is still there.
+Each edit is a function that changes a case in place, or does nothing if there is nothing to change. Every object stays
+one that an API server would have stored. The objects need not be consistent with each other.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _MOST = 3
 
 
 def edit(dice: Dice, case: Obj, aspects: Aspects) -> Obj:
-    """A copy of `case` with one to three edits; what drivers change most comes most often."""
+    """Return a copy of `case` with one to three edits; frequent changes of drivers are more likely."""
     made = copy.deepcopy(case)
     for _ in range(dice.integer(1, _MOST)):
         dice.pick(EDITS)(dice, made, aspects)
@@ -28,7 +27,7 @@ def edit(dice: Dice, case: Obj, aspects: Aspects) -> Obj:
 
 
 def in_pool(case: Obj, piece: Obj) -> list[Obj]:
-    """The slices of the pool and generation that `piece` belongs to, itself among them."""
+    """Return the slices of the pool and generation of `piece`, itself included."""
     return [
         other
         for other in case["slices"]
@@ -62,7 +61,7 @@ def move_counters(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def remove_slice(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A slice is deleted; the rest of its pool may say that it is complete without it."""
+    """Delete a slice; the rest of its pool may claim to be complete without it."""
     del aspects
     if case["slices"]:
         piece = dice.pick(case["slices"])
@@ -90,7 +89,7 @@ def republish(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def recount(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A pool says that it has another number of slices: it is being updated."""
+    """Change the number of slices that a pool announces: it is being updated."""
     del aspects
     if case["slices"]:
         pieces = in_pool(case, dice.pick(case["slices"]))
@@ -156,7 +155,7 @@ def change_class(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def release(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A claim is gone, and what it had is free."""
+    """Remove a claim and free its devices."""
     del aspects
     if case["taken"]:
         case["taken"].remove(dice.pick(case["taken"]))
@@ -168,7 +167,7 @@ def _result(piece: Obj, device: str) -> Obj:
 
 
 def use_alone(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """A device is in use by one claim alone, as it was when it could not be shared; or was never listed."""
+    """Allocate a device to one claim exclusively, as if it had not been shareable, or had never been listed."""
     if found := one_listed(dice, case):
         piece, device = found
         result = _result(piece, "gone" if dice.one_in(4) else device["name"])
@@ -178,7 +177,7 @@ def use_alone(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def use_share(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """Somebody has a share of a device, with capacities that it had."""
+    """Allocate a share of a device, with capacities that it had."""
     del aspects
     if found := one_listed(dice, case):
         piece, device = found
@@ -190,7 +189,7 @@ def use_share(dice: Dice, case: Obj, aspects: Aspects) -> None:
 
 
 def watch(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """One who uses a device only looks on."""
+    """Turn an allocation into one with admin access."""
     del aspects
     if case["taken"]:
         dice.pick(case["taken"])["adminAccess"] = True

@@ -1,7 +1,7 @@
-"""The duel over CEL: generated selectors on generated devices, compared on verdict, estimated and actual cost.
+"""Generated CEL selectors on generated devices, compared by result, estimated and actual cost.
 
-Expressions are mostly well typed, with missing keys, wrong types and run-time errors mixed in. Cost is compared where
-both sides come to a verdict; messages are not compared.
+Most expressions are well typed; missing keys, wrong types and run-time errors are mixed in. Cost is compared if both
+sides have a result. Messages are not compared.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SIZE = f'device.capacity["{GPU}"]'
 
 
 def question(dice: Dice) -> Obj:
-    """One expression and the device that it is asked about, in the form of verification/third_party/go/allocator."""
+    """Return one expression and its device in the form of verification/third_party/go/allocator."""
     aspects = frozenset({"lists"}) if dice.one_in(3) else frozenset()
     device: Obj = {"name": "d", "attributes": attributes(dice, aspects)}
-    while dice.one_in(3):  # what drivers change about devices whose selectors stay
+    while dice.one_in(3):  # changes of a driver to devices whose selectors stay
         retype(dice, device["attributes"], lists=bool(aspects))
     if not dice.one_in(4):
         device["capacity"] = {"memory": {"value": dice.pick(["1Gi", "0", "1500m", "40Gi"])}}
@@ -259,7 +259,7 @@ def _any(dice: Dice, depth: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one side makes of an expression: `true`, `false`, `error` or `compile-error`, and what it costs."""
+    """The result of one side: `true`, `false`, `error` or `compile-error`, and its cost."""
 
     outcome: str
     message: str = ""
@@ -268,7 +268,7 @@ class Verdict:
 
     @property
     def compared(self) -> tuple[str, int, int]:
-        """What must be equal on both sides."""
+        """The values that must be equal on both sides."""
         decided = self.outcome in ("true", "false")
         return self.outcome, self.estimate, self.cost if decided else 0
 
@@ -281,12 +281,12 @@ def theirs(upstream: Upstream, question: Obj) -> Verdict:
 
 
 def explain(question: Obj, upstream: Verdict, reference: Verdict) -> str:
-    """The name of a known difference, or nothing.
+    """Return the name of a known difference, or an empty string.
 
     `cel-empty-list-type`: cel-go binds the element type of an empty list literal to the first overload that fits (bool)
-    and keeps it in what is made of the list, so a longer chain of macros over `[]` may not compile.
-    `cel-cost-of-absorbed-error`: a call whose operand is an error that `||`, `&&` or a loop later absorbs is counted by
-    cel-go or not, depending on how its tracker's stack stands; verdict and estimate are equal.
+    and keeps it in derived values, so a longer chain of macros over `[]` may not compile.
+    `cel-cost-of-absorbed-error`: whether cel-go counts a call whose operand is an error that `||`, `&&` or a loop later
+    absorbs depends on its cost tracker's stack; result and estimate are equal.
     """
     mismatch = "no matching overload" in upstream.message
     if mismatch and "[]" in question["expression"] and re.search(r"applied to '[^']*\bbool\b", upstream.message):

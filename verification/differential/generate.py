@@ -1,6 +1,6 @@
-"""Whole cases for the duel: which features are on, which aspects a case is about, and the cluster with the claims.
+"""Complete cases: enabled features, the aspects of a case, and the cluster with its claims.
 
-Half of the cases have a history: a consistent cluster, claims that were allocated in it, and edits made since.
+Half of the cases have a history: a consistent cluster, claims that were allocated in it, and later edits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FEATURES = (
     "ListTypeAttributes",
 )
 _STABLE = FEATURES[:4]
-_RELEASE = FEATURES[:6]  # what kube-scheduler 1.36 enables by default
+_RELEASE = FEATURES[:6]  # enabled by default in kube-scheduler 1.36
 _SETS = (_RELEASE, _RELEASE, _RELEASE, FEATURES, FEATURES, FEATURES, _STABLE, ())
-# What claims ask for needs these; without them a claim is only refused.
+# Claims use these features; without them every claim is an error.
 _NEEDS = {
     "admin": "AdminAccess",
     "alternatives": "PrioritizedList",
@@ -30,9 +30,9 @@ _NEEDS = {
     "policies": "ConsumableCapacity",
     "distinct": "ConsumableCapacity",
 }
-# What only drivers' mistakes and updates bring about; a case with a history begins without it.
+# These result only from mistakes and updates of drivers; a case with a history starts without them.
 _TROUBLE = frozenset({"generations", "broken-pools", "in-use"})
-# What is asked for in a case with a history is often of this kind, as there the past of a device matters.
+# Frequent requests in a case with a history: the past of a device matters to them.
 _WITH_A_PAST = ("counters", "consumable", "policies", "admin", "all")
 
 
@@ -62,5 +62,5 @@ def case(dice: Dice) -> Obj:
 
 
 def _supported(aspects: cluster.Aspects, made: Obj) -> cluster.Aspects:
-    """The aspects that the case's features know."""
+    """Return the aspects that the case's features support."""
     return frozenset(one for one in aspects if one not in _NEEDS or made["features"][_NEEDS[one]])

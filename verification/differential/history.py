@@ -1,7 +1,7 @@
-"""What happened before the claims of a case came: earlier claims, allocated by the reference in a cluster in order.
+"""The history of a case: earlier claims that the reference allocated in the cluster, in order.
 
-The reference is asked with every feature on, as the gates of a scheduler may be other ones by now. What it allocates is
-thus what some scheduler did allocate, and everything else about a case's past are the edits of `edits`.
+The reference runs with every feature enabled, because a scheduler's gates may have changed since. The result is what
+some scheduler did allocate. `edits` adds everything else to a case's past.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from verification.differential.cluster import Aspects
 from verification.differential.rng import Dice
 
 _MOST = 3
-# What a case keeps of a result: all that counts for those who come after.
+# The fields of a result that matter to later claims.
 _KEPT = ("request", "driver", "pool", "device", "adminAccess", "consumedCapacity")
 
 
 def allocate(dice: Dice, case: Obj, aspects: Aspects) -> None:
-    """Let some claims be allocated in `case`, one after the other, each on the first node where it can be.
+    """Allocate some claims in `case`, one after the other, each on the first suitable node.
 
-    Adds to `taken`. Claims that cannot be allocated leave nothing.
+    Adds to `taken`. A claim that cannot be allocated changes nothing.
     """
     now = {**case, "features": dict.fromkeys(case["features"], True)}
     for number in range(dice.integer(1, _MOST)):

@@ -1,7 +1,7 @@
-"""What upstream is known to do differently, each with a test that recognises it: explained, not ignored.
+"""Known differences of upstream, each with a function that recognises it: explained, not ignored.
 
-The entries stand in `known.yaml`: an id, the function below that recognises the case, the upstream issue or the place
-in upstream's code, and the explanation. An entry explains a disagreement only where its function says so.
+`known.yaml` has the entries: an id, the function in this module, the upstream issue or the place in upstream's code,
+and the explanation. An entry explains a disagreement only if its function returns true.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Known:
     explanation: str
     about: str = "upstream"  # or oracle
     chance: bool = False  # whether upstream itself answers now so and now so
-    until: int = 99  # the last minor release that it is about
+    until: int = 99  # the last minor release that it applies to
 
 
 def load(path: Path = ENTRIES, *, minor: int = _NEWEST) -> list[Known]:
-    """The entries that are about minor release `minor`. Raises ValueError for one whose predicate does not exist."""
+    """Return the entries that apply to minor release `minor`. Raises ValueError if a predicate does not exist."""
     found = []
     for row in yaml.safe_load(path.read_text()) or ():
         predicate = PREDICATES.get(row["predicate"])
@@ -52,18 +52,19 @@ def load(path: Path = ENTRIES, *, minor: int = _NEWEST) -> list[Known]:
 
 
 def by_chance(release: Release | None = None) -> list[Known]:
-    """The entries that also a reference with the release's deviations cannot do without: what upstream leaves open.
+    """Return the entries that remain even if the reference has the release's deviations: upstream leaves the order
+    open.
 
-    `release` is the newest where it is not given.
+    `release` defaults to the newest.
     """
     minor = release.minor if release else _NEWEST
     return [entry for entry in load(minor=minor) if entry.chance]
 
 
 def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Known | None:
-    """The first entry that explains a disagreement.
+    """Return the first entry that explains a disagreement.
 
-    What upstream does differently never explains that the oracle finds the reference's result wrong.
+    An invalid allocation of the reference is never explained by upstream's behaviour.
     """
     if disagreement.wrong.startswith("reference"):
         entries = [entry for entry in entries if entry.about == "oracle"]
@@ -71,7 +72,7 @@ def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Know
 
 
 def variant(case: Obj) -> str:
-    """Which of upstream's allocators the case's features select (structured/allocator.go NewAllocator)."""
+    """Return the upstream allocator that the case's features select (structured/allocator.go NewAllocator)."""
     on = {name for name, value in (case.get("features") or {}).items() if value}
     return "stable" if on <= _STABLE else "incubating" if on <= _INCUBATING else "experimental"
 
@@ -113,9 +114,9 @@ def gets_on(found: Disagreement) -> bool:
 
 
 def goes_on(found: Disagreement) -> bool:
-    """Upstream refuses a device that it should take: it finds no other, or goes on with another.
+    """Upstream refuses a device that it should take, and finds no other or continues with another.
 
-    Either side then comes to devices and requests that the other does not come to, on which a selector may fail.
+    Either side then reaches devices and requests that the other does not, and their selectors may fail.
     """
     return (
         found.upstream.outcome == "unallocatable"
@@ -133,12 +134,12 @@ def a_walk_timed_out(case: Obj, found: Disagreement) -> bool:
 
 
 def stable_ignores_newer_fields(case: Obj, found: Disagreement) -> bool:
-    """The stable allocator knows no capacity requests and no distinctAttribute, so it cannot refuse them."""
+    """The stable allocator does not support capacity requests and distinctAttribute, so it cannot refuse them."""
     return variant(case) == "stable" and "feature is disabled" in found.reference.message
 
 
 def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> bool:
-    """Incubating and experimental honour distinctAttribute also where its gate is off."""
+    """Incubating and experimental apply distinctAttribute even if its gate is off."""
     return variant(case) != "stable" and "distinctAttribute is used, but the feature" in found.reference.message
 
 
@@ -148,12 +149,12 @@ def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
 
 
 def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
-    """A device with counters that is wanted with admin access needs room in them."""
+    """A request with admin access needs room in the counters of a device."""
     return goes_on(found) and watched(case) and any("consumesCounters" in d for d in devices(case))
 
 
 def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
-    """A device of which others have shares needs room in its capacity also for admin access."""
+    """A request with admin access to a shared device needs room in its capacity."""
     return goes_on(found) and watched(case) and consumed(case) and variant(case) != "stable"
 
 
@@ -176,13 +177,13 @@ def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool
 
 
 def all_with_constraint(case: Obj, found: Disagreement) -> bool:
-    """An `All` request under a constraint is an error in upstream where the search happens to meet it so."""
+    """An `All` request under a constraint is an error upstream, depending on the order of the search."""
     breach = "a claim constraint would not be satisfied"
     return breach in found.upstream.message or (breach in found.reference.message and goes_on(found))
 
 
 def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
-    """What others use of shared devices decides which devices an `All` request is about, and so how many they are."""
+    """The use of shared devices by others determines which devices an `All` request covers, and so their number."""
     too_many = "exceeds the claim limit" in found.reference.message
     return (
         bool((case.get("features") or {}).get("ConsumableCapacity"))
@@ -210,7 +211,7 @@ def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
 
 
 def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
-    """The stable allocator walks pools in the order of a Go map, so it is chance which device it meets first."""
+    """The stable allocator iterates over a Go map of pools, so the first device is random."""
     pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
     failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
     return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
@@ -219,8 +220,8 @@ def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
 def pools_have_no_order(case: Obj, found: Disagreement) -> bool:
     """As stable_pools_have_no_order, in all variants.
 
-    What is met first also decides whether an error is met at all, and what the devices that are refused leave behind:
-    counters that stay charged, and values that distinctAttribute forgets.
+    The order also decides whether an error is met at all, and what refused devices leave behind: counters that stay
+    charged, and values that distinctAttribute forgets.
     """
     pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
     if len(pools) < 2:
@@ -242,7 +243,7 @@ def several_generations(case: Obj, found: Disagreement) -> bool:
 
 
 def contradictory_slice_counts(case: Obj, found: Disagreement) -> bool:
-    """Slices of one generation that name different counts, or are more than they say."""
+    """Slices of one generation announce different counts, or there are more than announced."""
     del found
     generations: dict[tuple[tuple[str, str], int], list[int]] = {}
     for key, generation, count in pools_of(case):
@@ -283,9 +284,9 @@ def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool
 
 
 def distinct_forgets_earlier_devices(case: Obj, found: Disagreement) -> bool:
-    """distinctAttribute remembers one value a request, so the third device of a request may repeat the first.
+    """distinctAttribute remembers one value per request, so the third device of a request may repeat the first.
 
-    The walk then gets to requests, and to their selectors, which it should never have reached.
+    The search then reaches requests, and their selectors, that it should never reach.
     """
     distinct = any(constraint.get("distinctAttribute") for constraint in constraints(case))
     return distinct and gets_on(found)

@@ -1,7 +1,7 @@
-"""Cases as the API server of an older release would have stored them: what it did not know is not there.
+"""Convert cases to what the API server of an older release would have stored: newer fields are dropped.
 
-Pure functions over cases. Until 1.35 there were no list attributes. In 1.34 shared counters stood in the slice of the
-devices that take from them, and a slice with counters alone did not exist.
+Pure functions over cases. Before 1.36 there were no list attributes. In 1.34 shared counters were in the slice of the
+devices that consume them, and slices with counters only did not exist.
 """
 
 from __future__ import annotations

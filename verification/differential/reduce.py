@@ -1,7 +1,7 @@
-"""Making a case smaller while something stays true of it: the smallest reproduction of a disagreement.
+"""Reduce a case while a property holds: the smallest reproduction of a disagreement.
 
-Works on plain JSON: takes away list items and optional fields, then makes what is left simpler, until nothing more can
-go. Deterministic; the caller's test decides everything, also whether a smaller case still makes sense.
+Works on plain JSON: removes list items and optional fields, then simplifies the rest, until nothing more can be
+removed. Deterministic. The caller's predicate decides everything, including whether a smaller case still makes sense.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEEP = frozenset(
 
 
 def smallest(case: Obj, still: Test, *, most: int = 3000) -> Obj:
-    """The smallest case reached from `case` for which `still` holds; `most` bounds the attempts."""
+    """Return the smallest case reached from `case` for which `still` holds, after at most `most` attempts."""
     best = case
     attempts = 0
     progress = True
@@ -46,7 +46,7 @@ def _simpler(case: Obj) -> Iterator[Obj]:
         parent = _at(case, path[:-1])
         if not isinstance(parent, list) and path[-1] in _KEEP:
             continue
-        # What is optional goes as a whole; an empty list or map inside would often be no valid object.
+        # Optional fields are removed as a whole: an empty list or map inside is often not a valid object.
         if len(parent) > 1 or len(path) <= 2 or path[-2] == "devices":
             yield _without(case, path)
     for path in _paths(case):

@@ -22,13 +22,13 @@ from reference_impl.scheduler.allocator.model import Outcome, PoolId
 from reference_impl.scheduler.allocator.search import SearchLimit
 from reference_impl.scheduler.bug_compatible import CompatibleAllocator, NodePools, Panic, Release
 
-# A walk through all combinations is given up early: what it needs is told apart from what it finds.
+# A search through all combinations is stopped early: effort is compared separately from the outcome.
 WALK_STEPS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What came of one node: `allocated`, `unallocatable`, `error` or `timeout` (upstream may also `panic`)."""
+    """The outcome of one node: `allocated`, `unallocatable`, `error` or `timeout` (upstream also `panic`)."""
 
     node: str
     outcome: str
@@ -51,7 +51,7 @@ def features_of(case: Obj) -> Features:
 
 
 def ask(case: Obj, release: Release | None = None) -> list[Fact]:
-    """What the reference makes of a case, node by node; with `release`, what it makes of it with its deviations."""
+    """Return the reference's outcome of a case by node; with `release`, with the deviations of that release."""
     features = features_of(case)
     pools: dict[PoolId, list[Slice]] = {}
     for obj in case["slices"]:
@@ -66,7 +66,7 @@ def ask(case: Obj, release: Release | None = None) -> list[Fact]:
 
 
 class Deferred:
-    """An allocator that is made when it is first asked, as the mistakes of claims are a node's fact here."""
+    """An allocator that is created at its first use, because errors in claims count as the outcome of a node here."""
 
     def __init__(
         self, claims: list[Claim], classes: dict[str, DeviceClass], features: Features, release: Release | None
@@ -78,13 +78,13 @@ class Deferred:
         self._compatible: CompatibleAllocator | None = None
 
     def on(self, node: NodeFacts, pools: dict[PoolId, list[Slice]], taken: Taken) -> Outcome:
-        """Ask about one node. Raises AllocationError."""
+        """Allocate on one node. Raises AllocationError."""
         if self._release is None:
             inventory = NodeInventory.build(node, [*pools.values()], self._features)
-            # The reason is asked for, though not compared: what explains must not fail where what allocates does not.
+            # The reason is computed but not compared: the explanation must not fail if the allocation does not.
             return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=True)
         seen = NodePools.build(node, [*pools.values()], self._features, self._release)
-        if self._compatible is None:  # one for all nodes: what it keeps of counters is part of the release
+        if self._compatible is None:  # one for all nodes: the state that it keeps of counters is part of the release
             self._compatible = CompatibleAllocator(
                 self._claims, self._classes, release=self._release, features=self._features, max_steps=WALK_STEPS
             )

@@ -1,7 +1,7 @@
-"""Where the duel's cases get their chance from: a generator of random numbers that follows from a seed alone.
+"""The random numbers of the generated cases: a generator that depends on its seed only.
 
-Cases are made smaller by `reduce`, which knows what a case is; so nothing needs to be kept of how one was drawn, and
-drawing costs less than asking either side.
+`reduce` works on cases, not on random choices, so the choices need not be recorded, and drawing stays cheaper than
+running either side.
 """
 
 from __future__ import annotations

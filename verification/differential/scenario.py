@@ -15,7 +15,7 @@ _KINDS = (("slices", "ResourceSlice"), ("classes", "DeviceClass"), ("claims", "R
 
 
 def write(folder: Path, number: int, case: Obj, disagreement: Disagreement) -> Path:
-    """Write `NN-….json` and `NN-….feature` into `folder`; `python -m verification.differential --replay` reads the JSON."""
+    """Write `NN-….json` and `NN-….feature` into `folder`; `--replay` reads the JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{number:03}-{disagreement.upstream.outcome}-{disagreement.reference.outcome}"
     path = folder / f"{re.sub('[^a-z0-9-]', '', name)}.json"

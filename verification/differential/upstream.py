@@ -1,6 +1,6 @@
-"""Upstream's answers: the program of `verification/third_party/go/allocator`, kept running, asked one JSON line at a time.
+"""Upstream's answers: the running program `verification/third_party/go/allocator`, one JSON line per request.
 
-Whoever makes an `Upstream` closes it; that ends the program.
+The creator of an `Upstream` closes it, which ends the program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).resolve().parent.parent / "bin" / "dra-allocator"
 
 
 def program_of(release: str) -> Path:
-    """The program with the library of a release that `bug-compatible` knows; 1.36 is that of every other duel."""
+    """Return the program built with a release's library. 1.36 is the default of all other comparisons."""
     return PROGRAM if release in ("", "1.36") else PROGRAM.with_name(f"{PROGRAM.name}-{release}")
 
 

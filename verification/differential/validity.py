@@ -1,7 +1,7 @@
-"""What the oracle says of an outcome: whether an allocation is valid, and whether there was one where none was found.
+"""The allocation checker's verdict on an outcome: the allocation is valid, or none exists if none was found.
 
-The oracle has its own allocation rules and search, so it decides which of the two sides is wrong. With the reference it
-shares CEL, quantities and versions (see `dra_conformance.oracle`).
+The checker has its own rules and search, so it decides which side is wrong. It shares CEL, quantities and versions with
+the reference (see `dra_conformance.oracle`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dra_api.objects import Obj
 from dra_conformance.oracle import Case, Cluster, Settings, check, could_all_be_allocated, read_claim
 from verification.differential.reference import Fact
 
-# How many picks the oracle may try before it says that it does not know.
+# The number of picks that the checker may try before its answer is unknown.
 BUDGET = 2_000
 _V1 = "resource.k8s.io/v1"
 GATES = {
@@ -44,7 +44,7 @@ def cluster_of(case: Obj) -> Cluster:
 
 
 def problem(case: Obj, fact: Fact) -> str:
-    """What is wrong with one side's outcome on one node, or nothing."""
+    """Return what is wrong with one side's outcome on one node, or an empty string."""
     if fact.outcome == "allocated":
         return _violation(case, fact)
     return _overlooked(case, fact) if fact.outcome == "unallocatable" else ""

@@ -13,7 +13,7 @@ from verification.docker_engine import docker, image, place
 
 
 def main(*, bin_dir: Path, absent: Callable[[str], int]) -> int:
-    """Run the command; its exit code. `absent` says in one line that a peer is not built."""
+    """Run the command and return its exit code. `absent` reports programs that are not built."""
     missing = [name for name in docker.PROGRAMS if not (bin_dir / name).exists()]
     if missing := list(dict.fromkeys([*missing, *image.needed(bin_dir)])):
         return absent(f"docker: {', '.join(missing)} not built (make third-party)")
@@ -31,6 +31,6 @@ def main(*, bin_dir: Path, absent: Callable[[str], int]) -> int:
 
 
 def _release(bin_dir: Path) -> str:
-    """The release of Kubernetes' programs, as they tell it."""
-    told = subprocess.run([bin_dir / "kube-apiserver", "--version"], capture_output=True, text=True, check=True)
-    return told.stdout.split()[-1]
+    """Return the release that the Kubernetes programs print."""
+    shown = subprocess.run([bin_dir / "kube-apiserver", "--version"], capture_output=True, text=True, check=True)
+    return shown.stdout.split()[-1]

@@ -1,6 +1,6 @@
-"""The same scenarios on the container and on Kubernetes' programs as processes: the verdicts must be the same.
+"""Run the same scenarios on the container and on the Kubernetes programs as processes, and compare the verdicts.
 
-Scenarios whose verdicts differ are judged again, alone and on both; what differs then, too, is told.
+Scenarios with different verdicts run again, alone and on both; remaining differences are reported.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from verification.docker_engine import image
 from verification.docker_engine.runs import Ended, Runs
 
-# Two chapters of the API (processes are judged by all of them elsewhere), and what the cluster's own scheduler and
-# controllers do in their components; of that, what takes seconds, and one rule that kube-scheduler is known to break.
+# Two chapters of the API (the programs as processes run all of them elsewhere), and the cluster's own scheduler and
+# controllers as components: the scenarios that take seconds, and one rule that kube-scheduler breaks.
 _SELECTED = (
     *("--focus", "^claims/api_(claims|nodes)"),
     *("--focus", "^claims/lifecycle#(a-pod-that-(names|was-created|is|ended-as)|a-running|the-claim|a-reservation)"),
@@ -21,7 +21,7 @@ _SELECTED = (
 
 
 def look(runs: Runs) -> Iterator[str]:
-    """What differs, scenario by scenario, in words."""
+    """Return the differences by scenario."""
     container = runs.run(*_SELECTED, "--workers", "2")
     processes = runs.run_binaries(*_SELECTED, "--workers", "2")
     yield from _named(container, runs)
@@ -36,23 +36,23 @@ def look(runs: Runs) -> Iterator[str]:
 
 
 def _again(runs: Runs, differing: dict[str, str]) -> Iterator[str]:
-    """Those that differ when they are judged alone; of the others it is printed that they are unstable."""
+    """Return the scenarios that still differ when run alone; print the others as unstable."""
     only = [word for each in differing for word in ("--focus", f"^{re.escape(each)} ")]
     still = _differing(runs.run(*only), runs.run_binaries(*only), among=set(differing))
-    for scenario, told in differing.items():
+    for scenario, shown in differing.items():
         if scenario in still:
             yield still[scenario]
         else:
-            print(f"  unstable: {told}; not so when it was judged again alone", flush=True)
+            print(f"  unstable: {shown}; equal when run again alone", flush=True)
 
 
 def _differing(container: Ended, processes: Ended, *, among: set[str] | None = None) -> dict[str, str]:
-    """Scenarios with two verdicts, each with both and with what was seen, in words."""
+    """Return scenarios with two verdicts, each with both and with the observed values."""
     here, there = container.verdicts(), processes.verdicts()
     found: dict[str, str] = {}
     for scenario in sorted(here.keys() | there.keys() | (among or set())):
         if here.get(scenario) == "not-applicable":
-            continue  # what nobody can do to the parts of a cluster, and has to be able to do for this scenario
+            continue  # what these scenarios need is not possible with the components of a cluster
         if here.get(scenario) != there.get(scenario) or scenario not in here:
             why = "; ".join(filter(None, (container.reason(scenario), processes.reason(scenario))))
             found[scenario] = (

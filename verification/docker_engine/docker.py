@@ -1,7 +1,7 @@
-"""A Docker engine of our own: dockerd and what it starts, in one folder, ended with the `with` block.
+"""A Docker engine in one folder: dockerd and its child processes, stopped at the end of the `with` block.
 
-No packet filter is touched: published ports are served by docker-proxy. Everything else is as it comes: the default
-bridge, the containerd image store, the containerd and runc that lie beside dockerd.
+Packet filters stay untouched: docker-proxy serves published ports. Everything else is the default: bridge network,
+containerd image store, and the containerd and runc beside dockerd.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Engine:
         self._bin_dir = bin_dir
         self.host = f"unix://{folder}/docker.sock"
         self.log = folder / "dockerd.log"
-        own = folder / "path"  # nothing but what the engine itself looks for on PATH
+        own = folder / "path"  # only the programs that the engine itself looks for on PATH
         own.mkdir(mode=0o700)
         for name in PROGRAMS:
             (own / name).symlink_to((bin_dir / name).resolve())
@@ -71,7 +71,7 @@ class Engine:
             return False
 
     def load(self, release: str) -> str:
-        """Build the image that stands in for k3s'; its name with the tag."""
+        """Build the image that replaces k3s' and return its name with the tag."""
         path = self._folder / "image.tar"
         with path.open("wb") as file:
             image.write(file, bin_dir=self._bin_dir)
@@ -81,7 +81,7 @@ class Engine:
             path.unlink()
 
     def load_broken(self, release: str) -> str:
-        """Build an image whose only program is not there; its name with the tag."""
+        """Build an image whose program does not exist and return its name with the tag."""
         path = self._folder / "nothing.tar"
         path.write_bytes(image.nothing())
         return self._import(str(path), "nothing-in-it", release, ["/bin/k3s"])
@@ -92,7 +92,7 @@ class Engine:
         return f"{name}:{tag}"
 
     def left(self) -> list[str]:
-        """What runs have left in the engine: containers, volumes, networks."""
+        """Return what runs left in the engine: containers, volumes, networks."""
         found = [f"the container {each.name} ({each.status})" for each in self.client.containers.list(all=True)]
         found += [f"the volume {each.name}" for each in self.client.volumes.list()]
         usual = {"bridge", "host", "none"}

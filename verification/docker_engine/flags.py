@@ -1,7 +1,7 @@
-"""Every flag that the class hands to k3s, seen by its effect: on a cluster that the class itself has started.
+"""Verify every flag that the control plane passes to k3s by its effect on a running cluster.
 
-Two clusters: one as it comes, in which nothing is left to others, and one with gates, versions and components that are not
-its own. A driver from outside (dra-example-driver, a peer) meets the first one's kubelet in the shared folders.
+Two clusters: one with defaults, and one with other gates, versions and externally provided components. An external
+driver (dra-example-driver) registers with the kubelet of the first one through the shared folders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMESPACE = "default"
 
 
 def look(runs: Runs, folder: Path) -> Iterator[str]:
-    """What is not as the flags ask for, in words."""
+    """Return everything that does not match the flags."""
     os.environ.update({**WITHOUT_REAPER, "DOCKER_HOST": runs.engine.host})
     testcontainers_config.ryuk_disabled = True
     with _plane(runs, folder / "own", gates={_GATE: False}) as plane:
@@ -76,7 +76,7 @@ def _plane(
 
 
 def _own_parts(runs: Runs, plane: K3sControlPlane) -> Iterator[str]:
-    """A cluster as it comes: everything served, every part of its own there."""
+    """Verify a cluster with defaults: all versions served, all components its own."""
     client = KubeClient(plane.transport())
     yield from _served(client, {"v1", "v1beta2", "v1beta1", "v1alpha3"})
     yield from _gates(plane, runs, on=False)
@@ -85,7 +85,7 @@ def _own_parts(runs: Runs, plane: K3sControlPlane) -> Iterator[str]:
 
 
 def _other_parts(runs: Runs, plane: K3sControlPlane) -> Iterator[str]:
-    """A cluster whose components are filled from outside, reached by another name than its own."""
+    """Verify a cluster with external components, reached under another host name."""
     name = re.search(r"https://([^:/]+):", plane.kubeconfig.read_text())
     if name is None or name[1] in ("localhost", "127.0.0.1"):
         yield f"the API server is reached as {name and name[1]}, so nothing is seen of --tls-san"
@@ -95,8 +95,8 @@ def _other_parts(runs: Runs, plane: K3sControlPlane) -> Iterator[str]:
     if _started(runs, "kube-scheduler"):
         yield "kube-scheduler runs although the scheduler is not the cluster's own"
     for controller in ("resourceclaim-controller", "device-taint-eviction-controller"):
-        told = rf'"(Warning: controller is disabled|Controller is disabled[^"]*)" controller="{controller}"'
-        if not re.search(told, _log(runs)):
+        shown = rf'"(Warning: controller is disabled|Controller is disabled[^"]*)" controller="{controller}"'
+        if not re.search(shown, _log(runs)):
             yield f"kube-controller-manager does not say that it leaves out the {controller}"
 
 
@@ -107,8 +107,8 @@ def _served(client: KubeClient, wanted: set[str]) -> Iterator[str]:
 
 
 def _gates(plane: K3sControlPlane, runs: Runs, *, on: bool) -> Iterator[str]:
-    told = plane.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0).body.decode()
-    if not re.search(rf'^kubernetes_feature_enabled{{name="{_GATE}"[^}}]*}} {int(on)}$', told, re.MULTILINE):
+    shown = plane.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0).body.decode()
+    if not re.search(rf'^kubernetes_feature_enabled{{name="{_GATE}"[^}}]*}} {int(on)}$', shown, re.MULTILINE):
         yield f"kube-apiserver does not have {_GATE} {'on' if on else 'off'}"
     given = f"--feature-gates={_GATE}={str(on).lower()}"
     for program in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"):
@@ -190,9 +190,9 @@ def _only(runs: Runs) -> Any:
 
 def _started(runs: Runs, program: str) -> list[str]:
     """The command lines of a program in the only container that runs."""
-    told = _only(runs).top(ps_args="-eo pid,args")
-    column = told["Titles"].index("COMMAND")
-    lines = [str(row[column]) for row in told["Processes"]]
+    shown = _only(runs).top(ps_args="-eo pid,args")
+    column = shown["Titles"].index("COMMAND")
+    lines = [str(row[column]) for row in shown["Processes"]]
     return [line for line in lines if line.split()[0].endswith(f"/{program}")]
 
 

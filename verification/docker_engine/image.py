@@ -1,6 +1,7 @@
-"""The image that stands in for k3s': Kubernetes' own programs, containerd, and the program that starts them.
+"""The image that replaces k3s': the Kubernetes programs, containerd, and the program that starts them.
 
-Its name says what it is, its tag the release of what is in it. It is made of built peers and comes from no registry.
+Its name states that it is not k3s; its tag is the release of the programs. It is built locally from built third-party
+programs.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def _files(bin_dir: Path) -> Iterator[tuple[str, Path]]:
 
 
 def needed(bin_dir: Path) -> Sequence[str]:
-    """Which of its files are not built."""
+    """Return the files of the image that are not built."""
     return [path.name for _, path in _files(bin_dir) if not path.exists()]
 
 
 def changes(entrypoint: Sequence[str] = ENTRYPOINT) -> list[str]:
-    """What is said of the image beside its files, as lines of a Dockerfile."""
+    """Return the image's metadata as Dockerfile lines."""
     quoted = ", ".join(f'"{word}"' for word in entrypoint)
     return [f"ENTRYPOINT [{quoted}]", "ENV PATH=/bin"]
 

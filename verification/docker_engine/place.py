@@ -1,8 +1,8 @@
-"""Where the engine lives: mount, PID and network namespaces of its own, a folder (0700) and cgroups.
+"""An isolated environment for the engine: mount, PID and network namespaces, a folder (0700) and cgroups.
 
-`apart` runs a command there and takes everything away after it, however it ended. `settle` is called by that command,
-as its first act. Inside, mounts are shared below the namespace, as Docker's `rshared` asks for and as systemd sets up a
-machine; of the network there is a loopback and what the engine makes; /run, /var/lib and /var/log are empty.
+`apart` runs a command in it and removes everything afterwards. That command first calls `settle`. Inside, mounts are
+shared below the namespace, as Docker's `rshared` needs and systemd configures; the network is a loopback and what the
+engine creates; /run, /var/lib and /var/log are empty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41  # netdevice(7)
 
 
 def apart(command: Callable[[Path], Sequence[str]]) -> tuple[int, list[str]]:
-    """Run `command(folder)` there; its exit code, and what could not be taken away after it."""
+    """Run `command(folder)` there; return its exit code and what could not be removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="dra-docker-"))
     words = ["setpriv", "--pdeathsig", "KILL", "--"]
     words += ["unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child"]
@@ -37,7 +37,7 @@ def apart(command: Callable[[Path], Sequence[str]]) -> tuple[int, list[str]]:
         process = subprocess.Popen(words, cwd=Path(__file__).resolve().parents[2])
         try:
             code = process.wait()
-        except KeyboardInterrupt:  # the command was told, too: it ends what it began, or it is killed
+        except KeyboardInterrupt:  # the command received the signal too: it stops its children, or it is killed
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(30)
             raise
@@ -49,7 +49,7 @@ def apart(command: Callable[[Path], Sequence[str]]) -> tuple[int, list[str]]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill `unshare` and wait until process 1 of its namespace has ended, which is when all others have."""
+    """Kill `unshare` and wait until process 1 of its namespace has exited, which is after all others."""
     with contextlib.ExitStack() as open_files:
         first: list[int] = []
         with contextlib.suppress(OSError):
@@ -63,13 +63,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Take away what the kernel does not: the cgroups and the folder of a place that has ended."""
+    """Remove what the kernel does not: the cgroups and the folder of an environment that has ended."""
     NodeCgroups(folder.name).remove()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def traces(folder: Path) -> list[str]:
-    """What of this machine still knows of a place by its folder."""
+    """Return what is left on this machine of an environment, by its folder."""
     found = [f"the folder {folder}"] if folder.exists() else []
     cgroups = [path / folder.name for path in mounted(Path("/proc/mounts").read_text())]
     found += [f"the cgroup {path}" for path in cgroups if path.exists()]
@@ -84,7 +84,7 @@ def traces(folder: Path) -> list[str]:
 
 def settle() -> None:
     """Make the namespaces into a machine for Docker."""
-    for how in ("--make-rprivate", "--make-rshared"):  # private first: then shared with nobody outside
+    for how in ("--make-rprivate", "--make-rshared"):  # private first, so that nothing outside shares them
         subprocess.run(["mount", how, "/"], check=True)
     for path in _HIDDEN:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", path], check=True)

@@ -34,13 +34,13 @@ class Ended:
         return {row["id"]: row["status"] for row in rows if row["status"] != "filtered"}
 
     def reason(self, scenario: str) -> str:
-        """Why a scenario did not pass; empty where it did."""
+        """Return why a scenario did not pass, or an empty string."""
         rows = self.report.get("scenarios") or ()
         return next((str(row.get("reason") or "") for row in rows if row["id"] == scenario), "")
 
 
 class Runs:
-    """Runs on `image` in `engine`. What they write goes below `folder`; `left` tells what they did not take away."""
+    """Runs on `image` in `engine`. They write below `folder`; `left` lists what they did not remove."""
 
     def __init__(self, engine: Engine, image: str, *, folder: Path, bin_dir: Path) -> None:
         self.engine = engine
@@ -74,7 +74,7 @@ class Runs:
         return self.end(*self.begin(*words, image=image))
 
     def run_binaries(self, *words: str) -> Ended:
-        """The same with Kubernetes' programs as processes, each in the component that is the cluster's own on k3s."""
+        """Run the same on the Kubernetes programs as processes, one for each component that k3s provides."""
         components: tuple[str, ...] = ("--scheduler", "kube-scheduler")
         for component in ("--claim-controller", "--taint-eviction"):
             components += (component, "kube-controller-manager")
@@ -83,7 +83,7 @@ class Runs:
         )
 
     def left(self) -> list[str]:
-        """What runs have left, in the engine and on the disk."""
+        """Return what runs left, in the engine and on disk."""
         mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if f"{self._work}/" in line]
         return [
             *self.engine.left(),

@@ -1,4 +1,4 @@
-"""What happens to runs on a container that goes wrong, and what they leave: nothing."""
+"""Broken containers: the exit code and message of a run, and that nothing is left."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _UNBOUND = ("--profile", "api", "--patience", "3")  # long enough for something 
 
 
 def look(runs: Runs, broken: str) -> Iterator[str]:
-    """What is not as it should be, in words. `broken` is an image that does not even start."""
+    """Return everything unexpected. `broken` is an image that does not start."""
     ended = runs.run(*_RULE, image=broken)
-    yield from _told(runs, "an image without its program", ended, "does not start", ExitCode.TARGET_UNREACHABLE)
+    yield from _report(runs, "an image without its program", ended, "does not start", ExitCode.TARGET_UNREACHABLE)
     ended = runs.run(*_RULE, "--feature-gates", "DRANoSuchGate=true")
-    yield from _told(runs, "a container that ends at once", ended, "is exited with", ExitCode.TARGET_UNREACHABLE)
+    yield from _report(runs, "a container that ends at once", ended, "is exited with", ExitCode.TARGET_UNREACHABLE)
     ended = _disturbed(runs, _starting, lambda process: process.send_signal(signal.SIGINT))
-    yield from _told(runs, "Ctrl-C before the cluster is there", ended, "", ExitCode.INTERRUPTED)
+    yield from _report(runs, "Ctrl-C before the cluster is there", ended, "", ExitCode.INTERRUPTED)
     ended = _disturbed(runs, _serving, lambda process: process.send_signal(signal.SIGINT))
-    yield from _told(runs, "Ctrl-C in the middle", ended, "", ExitCode.INTERRUPTED)
+    yield from _report(runs, "Ctrl-C in the middle", ended, "", ExitCode.INTERRUPTED)
     ended = _disturbed(runs, _serving, lambda _: runs.engine.client.containers.list()[0].kill())
-    yield from _told(runs, "a container that is killed in the middle", ended, "", None)
+    yield from _report(runs, "a container that is killed in the middle", ended, "", None)
     if ended.code in (ExitCode.OK, ExitCode.INTERRUPTED) or ended.report.get("verdict") == "CONFORMANT":
         yield f"a run whose container was killed ended with {ended.code}, {ended.report.get('verdict')}"
 
 
-def _told(runs: Runs, when: str, ended: Ended, words: str, code: ExitCode | None) -> Iterator[str]:
+def _report(runs: Runs, when: str, ended: Ended, words: str, code: ExitCode | None) -> Iterator[str]:
     if code is not None and ended.code != code:
         yield f"{when}: exit code {ended.code}, not {int(code)}\n{ended.said[-1500:]}"
     if words not in ended.said:

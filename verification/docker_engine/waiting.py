@@ -1,4 +1,4 @@
-"""Waiting for what somebody else does, with a deadline."""
+"""Wait for another program, with a deadline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST, _TURN = 40.0, 0.1
 
 
 def until(look: Callable[[], T | None], *, what: str, within: float = _LONGEST) -> T:
-    """What `look` finds. Raises AssertionError, which says `what` did not come, after `within` seconds."""
+    """Return the first true result of `look`. Raises AssertionError naming `what` after `within` seconds."""
     clock, never = RealClock(), threading.Event()
     deadline = clock.monotonic() + within
     while (found := look()) is None or found is False:

@@ -1,8 +1,8 @@
-"""Takes verbs away, one at a time from one holder, and looks for the scenario that says so.
+"""Remove verbs one at a time from one role, and find the scenario that reports the missing permission.
 
-Trials run beside each other on one control plane: each has users of its own, so that nobody waits for a role that
-somebody else needs, and no role is edited. A right is missed where a scenario that passes with all rights does not pass
-without it, and names this right and no other as missing: a scenario that is late or in another's way proves nothing.
+Trials run side by side on one control plane. Each trial has its own users, so no role is edited while another trial
+uses it. A permission is required if a scenario that passes with all permissions fails without this one and names it and
+no other. A scenario that is slow or disturbed proves nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dra_conformance.rbac import missing
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import CLEANUP
 from dra_conformance.steps.catalogue import modules as step_modules
-from verification.rbac_ablation.evidence import Missed
+from verification.rbac_ablation.evidence import Evidence
 from verification.rbac_ablation.roles import Holders
 from verification.rbac_ablation.trial import CLEANS, Outcome, Trial, play
 
-_JOBS = 8  # a trial mostly waits for what does not come
+_JOBS = 8  # a trial mostly waits for something that never happens
 _LIMIT_S = 300.0
 _PATIENCE_S = (4.0, 12.0, 30.0)
 _ROUNDS = (1, 2, 5)
@@ -39,10 +39,10 @@ _OWN_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of it: rows of rights that are missed, and what is to be told of the others."""
+    """The result: evidence rows of required permissions, and messages about the others."""
 
-    rows: list[Missed]
-    told: list[str]
+    rows: list[Evidence]
+    problems: list[str]
 
 
 ON_NEW = frozenset({("compute-domain-controller", "", "namespaces", "create")})
@@ -54,14 +54,17 @@ def search(
     *,
     holders: Holders,
     uses: Mapping[Need, Sequence[str]],
-    known: Mapping[Need, Missed],
+    known: Mapping[Need, Evidence],
     admin: Path,
     folder: Path,
     thoroughly: bool = False,
 ) -> Found:
-    """Take each of these rights away. `uses` are the scenarios that ask for each, the likeliest first.
+    """Remove each of these permissions and run scenarios without it.
 
-    What is `known` is tried first. A few others follow where that does not fail; all of them if `thoroughly`.
+    Args:
+        uses: the scenarios that use each permission, most promising first.
+        known: evidence that is tried first; a few other scenarios follow if it does not hold.
+        thoroughly: try all of them.
     """
     step_modules()
     for name in LOADED_BEFORE_FORKING:
@@ -70,11 +73,11 @@ def search(
     left = {need: _candidates(need, uses, known.get(need)) for need in needs}
     likeliest = {need: names[:1] for need, names in left.items()}
     seen: dict[Need, list[str]] = {need: [] for need in needs}
-    rows: list[Missed] = []
+    rows: list[Evidence] = []
     for number, size in enumerate(_ALL_ROUNDS if thoroughly else _ROUNDS):
         trials: list[Trial] = []
         for index, (need, names) in enumerate(left.items()):
-            # Again, and with more patience: on a busy machine it may have failed before it came to ask.
+            # Repeat with more patience: on a busy machine it may have failed before it sent the request.
             chosen = tuple(dict.fromkeys([*likeliest[need], *names[:size]]))
             left[need] = names[size:]
             if chosen:
@@ -92,21 +95,21 @@ def search(
 
 
 def names_just(reason: str, need: Need) -> bool:
-    """Whether a reason says that this right is missing, and no other."""
+    """Return whether a reason names this permission as missing, and no other."""
     _, _, said = reason.partition("missing rights: ")
     said = said.partition(" (`")[0] if said else reason
     return said == missing.say(need) or (";" not in said and said.endswith(f": {missing.say(need)}"))
 
 
-def row(need: Need, outcome: Outcome) -> Missed:
-    """The row of a right that is missed, without the names of one run in it."""
+def row(need: Need, outcome: Outcome) -> Evidence:
+    """Return the evidence row of a required permission, without names that are specific to one run."""
     says = outcome.reason.partition("missing rights: ")[0].rstrip("; ")
     for pattern, shown in _OWN_NAMES:
         says = pattern.sub(shown, says)
     if len(says) > _LENGTH:
         says = f"{says[: _LENGTH - 1]}…"
     holder, group, resource, verb = need
-    return Missed(
+    return Evidence(
         holder=holder,
         group=group,
         resource=resource,
@@ -117,7 +120,7 @@ def row(need: Need, outcome: Outcome) -> Missed:
     )
 
 
-def _candidates(need: Need, uses: Mapping[Need, Sequence[str]], known: Missed | None) -> list[str]:
+def _candidates(need: Need, uses: Mapping[Need, Sequence[str]], known: Evidence | None) -> list[str]:
     if need[0] == CLEANUP:
         return [CLEANS]
     first = [known.scenario] if known is not None else []
@@ -130,6 +133,6 @@ def _played(trials: Collection[Trial]) -> Iterator[tuple[Need, Outcome]]:
 
 
 def _nobody(need: Need, seen: Sequence[str]) -> str:
-    told = f"; but {seen[0]}" if seen else ""
+    problems = f"; but {seen[0]}" if seen else ""
     holder, group, name, verb = need
-    return f"nobody misses {holder}: {verb} {name}{f'.{group}' if group else ''}{told}"
+    return f"not required: {holder}: {verb} {name}{f'.{group}' if group else ''}{problems}"

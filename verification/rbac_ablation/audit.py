@@ -1,4 +1,4 @@
-"""Reads the audit log of a real API server: what a user asked for, as which agent, and whether it was allowed."""
+"""Read the audit log of a real API server: the requests of each user and agent, and whether they were allowed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dra_conformance.rbac.table import AGENTS, HARNESS
 
 
 def asked(path: Path, user: str) -> tuple[dict[Need, int], list[str]]:
-    """How often each right was used by a user, by holder; and what was refused, in the server's own words."""
+    """Return how often each permission was used, by role, and the messages of refused requests."""
     used: defaultdict[Need, int] = defaultdict(int)
     refused: list[str] = []
     for line in path.read_bytes().splitlines():

@@ -1,14 +1,14 @@
-"""`python -m verification rbac [--all] [--removals N|all] [--write]`: is what `rbac` prints enough, and is all of
-it needed?
+"""`python -m verification rbac [--all] [--removals N|all] [--write]`: verify that the printed roles suffice and are
+minimal.
 
-1. The suite on the embedded control plane: which scenario asks for what; the table must say the same.
-2. Scenarios that together ask for everything (`--all`: every scenario) on a real API server, under an identity that
-   holds the printed roles and nothing else: nothing may be refused, and every verb of every role must be used by its
-   holder, as the server's audit log tells.
-3. What a killed run leaves, of every kind, removed by `cleanup` under the same identity; everything else stays.
-4. Verbs taken away one by one, each from one holder (a sample of 60, of N, or all): the scenario that
-   `verification/rbac_ablation/evidence.yaml` names, or another that asks for it, must no longer pass, and say which
-   right is missing. `--write` looks for these scenarios anew and writes that file and docs/reference/rbac.md.
+1. Run the suite on the emulated control plane and compare the requests of each scenario with the permission table.
+2. Run scenarios that together use every permission (`--all`: every scenario) on a real API server, as a user with
+   exactly the printed roles. No request may be refused, and the audit log must show every verb of every role.
+3. Create the objects that an interrupted run leaves, of every kind, and remove them with `cleanup` as the same user.
+   All other objects must stay.
+4. Remove verbs one at a time from one role (a sample of 60, of N, or all). The scenario named in
+   `verification/rbac_ablation/evidence.yaml`, or another that uses the permission, must fail and name it. `--write`
+   searches for these scenarios again and writes that file and docs/reference/rbac.md.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dra_conformance.rbac import check
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, rights
 from verification.rbac_ablation import ablation, audit, evidence, leftovers
-from verification.rbac_ablation.environment import GATES, OURS, Identity, Stage, holder_of, rehearse, stage
-from verification.rbac_ablation.evidence import Missed
+from verification.rbac_ablation.environment import GATES, OURS, Environment, Identity, holder_of, rehearse, stage
+from verification.rbac_ablation.evidence import Evidence
 from verification.rbac_ablation.roles import Holders
 from verification.rbac_ablation.trial import CLEANS
 
@@ -42,7 +42,7 @@ _LEFT = "0123abcd"
 
 
 def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
-    """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
+    """Run the command and return its exit code. `absent` reports missing programs."""
     options = list(words)
     every, write = "--all" in options, "--write" in options
     options = [word for word in options if word not in ("--all", "--write")]
@@ -57,7 +57,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
     with tempfile.TemporaryDirectory(prefix="dra-access-") as folder:
         gates = ",".join(f"{name}={str(value).lower()}" for name, value in GATES.items())
         log = rehearse(Path(folder), "--feature-gates", gates)
-        told = [str(each) for each in check.differences(check.needs([log]))]
+        problems = [str(each) for each in check.differences(check.needs([log]))]
         uses = scenarios_by_need(log)
         try:
             with stage(Path(folder), bin_dir) as made:
@@ -75,28 +75,30 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                     folder=made.folder,
                     thoroughly=write,
                 )
-                told += untouched.told
+                problems += untouched.problems
                 passed: set[str] = set()
                 run = partial(_run, made, vendor, passed=passed)
                 named = [row.scenario for row in evidence.load() if row.scenario in here and not write]
-                told += (
+                problems += (
                     run([])
                     if every
                     else run_until_used(uses, run=run, unused=partial(_unused, made, [vendor]), named=named)
                 )
-                told += _clean(made, vendor)
-                told += _compare(made, [vendor])
+                problems += _clean(made, vendor)
+                problems += _compare(made, [vendor])
                 count = None if wanted == "all" else int(wanted)
-                told += _remove(made, vendor, holders, uses, count, first=untouched.rows, passed=passed, write=write)
+                problems += _remove(
+                    made, vendor, holders, uses, count, first=untouched.rows, passed=passed, write=write
+                )
         except TargetUnreachable as error:
             return absent(f"the real control plane does not start: {error}")
-    for line in told:
+    for line in problems:
         print(f"  {line}")
-    return 1 if told else 0
+    return 1 if problems else 0
 
 
 def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
-    """The scenarios in which each holder asks for each right, the quick ones first."""
+    """Return the scenarios in which each role uses each permission, fast ones first."""
     known = {scenario.id: scenario for scenario in features.read_all([assets.features()])}
     took: dict[str, float] = {}
     asked: defaultdict[Need, list[str]] = defaultdict(list)
@@ -117,7 +119,7 @@ def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
 
 
 def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list[str]:
-    """Few scenarios that together ask for everything: those `named`, then again and again the one that adds most."""
+    """Return few scenarios that together use every permission: those `named`, then greedily the one that adds most."""
     by_scenario: defaultdict[str, set[Need]] = defaultdict(set)
     for need, asking in uses.items():
         for scenario in asking:
@@ -131,8 +133,8 @@ def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list
     return chosen
 
 
-def _run(made: Stage, who: Identity, focus: Sequence[str], *, passed: set[str] | None = None) -> list[str]:
-    """Run scenarios; what is to be told of those that do not pass. Those that do are added to `passed`."""
+def _run(made: Environment, who: Identity, focus: Sequence[str], *, passed: set[str] | None = None) -> list[str]:
+    """Run scenarios, add those that pass to `passed`, and return messages about the others."""
     code, report = made.run(who, *OURS, focus=[_pattern(each) for each in focus])
     rows = report.get("scenarios") or ()
     good = {row["id"] for row in rows if row["status"] == "passed"}
@@ -146,17 +148,17 @@ def _run(made: Stage, who: Identity, focus: Sequence[str], *, passed: set[str] |
 
 
 def lasting(bad: Iterable[Mapping[str, Any]], *, passes: Callable[[str], bool]) -> list[str]:
-    """What is to be told of scenarios that did not pass and do not when asked again alone.
+    """Return messages about scenarios that did not pass, and did not pass when run again alone.
 
-    A right that is missing is missing every time; and the audit log, which is read later, tells of the first time too.
+    A missing permission is missing every time, and the audit log, which is read later, covers the first attempt too.
     """
-    told: list[str] = []
+    problems: list[str] = []
     for row in bad:
         line = f"{row['id']} {row['status']}: {row.get('reason') or ''}"
         again = passes(row["id"])
         print(f"  {'unstable: ' if again else ''}{line}", flush=True)
-        told += [] if again else [line]
-    return told
+        problems += [] if again else [line]
+    return problems
 
 
 def _pattern(scenario: str) -> str:
@@ -172,25 +174,25 @@ def run_until_used(
     unused: Callable[[], Sequence[Need]],
     named: Iterable[str] = (),
 ) -> list[str]:
-    """Run few scenarios that together ask for everything, `named` among them; and for what nobody used, some more.
+    """Run few scenarios that together use every permission, `named` among them, and more for permissions still unused.
 
-    Not every request is made every time: a kubelet tells an event where it was too early for something, or not. `run`
-    runs scenarios and returns what is to be told; `unused` are the rights that nobody has used so far.
+    Some requests depend on timing: a kubelet records an event only if it was too early. `run` runs scenarios and
+    returns messages; `unused` returns the permissions that were not used so far.
     """
     chosen = cover(uses, named)
-    told = run(chosen)
+    problems = run(chosen)
     for _ in range(_TRIES):
         more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused()]
         again = list(dict.fromkeys(each for each in more if each is not None))
         if not again:
             break
-        told += run(again)
+        problems += run(again)
         chosen += again
-    return told
+    return problems
 
 
-def _unused(made: Stage, who: Sequence[Identity]) -> list[Need]:
-    """Rights that these users have and have not used so far, as the audit log tells."""
+def _unused(made: Environment, who: Sequence[Identity]) -> list[Need]:
+    """Return the permissions that these users have but, by the audit log, have not used so far."""
     return _never_used(
         _given(who), audit.merged(audit.asked(made.folder / "audit.jsonl", each.user)[0] for each in who)
     )
@@ -204,24 +206,26 @@ def _never_used(given: set[Need], used: Iterable[Need]) -> list[Need]:
     return sorted(given - set(used) - _silent())
 
 
-def _clean(made: Stage, who: Identity) -> list[str]:
-    """Leave what a killed run would, and remove it as somebody who may do no more than the roles say."""
+def _clean(made: Environment, who: Identity) -> list[str]:
+    """Create the objects that an interrupted run leaves, and remove them with the printed permissions only."""
     before = snapshot(made.admin)
     leftovers.leave(made.plane.transport(), _LEFT)
     left = len(snapshot(made.admin).keys() - before.keys())
     code, said = made.cleanup(who, _LEFT)
     after = snapshot(made.admin)
     print(f"access: cleanup of {left} objects of a killed run: exit {code}", flush=True)
-    told = [f"cleanup left {'/'.join(key)}" for key in sorted(after.keys() - before.keys()) if _LEFT in key[2]]
-    told += [f"cleanup took {'/'.join(key)}, which no run made" for key in sorted(before.keys() - after.keys())]
-    return told if code == 0 else [*told, f"cleanup ended with {code}: {said}"]
+    problems = [f"cleanup left {'/'.join(key)}" for key in sorted(after.keys() - before.keys()) if _LEFT in key[2]]
+    problems += [
+        f"cleanup deleted {'/'.join(key)}, which no run created" for key in sorted(before.keys() - after.keys())
+    ]
+    return problems if code == 0 else [*problems, f"cleanup ended with {code}: {said}"]
 
 
 def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
-    """All objects of the kinds that a run could touch, by kind, namespace and name.
+    """Return all objects of the kinds that a run could write, by kind, namespace and name.
 
-    Events are left out, and what a cluster makes in each namespace by itself, at a time of its own: the default service
-    account and the certificate of the API server.
+    Excluded are events, and the objects that a cluster creates in each namespace at a time of its own: the default
+    service account and the certificate of the API server.
     """
     from dra_api.objects import CONFIG_MAPS, EVENTS, KNOWN, SERVICE_ACCOUNTS, key_of, name_of, uid_of
 
@@ -236,21 +240,21 @@ def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
     return found
 
 
-def _compare(made: Stage, who: Sequence[Identity]) -> list[str]:
-    """What the audit log says that these users asked for, against what they were given."""
+def _compare(made: Environment, who: Sequence[Identity]) -> list[str]:
+    """Compare the requests of these users in the audit log with their permissions."""
     logs = [audit.asked(made.folder / "audit.jsonl", each.user) for each in who]
     used = audit.merged(part for part, _ in logs)
-    told = [f"refused: {line}" for _, refused in logs for line in sorted(set(refused))]
+    problems = [f"refused: {line}" for _, refused in logs for line in sorted(set(refused))]
     given = _given(who)
     asked = set(used)
-    told += [f"never used: {_say(need)}" for need in _never_used(given, used)]
-    told += [f"used by the wrong holder: {_say(need)}" for need in sorted(asked - given)]
+    problems += [f"unused: {_say(need)}" for need in _never_used(given, used)]
+    problems += [f"used by the wrong holder: {_say(need)}" for need in sorted(asked - given)]
     print(f"access: {len(given)} verbs given, {len(given & asked)} used, {sum(used.values())} requests", flush=True)
-    return told
+    return problems
 
 
 def _silent() -> set[Need]:
-    """Rights whose use an audit log cannot be expected to show."""
+    """Return the permissions whose use an audit log does not show."""
     return {
         (row.holder, row.group, row.resource, verb)
         for row in rights()
@@ -271,19 +275,19 @@ def _granted(who: Identity) -> set[Need]:
 
 
 def _remove(
-    made: Stage,
+    made: Environment,
     who: Identity,
     holders: Holders,
     uses: Mapping[Need, Sequence[str]],
     count: int | None,
     *,
-    first: Collection[Missed],
+    first: Collection[Evidence],
     passed: Collection[str],
     write: bool,
 ) -> list[str]:
-    """Take verbs away, one after the other from its holder; what is not missed by any scenario that asks for it."""
+    """Remove verbs one at a time from their role; return those that no scenario requires."""
     known = {row.need: row for row in evidence.load()}
-    told = [] if write else [f"verification/rbac_ablation/evidence.yaml: {line}" for line in unlike(known)]
+    problems = [] if write else [f"verification/rbac_ablation/evidence.yaml: {line}" for line in unlike(known)]
     needs = [need for need in holders.granted() if need not in ablation.ON_NEW and (write or need in known)]
     if count is not None:
         needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
@@ -304,22 +308,23 @@ def _remove(
         more = sorted({row.scenario for row in found.rows} - {CLEANS} - set(passed))
         evidence.save([*first, *found.rows])
         chance = [_say(need) for need in evidence.by_chance()]
-        silent = [line for line in found.told if not any(f"nobody misses {need}" in line for need in chance)]
+        silent = [line for line in found.problems if not any(f"not required: {need}" in line for need in chance)]
         return silent + (_run(made, who, more) if more else [])
-    return told + found.told
+    return problems + found.problems
 
 
 def unlike(known: Collection[Need]) -> list[str]:
-    """Where rows and printed roles differ; what is asked for by chance may be missing."""
+    """Return the differences between evidence rows and printed roles. Permissions that depend on timing may be absent."""
     printed = evidence.printed()
-    told = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - evidence.by_chance().keys())]
-    return told + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]
+    problems = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - evidence.by_chance().keys())]
+    return problems + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]
 
 
-def _only_here(made: Stage) -> dict[Need, list[str]]:
-    """Candidates for the right to look for the webhook of a cluster: with one that nobody is sent to, they are planned.
+def _only_here(made: Environment) -> dict[Need, list[str]]:
+    """Return candidates for the permission to list webhook configurations of a cluster.
 
-    Any that judge what is admitted will do: they pass where the right is, and do not apply where it is missing.
+    With a configuration that matches no object, scenarios of the webhook profile are planned. Any of them will do:
+    they run with the permission and are not applicable without it.
     """
     hook = {
         "name": "nobody.dra-conformance.test",
@@ -339,15 +344,15 @@ def _only_here(made: Stage) -> dict[Need, list[str]]:
     return {need: [each.id for each in planned if "webhook-admission" in each.tags.needs]}
 
 
-def _passes(made: Stage, who: Identity, scenario: str, *, patience: int) -> bool:
-    """Whether a scenario passes and leaves nothing. `patience`, in seconds, costs time only where it does not."""
+def _passes(made: Environment, who: Identity, scenario: str, *, patience: int) -> bool:
+    """Return whether a scenario passes and leaves no objects. `patience` (seconds) costs time only if it does not."""
     _, report = made.run(who, *OURS, "--patience", str(patience), focus=[_pattern(scenario)])
     ran = [row for row in report.get("scenarios") or () if row["id"] == scenario]
     return bool(ran) and ran[0]["status"] == "passed" and not report.get("leftovers")
 
 
 def _implied(needs: Iterable[Need], uses: Mapping[Need, Sequence[str]]) -> dict[Need, list[str]]:
-    """The scenarios that meet rights which nobody requests: those that write what the server asks for them at."""
+    """Return the scenarios that need permissions without a request of their own: the server checks them on a write."""
     texts = {each.id: " ".join(step.text for step in each.steps) for each in features.read_all([assets.features()])}
     found: dict[Need, list[str]] = {}
     for holder, group, name, verb in needs:

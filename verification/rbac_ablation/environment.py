@@ -47,7 +47,7 @@ class Identity:
     roles: list[Obj]
 
 
-class Stage:
+class Environment:
     """The open control plane."""
 
     def __init__(self, plane: BinariesControlPlane, folder: Path) -> None:
@@ -57,7 +57,7 @@ class Stage:
         self._runs = 0
 
     def identity(self, user: str, *options: str) -> Identity:
-        """Let a user do what `dra-conformance rbac` prints for these options, and nothing else."""
+        """Grant a user what `dra-conformance rbac` prints for these options, and nothing else."""
         printed = _command("rbac", "--user", user, *options).stdout
         objects = [obj for obj in yaml.safe_load_all(printed) if obj]
         for obj in objects:
@@ -72,7 +72,7 @@ class Stage:
         return Identity(user, self.plane.kubeconfig_for(user), roles)
 
     def _let_read_gates(self, user: str) -> None:
-        """What the roles leave to the administrator: with /metrics a run knows that gates are on which ship off."""
+        """Grant access to /metrics, which the roles leave to the administrator: it shows gates that are off by default."""
         name = f"{user}-metrics"
         self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": [METRICS]})
         role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}
@@ -80,7 +80,7 @@ class Stage:
         self.admin.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
 
     def run(self, who: Identity, *options: str, focus: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
-        """One run as somebody; exit code and report (empty where there is none)."""
+        """Run the suite as a user; return exit code and report (empty if there is none)."""
         self._runs += 1
         out = self.folder / f"run-{self._runs}"
         words = [word for each in focus for word in ("--focus", f"^{each} ")]
@@ -92,20 +92,20 @@ class Stage:
         return result.returncode, orjson.loads(path.read_bytes()) if path.is_file() else {}
 
     def planned(self, who: Identity) -> set[str]:
-        """The scenarios that would run here as somebody."""
+        """Return the scenarios that a run as this user would execute."""
         words = ("--control-plane", f"kubeconfig:{who.kubeconfig}", "--dry-run", *OURS)
         lines = [line.split() for line in _command("run", *words).stdout.splitlines()]
         return {line[1] for line in lines if len(line) > 1 and line[0] == "run"}
 
     def cleanup(self, who: Identity, run_id: str) -> tuple[int, str]:
-        """`dra-conformance cleanup` as somebody; exit code and output."""
+        """Run `dra-conformance cleanup` as a user; return exit code and output."""
         words = ("--run-id", run_id, "--kubeconfig", str(who.kubeconfig), "--patience", "20")
         result = _command("cleanup", *words)
         return result.returncode, result.stdout + result.stderr
 
 
 def holder_of(role: Obj, user: str) -> str:
-    """Whose role this is, of those that were printed for a user of the stage."""
+    """Return the role that a ClusterRole printed for a user of the environment belongs to."""
     return name_of(role).removeprefix(f"{user}-{PREFIX}").removeprefix("-") or HARNESS
 
 
@@ -124,7 +124,7 @@ def reduced(role: Obj, group: str, resource: str, verb: str) -> list[Obj]:
 
 
 @contextlib.contextmanager
-def stage(folder: Path, bin_dir: Path) -> Iterator[Stage]:
+def stage(folder: Path, bin_dir: Path) -> Iterator[Environment]:
     """Start it and install the optional APIs, as an administrator would have. Raises TargetUnreachable."""
     plane = BinariesControlPlane(
         directory=folder / "real",
@@ -134,7 +134,7 @@ def stage(folder: Path, bin_dir: Path) -> Iterator[Stage]:
         audit=folder / "audit.jsonl",
     )
     with plane:
-        made = Stage(plane, folder)
+        made = Environment(plane, folder)
         for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
             for crd in documents.load_all(path.read_text(), where=path.name):
                 made.admin.create(CRDS, crd)

@@ -1,4 +1,4 @@
-"""Leaves on a cluster what a killed run would: one object of every kind that a cleanup may have to remove."""
+"""Create the objects that an interrupted run leaves on a cluster: one of every kind that a cleanup may have to remove."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def leave(transport: Transport, run_id: str) -> None:
     client.create(NAMESPACES, {"metadata": {"name": own}})
     node = f"left-{run_id}"
     client.create(NODES, {"metadata": {"name": node}})
-    # A driver that is a program of its own publishes without the label; the slice is the run's all the same.
+    # A driver in its own process publishes without the label; the slice belongs to the run nevertheless.
     admin.create(RESOURCE_SLICES, _named(f"theirs-{run_id}", spec=_slice(node)))
     client.create(RESOURCE_SLICES, _named(f"left-{run_id}", spec=_slice(node)))
     client.create(DEVICE_CLASSES, _named(f"left-{run_id}", spec={}))

@@ -1,8 +1,8 @@
-"""Each holder of a role as a user of its own, in one run: what `rbac` prints can be taken from one of them alone.
+"""A user for each role within one run, so that a permission can be removed from one role only.
 
-A run speaks to its API server with one kubeconfig, and RBAC knows users, not user agents. So the kubeconfig belongs to
-an actor that may impersonate and nothing else, and a request of the run goes in the name of the user that stands for
-its agent. The users and roles go with the control plane.
+A run uses one kubeconfig, and RBAC sees users, not user agents. The kubeconfig therefore belongs to a user that may
+only impersonate, and each request is sent in the name of the user that represents its agent. Users and roles are
+removed with the control plane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
 from dra_api.transport import Transport, WithHeaders
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import AGENTS, CLEANUP, COMPONENTS, HARNESS
-from verification.rbac_ablation.environment import METRICS, Stage, holder_of, reduced
+from verification.rbac_ablation.environment import METRICS, Environment, holder_of, reduced
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _KNOWN_WITHIN, _TURN = 60.0, 0.02
@@ -26,7 +26,7 @@ _IMPERSONATE = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonat
 
 
 class ByHolder(WithHeaders):
-    """Sends each request in the name of the user that stands for its agent."""
+    """Transport that sends each request in the name of the user that represents its agent."""
 
     def __init__(self, inner: Transport, users: Mapping[str, str]) -> None:
         def named(headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -37,9 +37,9 @@ class ByHolder(WithHeaders):
 
 
 class Holders:
-    """The users of one control plane: one for each holder with its whole role, one for each verb taken away."""
+    """The users of one control plane: one per role with all permissions, and one per removed verb."""
 
-    def __init__(self, made: Stage, roles: Sequence[Obj], *, printed_for: str) -> None:
+    def __init__(self, made: Environment, roles: Sequence[Obj], *, printed_for: str) -> None:
         self._made = made
         self._taken = 0
         self._rules: dict[str, list[Obj]] = {holder_of(role, printed_for): role["rules"] for role in roles}
@@ -60,9 +60,9 @@ class Holders:
         )
 
     def without(self, needs: Sequence[Need]) -> list[Mapping[str, str]]:
-        """For each of these rights the users of a run in which its holder lacks it. Returns once the server knows.
+        """Return, for each permission, users whose role lacks it, once the server enforces that.
 
-        Raises TimeoutError where it does not come to know, or still allows what was taken.
+        Raises: TimeoutError if the server still allows a removed permission, or does not allow another one.
         """
         users: list[tuple[Need, str]] = []
         for need in needs:
@@ -85,7 +85,7 @@ class Holders:
         self._made.admin.create(CLUSTER_ROLE_BINDINGS, binding)
 
     def _wait_known(self, taken: Need, user: str) -> None:
-        """Authorizers read roles from caches: ask until one that is left is allowed; what was taken must not be."""
+        """Poll until the authorizer's cache has the role: a remaining permission is allowed, the removed one is not."""
         left = next(each for each in self.granted() if each[0] == taken[0] and each != taken)
         clock, never = RealClock(), threading.Event()
         deadline = clock.monotonic() + _KNOWN_WITHIN

@@ -1,7 +1,7 @@
-"""One trial: a run of a few scenarios, or a cleanup, in which a holder lacks a right. In a forked child of the command.
+"""One trial in a forked process: a run of few scenarios, or a cleanup, in which one role lacks a permission.
 
-What a child changes in its own modules ends with it. Objects that are left go with the control plane, so a run does not
-wait for them at its end.
+Changes that a child makes to its modules end with it. Remaining objects are removed with the control plane, so a run
+does not wait for them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What to try. `users` stand for the holders; `out` is a folder of its own; `patience` is in seconds.
+    """The input of a trial. `users` represent the roles; `out` is a folder of its own; `patience` is in seconds.
 
-    `scenarios` run until one does not pass. The rights of the cleanup need none: it removes what `run_id` names.
+    `scenarios` run until one does not pass. A trial of the cleanup needs none: it removes the objects of `run_id`.
     """
 
     need: Need
@@ -52,7 +52,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What did not pass, how, and why; `scenario` is empty where all passed."""
+    """The scenario that did not pass, its status and its reason; `scenario` is empty if all passed."""
 
     scenario: str = ""
     status: str = ""
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def play(trial: Trial) -> Outcome:
-    """Play one trial, in a child. Nothing in it may know that it is one, but for who asks."""
+    """Run one trial in a child process. Only the identity of its requests differs from an ordinary run."""
     trial.out.mkdir(parents=True)
     patch = Patch(trial.out)
 
@@ -103,7 +103,7 @@ def _run(trial: Trial) -> Outcome:
 
 
 def _clean(trial: Trial) -> Outcome:
-    """Leave what a killed run would, and remove it without the right."""
+    """Create the objects of an interrupted run, and remove them without the permission."""
     transport = HttpTransport.from_kubeconfig(trial.admin)
     try:
         leftovers.leave(transport, trial.run_id)

@@ -1,6 +1,6 @@
-"""The duel's own parts: cases are valid and repeatable, reduction ends in a smallest case, every entry is told apart.
+"""The differential tests themselves: valid and repeatable cases, reduction, and the entries of known.yaml.
 
-Against upstream itself it runs where `verification/bin/dra-allocator` is built; `make duel` runs many more cases.
+Against upstream itself it runs where `verification/bin/dra-allocator` is built; `make differential` runs many more cases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from verification.differential import (
     scenario,
     validity,
 )
-from verification.differential.__main__ import Duel
+from verification.differential.__main__ import Comparison
 from verification.differential.compare import Disagreement
 from verification.differential.reference import Fact
 from verification.differential.rng import Dice
@@ -204,10 +204,10 @@ def test_a_written_case_reads_as_a_scenario(tmp_path: Path) -> None:
 @needs_upstream
 def test_reference_and_upstream_agree(tmp_path: Path) -> None:
     with Upstream() as upstream:
-        duel = Duel(upstream, known.load(), out=tmp_path, most=3)
-        duel.run(300, "test")
-        duel.run_expressions(300, "test")
-    assert not duel.unexplained, duel.written
+        comparison = Comparison(upstream, known.load(), out=tmp_path, most=3)
+        comparison.run(300, "test")
+        comparison.run_expressions(300, "test")
+    assert not comparison.unexplained, comparison.written
 
 
 # Cases on which reference or judge were wrong, or the reference with a release's deviations (`release`); in all of them
@@ -223,22 +223,22 @@ def found(name: str) -> tuple[Obj, Release | None]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_a_duel_found_is_allocated(name: str) -> None:
+def test_a_found_case_is_allocated(name: str) -> None:
     case, likeness = found(name)
     assert [fact.outcome for fact in reference.ask(case, likeness)] == ["allocated"]
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_a_duel_found_and_was_mended_stays_so(name: str, tmp_path: Path) -> None:
+def test_a_fixed_case_stays_fixed(name: str, tmp_path: Path) -> None:
     case, likeness = found(name)
     program = program_of(likeness.name if likeness else "")
     if not program.exists() and not required():
         pytest.skip(f"{program.name} is not built (make third-party)")
     with Upstream(program) as upstream:
         entries = known.by_chance(likeness) if likeness else known.load()
-        duel = Duel(upstream, entries, out=tmp_path, most=1, release=likeness)
-        duel.play(case)
-    assert not duel.unexplained, duel.written
+        comparison = Comparison(upstream, entries, out=tmp_path, most=1, release=likeness)
+        comparison.play(case)
+    assert not comparison.unexplained, comparison.written
 
 
 # Cases in which a deviation of upstream's shows far from where it lies; by the entry that explains them.
@@ -251,9 +251,9 @@ EXPLAINED = {
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_what_a_deviation_leads_to_is_explained_by_it(name: str, tmp_path: Path) -> None:
     with Upstream() as upstream:
-        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
-        duel.play(EXPLAINED[name]["case"])
-    assert duel.explained == {EXPLAINED[name]["explained"]: 1}
+        comparison = Comparison(upstream, known.load(), out=tmp_path, most=1)
+        comparison.play(EXPLAINED[name]["case"])
+    assert comparison.explained == {EXPLAINED[name]["explained"]: 1}
 
 
 @needs_upstream
@@ -271,9 +271,9 @@ def test_what_cel_does_otherwise_is_known(expression: str, why: str, tmp_path: P
     device: Obj = {"name": "d", "attributes": {"n": {"string": "2"}}}
     question: Obj = {"expression": expression, "driver": "d", "device": device, "lists": False}
     with Upstream() as upstream:
-        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
-        duel.play_expression(question)
-    assert duel.explained == {why: 1}
+        comparison = Comparison(upstream, known.load(), out=tmp_path, most=1)
+        comparison.play_expression(question)
+    assert comparison.explained == {why: 1}
 
 
 @needs_upstream
@@ -288,10 +288,10 @@ def test_a_wrong_reference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ],
     )
     with Upstream() as upstream:
-        duel = Duel(upstream, known.load(), out=tmp_path, most=1)
-        duel.run(100, "mutant")
-    assert duel.unexplained
-    assert duel.written
+        comparison = Comparison(upstream, known.load(), out=tmp_path, most=1)
+        comparison.run(100, "mutant")
+    assert comparison.unexplained
+    assert comparison.written
 
 
 @needs_upstream
