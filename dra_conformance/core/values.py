@@ -83,6 +83,7 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
     - `set`: neither null nor empty; `empty`: null, or without items
     - `like "regex"`: a text that matches the whole regular expression
     - `containing V`: a part of a text, items of a list, fields of a mapping; `without V`: none of it
+    - `with the keys V`: a mapping that has exactly these keys
     - `other than V`; `in any order V`: lists as multisets; `as JSON V`: a text that is JSON
     - `the present time`: an RFC 3339 time within a minute of `now`
     - anything else: a value, compared for equality
@@ -122,6 +123,7 @@ def _as_json(seen: object, wanted: object) -> bool:
 _FORMS: dict[str, Callable[[object, object], bool]] = {
     "containing": contains,
     "without": lambda seen, wanted: seen is None or not contains(seen, wanted),
+    "with the keys": lambda seen, wanted: isinstance(seen, dict) and sorted(seen) == wanted,
     "other than": lambda seen, wanted: seen != wanted,
     "in any order": lambda seen, wanted: without_order(seen) == without_order(wanted),
     "as JSON": _as_json,

@@ -29,12 +29,11 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.objects import attempt
+from dra_conformance.steps.objects import Requests, attempt
 from dra_conformance.steps.uids import DomainUids
 
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
-FINALIZER = "resource.nvidia.com/computeDomain"
 LABEL_TURN = 0.6
 """Seconds in which a driver that moves nodes to another domain does so: it retries claims several times a second."""
 
@@ -68,6 +67,7 @@ def make_domain(world: World, obj: Obj) -> Obj:
     created = world.client.create(COMPUTE_DOMAINS, obj)
     world.cleanup.callback(end_domain, world, created)
     world.state(DomainUids).of_name[name_of(created)] = uid_of(created)
+    world.state(Requests).draft = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind, **created}
     return created
 
 
@@ -125,26 +125,10 @@ def _(world: World, name: str, nodes: int) -> None:
 
 @when('a ComputeDomain "{name}" is created with {spec}')
 def _(world: World, name: str, spec: str) -> None:
-    """Send a ComputeDomain with this spec (YAML); the API server may refuse it."""
+    """Send a ComputeDomain with this spec (YAML); the API server may refuse it. Later steps call it `it`."""
     obj = domain_object(world, name)
     obj["spec"] = manifests.parse_value(spec)
     attempt(world, lambda: make_domain(world, obj))
-
-
-@when('"{path}" of the ComputeDomain "{name}" is updated to {value}')
-def _(world: World, name: str, path: str, value: str) -> None:
-    """Read, change and write a domain; the API server may refuse."""
-
-    def change() -> Obj:
-        obj = domain(world, name)
-        manifests.set_at(obj, path, manifests.parse_value(value))
-        return world.client.update(
-            COMPUTE_DOMAINS, {**obj, "apiVersion": COMPUTE_DOMAINS.api_version, "kind": "ComputeDomain"}
-        )
-
-    # The controller adds its finalizer first; without settling, the update could fail as a conflict.
-    world.settle()
-    attempt(world, change)
 
 
 @given("the IMEX daemons of ComputeDomains are simulated")
@@ -200,17 +184,6 @@ def _(world: World, name: str, node: str) -> None:
         return world.name(node) not in entries, entries or "no entry"
 
     world.eventually(f"cliques of ComputeDomain {name}", look, expected=f"no entry of {world.name(node)}")
-
-
-@then('the ComputeDomain "{name}" has the finalizer of its driver')
-def _(world: World, name: str) -> None:
-    """metadata.finalizers comes to contain resource.nvidia.com/computeDomain."""
-
-    def look() -> Seen:
-        found = meta(world.seen(COMPUTE_DOMAINS, name) or {}).get("finalizers") or []
-        return FINALIZER in found, found or "no finalizer"
-
-    world.eventually(f"finalizer of ComputeDomain {name}", look, expected=FINALIZER)
 
 
 @then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
-from dra_conformance.core import expectations
 from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import then, words
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
@@ -76,13 +76,13 @@ def entry(view: ContainerView, kind: str, name: str) -> str | None:
 
 
 def check_entries(world: World, view: ContainerView, table: list[list[str]]) -> None:
-    """Check the entries of a table: kind, name, and what the value must be (see core.expectations)."""
+    """Check the entries of a table: kind, name, and what the value must be (see core.values)."""
     wanted, wrong = {}, {}
     for kind, name, text in table[1:]:
         text = with_uids(world, text)
         found = entry(view, kind, name)
         wanted[f"{kind} {name}"] = text
-        if found != text and not expectations.Expectation("value", text).met({"value": found}):
+        if found != text and not expectation(text).is_met(found):
             wrong[f"{kind} {name}"] = found if found is not None else "absent"
     world.check(not wrong, "the container has its devices", expected=wanted, observed=wrong or wanted)
 

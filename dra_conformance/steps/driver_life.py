@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dra_api.rpc import (
     DRA_VERSIONS,
     DRAPluginClient,
@@ -57,18 +59,17 @@ def _(world: World, node: str, flags: str) -> None:
     start_again(world, component)
 
 
-@when('another instance of the driver starts on "{node}" with "{flags}"')
-def _(world: World, node: str, flags: str) -> None:
-    """Start a second instance of the driver beside the running one, with additional flags; nothing is waited for."""
+@when('the {which:word} instance of the driver on "{node}" is {action}')
+def _(world: World, which: str, node: str, action: str) -> None:
+    """The `second` instance is `started with "FLAGS"` in addition to its own; the `first` is `stopped` (SIGTERM)."""
     component = world.node(node)
-    calls(world).before = component.kubelet.plugins.instances(component.driver_name)
-    component.roll_driver(flags.split())
-
-
-@when('the older instance of the driver on "{node}" stops')
-def _(world: World, node: str) -> None:
-    """Stop the first of two instances (SIGTERM for a process)."""
-    world.node(node).retire_driver()
+    if which == "first" and action == "stopped":
+        component.retire_driver()
+    elif which == "second" and (found := re.fullmatch(r'started with "([^"]*)"', action)):
+        calls(world).before = component.kubelet.plugins.instances(component.driver_name)
+        component.roll_driver(found[1].split())
+    else:
+        raise SpecificationError(f"the second instance can be started, the first stopped; not {which} {action}")
 
 
 @when('the kubelet of "{node}" is {action:word}')
@@ -88,27 +89,20 @@ def _(world: World, node: str, action: str) -> None:
             raise SpecificationError(f"a kubelet can be started, stopped, restarted or rebooted, not {action}")
 
 
-@then('the driver on "{node}" stays registered')
-def _(world: World, node: str) -> None:
-    """The driver is still registered after everything has settled."""
+@then('the driver on "{node}" {manner} registered')
+def _(world: World, node: str, manner: str) -> None:
+    """The driver `comes to be` registered, after a restart again, or `stays` so; the kubelet is connected to it."""
     component = world.node(node)
-    world.stays(
-        f"the driver on {node} stays registered",
-        lambda: look_registered(world, component),
-        expected=f"a registered driver {component.driver_name}",
-    )
-
-
-@then('the driver on "{node}" comes to be registered')
-def _(world: World, node: str) -> None:
-    """The driver registers, after a restart anew, and the kubelet connects to its service."""
-    component = world.node(node)
-    world.eventually(
-        f"the driver {component.driver_name} registers",
-        lambda: look_registered(world, component),
-        expected=f"a registered driver {component.driver_name}",
-        within=max(world.run.patience, 20.0),
-    )
+    expected = f"a registered driver {component.driver_name}"
+    message = f"the driver {component.driver_name} is registered"
+    match manner:
+        case "comes to be":
+            within = max(world.run.patience, 20.0)
+            world.eventually(message, lambda: look_registered(world, component), expected=expected, within=within)
+        case "stays":
+            world.stays(message, lambda: look_registered(world, component), expected=expected)
+        case _:
+            raise SpecificationError(f"a driver comes to be or stays registered; it does not {manner!r}")
 
 
 @then('GetInfo of the driver on "{node}" returns as "{field}" one of "{values}"')

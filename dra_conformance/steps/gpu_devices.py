@@ -57,14 +57,15 @@ def published(world: World, node: str, gpu: int) -> Obj:
 
 @then('every {kind:word} device on "{node}" has:')
 def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
-    """There are devices of this type (`published`: any), and each has the fields of the table."""
+    """There come to be devices of this type (`published`: any), and each of them has the fields of the table."""
     expected = expectations.read(datatable)
-    found = of_type(world, node, kind)
-    wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
-    seen: object = wrong or f"{len(found)} devices"
-    world.check(
-        bool(found) and not wrong, f"fields of {kind} devices", expected=expectations.wanted(expected), observed=seen
-    )
+
+    def look() -> Seen:
+        found = of_type(world, node, kind)
+        wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
+        return bool(found) and not wrong, wrong or f"{len(found)} devices"
+
+    world.eventually(f"fields of {kind} devices", look, expected=expectations.wanted(expected))
 
 
 @then('GPU {gpu:d} on "{node}" is published with:')

@@ -122,18 +122,6 @@ def _(world: World, device: str, node: str) -> None:
     world.stays(f"no taint on {device}", look, expected="no taint")
 
 
-@then('no device on "{node}" is tainted any more')
-def _(world: World, node: str) -> None:
-    """The driver comes to publish devices, all without taints."""
-
-    def look() -> Seen:
-        found = world.node(node).devices()
-        tainted = [device["name"] for device in found if device.get("taints")]
-        return bool(found) and not tainted, tainted or f"{len(found)} devices"
-
-    world.eventually(f"no taint on {node}", look, expected="devices without taints")
-
-
 @then('the taints of device "{device}" on "{node}" are {seconds:d} seconds old')
 def _(world: World, device: str, node: str, seconds: int) -> None:
     """timeAdded of each of the device's taints is so many seconds ago by the scenario's clock, or a few more."""

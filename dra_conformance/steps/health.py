@@ -229,19 +229,6 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     world.stays(f"health of the devices of {pod}", look, expected={entry: wanted})
 
 
-@then('pod "{pod}" shows no health')
-def _(world: World, pod: str) -> None:
-    """No container of the pod has an allocatedResourcesStatus after everything has settled."""
-
-    def look() -> Seen:
-        seen = world.seen(PODS, pod)
-        statuses = ((seen or {}).get("status") or {}).get("containerStatuses") or ()
-        shown = [status.get("allocatedResourcesStatus") for status in statuses]
-        return seen is not None and not any(shown), shown or "no container status"
-
-    world.stays(f"pod {pod} shows no health", look, expected="no allocatedResourcesStatus")
-
-
 def messages(world: World, pod: str, entry: str) -> list[str]:
     """Return the health message of each device of an entry of the pod's first container; empty: no message."""
     return [str(one.get("message") or "") for one in health_entries(world.seen(PODS, pod)).get(entry, [])]
@@ -257,14 +244,3 @@ def _(world: World, pod: str, pattern: str, entry: str) -> None:
         return any(re.fullmatch(pattern, one) for one in found), shown or "no such entry"
 
     world.eventually(f"health message of {pod}", look, expected=pattern)
-
-
-@then('pod "{pod}" shows no health message for "{entry}"')
-def _(world: World, pod: str, entry: str) -> None:
-    """The devices of this entry show no message after everything has settled."""
-
-    def look() -> Seen:
-        found = messages(world, pod, entry)
-        return bool(found) and not any(found), found or "no such entry"
-
-    world.stays(f"no health message of {pod}", look, expected="devices without a message")

@@ -49,12 +49,6 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} does not run", look, expected="Pending")
 
 
-@then('pod "{pod}" is not removed yet')
-def _(world: World, pod: str) -> None:
-    """The pod object exists, being deleted or not, after everything has settled."""
-    world.stays(f"pod {pod} exists", lambda: (world.seen(PODS, pod) is not None, "gone"), expected="the pod")
-
-
 @then('an event of pod "{pod}" says "{text}"')
 def _(world: World, pod: str, text: str) -> None:
     """An event about the pod has this text in its message."""

@@ -12,9 +12,10 @@ from dra_api.objects import Obj, name_of
 from dra_conformance.components.node import GPU_DRIVER
 from dra_conformance.components.registration import register
 from dra_conformance.components.webhook import GATES, Endpoint, Reply
-from dra_conformance.core import expectations, manifests
+from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.events import WebhookCalled
+from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import Requests, draft
@@ -209,10 +210,10 @@ def reply_fields(reply: Reply) -> Obj:
 
 @then('the reply of the webhook has "{path}" {value}')
 def _(world: World, path: str, value: str) -> None:
-    """A field of the reply has this value (see `reply_fields`; core.expectations); `$(review)`: the review's uid."""
+    """A field of the reply has this value (see `reply_fields`; core.values); `$(review)`: the review's uid."""
     reply = reply_of(world)
     wanted = value.replace("$(review)", world.state(Exchange).uid)
-    ok = expectations.Expectation(path, wanted).met(reply_fields(reply))
+    ok = expectation(wanted).is_met(manifests.look_up(reply_fields(reply), path))
     world.check(ok, f"{path} of the reply", expected=f"{path} {wanted}", observed=str(reply))
 
 

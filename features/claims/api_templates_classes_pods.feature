@@ -30,11 +30,11 @@ Feature: API validation of templates, classes and pods
 
     Examples:
       | field           | value                                           |
-      | name            | fixed                                           |
-      | namespace       | other                                           |
-      | generateName    | fixed-                                          |
-      | finalizers      | [example.com/hold]                              |
-      | ownerReferences | [{apiVersion: v1, kind: Pod, name: p, uid: u}]  |
+      | name            | fixed |
+      | namespace       | other |
+      | generateName    | fixed- |
+      | finalizers      | [example.com/hold] |
+      | ownerReferences | [{apiVersion: v1, kind: Pod, name: p, uid: u}] |
 
   @DRA-040
   Scenario: A template with labels and annotations for its claims is accepted

@@ -33,6 +33,6 @@ Feature: A driver is one of several on its node
     Then pod "train" comes to phase Running [DRA-359]
     And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]
     And container "main" of pod "train" on "n1" has: [DRA-359b]
-      | kind     | name       | value   |
-      | variable | NET_DEVICE | present |
-      | variable | FPGA_UNIT  | present |
+      | kind     | name       | value |
+      | variable | NET_DEVICE | set   |
+      | variable | FPGA_UNIT  | set   |

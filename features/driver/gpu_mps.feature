@@ -49,9 +49,9 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is prepared [NV-092]
     And one MPS control daemon runs on "n1", for the GPUs of claim "train" [NV-092]
     And a container with claim "train" on "n1" has: [NV-092]
-      | kind      | name                             | value   |
-      | file      | $CUDA_MPS_PIPE_DIRECTORY/control | present |
-      | directory | /dev/shm                         | present |
+      | kind      | name                             | value |
+      | file      | $CUDA_MPS_PIPE_DIRECTORY/control | set   |
+      | directory | /dev/shm                         | set   |
     And the MPS control daemon on "n1" received the command "set_default_active_thread_percentage 50" [NV-092b]
     And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 1953M" [NV-092b]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is EXCLUSIVE_PROCESS [NV-092e]

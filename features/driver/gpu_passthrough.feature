@@ -10,15 +10,15 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     Then the gpu and vfio devices on "n1" have the same values of "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
     And every vfio device on "n1" has: [NV-175]
-      | field                                                | value         |
-      | name                                                 | /gpu-vfio-.*/ |
-      | attributes.uuid.string                               | present       |
-      | attributes.vendorID.string                           | present       |
-      | attributes.deviceID.string                           | present       |
-      | attributes.productName.string                        | present       |
-      | attributes.iommuFDEnabled.bool                       | present       |
-      | attributes["resource.kubernetes.io/pciBusID"].string | present       |
-      | capacity.addressableMemory.value                     | /[1-9].*/     |
+      | field                                                | value              |
+      | name                                                 | like 'gpu-vfio-.*' |
+      | attributes.uuid.string                               | set                |
+      | attributes.vendorID.string                           | set                |
+      | attributes.deviceID.string                           | set                |
+      | attributes.productName.string                        | set                |
+      | attributes.iommuFDEnabled.bool                       | set                |
+      | attributes["resource.kubernetes.io/pciBusID"].string | set                |
+      | capacity.addressableMemory.value                     | like '[1-9].*'     |
     Given node "n2" has an IOMMU with the VFIO interface
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     Then every published device on "n2" has: [NV-175b]

@@ -40,8 +40,8 @@ Feature: The seven behaviours of KEP-5970
     When scheduler and binder have bound pod "train" to "n1"
     Then pod "train" comes to phase Running [DRA-355]
     And container "main" of pod "train" on "n1" has: [DRA-355b]
-      | kind     | name | value   |
-      | variable | *    | present |
+      | kind     | name | value |
+      | variable | *    | set   |
 
   @DRA-356
   Scenario: NodeUnprepareResources

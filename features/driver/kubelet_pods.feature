@@ -112,10 +112,10 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then container "main" of pod "train" on "n1" has:
-      | kind        | name            | value    |
-      | variable    | DEVICE_A_GPU    | yes      |
-      | device node | /dev/a-gpu      | /.*rw.*/ |
-      | mount       | /scripted/a-gpu | present  |
+      | kind        | name            | value         |
+      | variable    | DEVICE_A_GPU    | yes           |
+      | device node | /dev/a-gpu      | like '.*rw.*' |
+      | mount       | /scripted/a-gpu | set           |
 
   @DRA-272
   Scenario: A device without request names belongs to every request
@@ -145,7 +145,7 @@ Feature: The kubelet prepares claims for pods
     When the scripted driver "sim" fails to unprepare
     And pod "train" is deleted
     Then the scripted driver "sim" receives one Unprepare call for "a"
-    And pod "train" is not removed yet
+    And the Pod "train" keeps "metadata.name" train
     When the scripted driver "sim" works
     And 30 seconds pass
     Then the Pod "train" is gone

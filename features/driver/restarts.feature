@@ -48,13 +48,13 @@ Feature: A driver remembers across its own restarts
     And a ResourceClaim "during" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "rival" allocated the same device as claim "before" on "n1"
     And claim "before" is prepared on "n1"
-    When another instance of the driver starts on "n1" with "--pod-uid=new"
+    When the second instance of the driver on "n1" is started with "--pod-uid=new"
     Then the driver on "n1" comes to be registered [NV-070d]
     When claims "before, during, rival" are prepared on "n1" in one call
     Then all responses for claim "before" are the same [NV-070d]
     And claim "during" is prepared [NV-070d]
     And claim "rival" is refused [NV-070e]
-    When the older instance of the driver on "n1" stops
+    When the first instance of the driver on "n1" is stopped
     Then the driver on "n1" stays registered [NV-070d]
     When claim "before" is unprepared on "n1"
     Then claim "before" is unprepared [NV-070d]

@@ -8,7 +8,7 @@ Feature: A fabric whose requests fail
     Given the API server <does> the next 1 <what>
     When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
     And every fault has affected a request
-    Then the ComputeDomain "job" has the finalizer of its driver
+    Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "job" has "status.status" NotReady
@@ -63,7 +63,7 @@ Feature: A fabric whose requests fail
     Given the API server dies once it has carried out the next <what>
     When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
     And the dead API server is started again
-    Then the ComputeDomain "job" has the finalizer of its driver
+    Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
 

@@ -85,7 +85,7 @@ Feature: A pod's status shows how its devices are
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
     Then pod "train" shows the health "Unhealthy" for "claim:train"
-    And pod "train" shows no health message for "claim:train"
+    And the Pod "train" keeps "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message" null
 
   @DRA-300
   Scenario: Devices that reach the container as one are shown as one
@@ -111,4 +111,4 @@ Feature: A pod's status shows how its devices are
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
     Then pod "train" comes to phase Running
-    And pod "train" shows no health
+    And the Pod "train" keeps "status.containerStatuses[0].allocatedResourcesStatus" null

@@ -65,7 +65,9 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     When XID 48 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     When the driver on "n1" is restarted
-    Then no device on "n1" is tainted any more
+    Then every published device on "n1" has:
+      | field  | value |
+      | taints | empty |
 
   @NV-126 @gate:DRADeviceTaints
   Scenario: A claim on a GPU that has since gone bad is prepared all the same

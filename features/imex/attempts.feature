@@ -19,12 +19,12 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     # The device `all` has every GPU of the node.
     And the response for claim "imexd" has the CDI ids of vendor "k8s.compute-domain.nvidia.com": "device=all, claim=$(uid:imexd)-daemon-0" [NV-156]
     And a container with claim "imexd" on "n1" has: [NV-157]
-      | kind     | name                     | value        |
-      | variable | COMPUTE_DOMAIN_UUID      | $(uid:job)   |
-      | variable | COMPUTE_DOMAIN_NAME      | job          |
-      | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace) |
-      | variable | CLIQUE_ID                | /.*[.].*/    |
-      | file     | /imexd/imexd.cfg.tmpl    | present      |
+      | kind     | name                     | value          |
+      | variable | COMPUTE_DOMAIN_UUID      | $(uid:job)     |
+      | variable | COMPUTE_DOMAIN_NAME      | job            |
+      | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace)   |
+      | variable | CLIQUE_ID                | like '.*[.].*' |
+      | file     | /imexd/imexd.cfg.tmpl    | set            |
 
   @NV-167 @needs:compute-domain-plugin
   Scenario: An attempt that was given up is remembered

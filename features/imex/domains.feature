@@ -6,7 +6,7 @@ Feature: What becomes of a ComputeDomain
   @NV-145 @NV-146 @NV-147
   Scenario Outline: A ComputeDomain gets what its workloads and daemons need, with allocationMode <mode>
     When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>, resourceClaimTemplate: {name: job-channel}}}
-    Then the ComputeDomain "job" has the finalizer of its driver [NV-145]
+    Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain [NV-145]
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode <mode> [NV-147]
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons [NV-146]
 
@@ -48,6 +48,8 @@ Feature: What becomes of a ComputeDomain
   @NV-144
   Scenario: The spec of a ComputeDomain never changes
     Given a ComputeDomain "job" for 1 nodes
-    When "spec.numNodes" of the ComputeDomain "job" is updated to 2
+    # The controller has written its own changes; the update is refused as invalid, not as a conflict.
+    Then the ComputeDomain "job" has "status.status" NotReady
+    When its "spec.numNodes" is updated to 2
     Then the API server refuses it with 422 Invalid
     And the refusal says "A computeDomain.spec is immutable"

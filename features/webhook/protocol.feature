@@ -15,7 +15,7 @@ Feature: How a webhook answers
     When a review of it is sent to the webhook
     Then the webhook admits it
     When a review of it is sent to the webhook without TLS
-    Then the reply of the webhook has "kind" absent
+    Then the reply of the webhook has "kind" null
 
   @NV-129
   Scenario: A review must come as JSON
