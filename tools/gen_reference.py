@@ -89,7 +89,9 @@ def main() -> None:
 def pages() -> dict[str, str]:
     """Return the text of each file by its name in docs/reference."""
     return {
-        "cli.md": "".join([_CLI_HEAD, *_command(cli, click.Context(cli, info_name="dra-conformance"))]),
+        "cli.md": "".join(
+            [_CLI_HEAD, *_command(cli, click.Context(cli, info_name="dra-conformance", **cli.context_settings))]
+        ),
         "configuration.md": "".join([_CONFIGURATION_HEAD, *_options(), _CONFIGURATION_TAIL]),
         "dra-conformance.schema.json": orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n",
     }
