@@ -1,6 +1,6 @@
-"""The module that pytest collects: one test a scenario, made from the features.
+"""The module that pytest collects: one test for each scenario of the feature files.
 
-`pytest --pyargs dra_conformance.scenarios`
+Run it with `pytest --pyargs dra_conformance.scenarios`.
 """
 
 from __future__ import annotations

@@ -1,31 +1,42 @@
-"""`dra-conformance check FILE…`: check every allocated claim of a cluster, from files that kubectl wrote."""
+"""`dra-conformance check FILE…`: checks the allocated claims of a cluster, from the output of kubectl."""
 
 from __future__ import annotations
 
+import json
+import textwrap
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dra_conformance.core.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from dra_conformance.oracle import Answer, Case, Settings, Verdict, Violation
-    from dra_conformance.oracle.cluster import Cluster
-    from dra_conformance.oracle.dumps import Dump
+from dra_conformance.core.rules.window import Version
+from dra_conformance.oracle import Answer, Case, Settings, Verdict, Violation, check, could_be_allocated, dumps
+from dra_conformance.oracle.cluster import Cluster
+from dra_conformance.oracle.dumps import KUBECTL, Dump
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("--claim", "claims", multiple=True, metavar="[NS/]NAME", help="Only this claim; may be given again.")
+@click.option("--claim", "claims", multiple=True, metavar="[NS/]NAME", help="Check only this claim. May be repeated.")
 @click.option(
-    "--kubernetes", metavar="X.Y", help="Release of the scheduler that allocated; without it any form is good."
+    "--kubernetes",
+    metavar="X.Y",
+    help="Release of the scheduler that allocated. [default: accept the format of any release]",
 )
-@click.option("--gate-off", "gates_off", multiple=True, metavar="GATE", help="A feature gate that is off there.")
-@click.option("--pending", is_flag=True, help="Also say of unallocated claims whether a valid allocation exists.")
-@click.option("--budget", default=200_000, show_default=True, help="States that --pending may try for one claim.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to write the outcome.")
-@click.option("--quiet", is_flag=True, help="Violations only, no remarks.")
+@click.option(
+    "--gate-off",
+    "gates_off",
+    multiple=True,
+    metavar="GATE",
+    help="A feature gate that is disabled in the cluster. May be repeated.",
+)
+@click.option("--pending", is_flag=True, help="Also check whether a valid allocation exists for unallocated claims.")
+@click.option(
+    "--budget", default=200_000, show_default=True, help="Maximum number of states that --pending tries for one claim."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
+@click.option("--quiet", is_flag=True, help="Print violations only, no notes.")
 def command(
     files: tuple[str, ...],
     claims: tuple[str, ...],
@@ -36,18 +47,16 @@ def command(
     form: str,
     quiet: bool,
 ) -> int:
-    """Check every allocated claim of a cluster, offline.
+    """Check the allocated claims of a cluster, offline.
 
-    FILE is YAML or JSON as kubectl writes it (lists, several documents), a folder of such files, or - for standard
-    input. Exit code 0: no rule is broken; 1: some are; 4: the files cannot be used; 5: no claim to check.
+    FILE is the YAML or JSON output of kubectl (lists, several documents), a directory of such files, or - for standard
+    input. Exit codes: 0 no rule is broken, 1 some are, 4 the files cannot be used, 5 no claim to check.
 
     \b
     Example:
       kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A -o yaml --show-managed-fields > all.yaml
       dra-conformance check all.yaml
     """
-    from dra_conformance.oracle import Case, check, could_be_allocated, dumps
-
     dump = dumps.read(files)
     settings = _settings(kubernetes, gates_off)
     chosen = _chosen(dump, claims)
@@ -70,9 +79,6 @@ def command(
 
 
 def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
-    from dra_conformance.core.rules.window import Version
-    from dra_conformance.oracle import Settings
-
     release = None
     if kubernetes:
         try:
@@ -83,12 +89,12 @@ def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
 
 
 def _chosen(dump: Dump, names: tuple[str, ...]) -> list[Any]:
-    """The claims to look at, in the order of the files. Raises UsageError for a name that no claim has."""
+    """Return the selected claims, in the order of the files. Raises UsageError for a name that no claim has."""
     claims = list(dump.cluster.claims)
     for name in names:
         if not any(_named(claim, name) for claim in claims):
             known = ", ".join(sorted(claim.title for claim in claims)[:10]) or "none"
-            raise UsageError(f"--claim {name}: there is no such claim in the files; there are: {known}")
+            raise UsageError(f"--claim {name}: not in the files (claims: {known})")
     return [claim for claim in claims if not names or any(_named(claim, name) for name in names)]
 
 
@@ -98,14 +104,14 @@ def _named(claim: Any, name: str) -> bool:
 
 def _require_whole(dump: Dump, claims: list[Any]) -> None:
     """Raise UsageError for an incomplete cluster: without slices or classes every claim would look invalid."""
-    from dra_conformance.oracle.dumps import KUBECTL
-
     cluster: Cluster = dump.cluster
     if not any(claim.requests_by_name for claim in claims):
         return
     for what, there in (("ResourceSlice", cluster.slices), ("DeviceClass", cluster.classes)):
         if not there:
-            raise UsageError(f"the files contain no {what}, so no claim can be checked", hint=f"Dump it all: {KUBECTL}")
+            raise UsageError(
+                f"the files contain no {what}, so no claim can be checked", hint=f"Dump everything: {KUBECTL}"
+            )
 
 
 def _write_text(
@@ -134,8 +140,6 @@ def _write_text(
 
 
 def _write_violation(violation: Violation, kind: str) -> None:
-    import textwrap
-
     text = f"{kind}{violation.message}"
     lines = textwrap.wrap(text, 96) or [""]
     click.echo(f"  {violation.rule}  {lines[0]}")
@@ -155,8 +159,6 @@ def _pending(answer: Answer) -> str:
 
 
 def _write_json(checked: list[tuple[Case, Verdict]], answers: list[tuple[Case, Answer]]) -> None:
-    import json
-
     click.echo(
         json.dumps(
             {

@@ -1,4 +1,4 @@
-"""`dra-conformance cleanup`: removes what a killed run left on a cluster, by its run id."""
+"""`dra-conformance cleanup`: deletes objects that an interrupted run left behind on a cluster."""
 
 from __future__ import annotations
 
@@ -17,29 +17,37 @@ from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.rbac import missing
 
 
-@click.command(epilog="Exit code 13 when something is still there, 10 when the cluster cannot be reached.")
-@click.option("--run-id", metavar="ID", default=None, help="The run, as its first line and its report name it.")
-@click.option("--all", "every", is_flag=True, help="What is left of any run, running ones included.")
-@click.option("--kubeconfig", metavar="FILE", default="", help="The cluster (default KUBECONFIG, then ~/.kube/config).")
-@click.option("--dry-run", is_flag=True, help="Only show what is there.")
-@click.option("--patience", type=click.FloatRange(0), default=60.0, metavar="S", help="Seconds to wait (default 60).")
+@click.command(epilog="Exit codes: 0 no object remains, 13 some do, 10 the cluster cannot be reached.")
+@click.option(
+    "--run-id",
+    metavar="ID",
+    default=None,
+    help="Delete the objects of this run. The first line of its output and its report contain the id.",
+)
+@click.option("--all", "every", is_flag=True, help="Delete the objects of all runs, including those in progress.")
+@click.option(
+    "--kubeconfig", metavar="FILE", default="", help="Use this cluster. [default: KUBECONFIG, then ~/.kube/config]"
+)
+@click.option("--dry-run", is_flag=True, help="List the objects without deleting them.")
+@click.option(
+    "--patience", type=click.FloatRange(0), default=60.0, show_default=True, metavar="S", help="Wait up to S seconds."
+)
 def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, patience: float) -> int:
-    """Remove what a killed run left on a cluster.
+    """Delete objects left behind by an interrupted run.
 
-    Every object that a run makes there carries the label dra-conformance/run with the run's id. What lies in a
-    namespace that a run made goes with it, and so do ResourceSlices of its nodes. Nothing else is touched.
-    Without --run-id it shows what is there of every run.
+    Deletes the objects with the label dra-conformance/run=ID, everything in namespaces that the run created, and the
+    ResourceSlices of its nodes; nothing else. Without --run-id, the command lists the objects of all runs.
 
     \b
     Examples:
-      dra-conformance cleanup                         what is left, of which run
+      dra-conformance cleanup                         # list the objects of all runs
       dra-conformance cleanup --run-id f75a9eff --dry-run
       dra-conformance cleanup --run-id f75a9eff --kubeconfig ./config
     """
     if run_id is not None and every:
-        raise UsageError("--run-id and --all: one of them")
+        raise UsageError("--run-id and --all exclude each other", hint="Remove one of them.")
     if run_id is not None and not re.fullmatch(r"[0-9a-f]{8}", run_id):
-        raise UsageError(f"--run-id {run_id!r} is no run id", hint="It has eight hexadecimal digits, like f75a9eff.")
+        raise UsageError(f"--run-id {run_id!r}: must be eight hexadecimal digits", hint="For example f75a9eff.")
     plane = KubeconfigControlPlane(kubeconfig)
     plane.start()
     calls = Calls()
@@ -47,7 +55,7 @@ def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, pat
         client = KubeClient(CallsTransport(plane.transport(), calls), user_agent=CLEANER)
         return _clean(client, run_id or "", look=dry_run or not (run_id or every), patience=patience)
     except (ApiError, TransportError) as error:
-        raise TargetUnreachable(f"the cleanup stopped: {error}", hint="It can be started again.") from None
+        raise TargetUnreachable(f"the cleanup failed: {error}", hint="It can be repeated.") from None
     finally:
         plane.stop()
         if refused := calls.take_refused():
@@ -59,17 +67,17 @@ def _clean(client: KubeClient, run_id: str, *, look: bool, patience: float) -> i
     for each in found.leftovers:
         click.echo(f"{each.run_id}  {each.created or '-':<20}  {each}")
     for kind in found.unseen:
-        click.echo(f"not looked at: {kind} (this user may not list them)", err=True)
+        click.echo(f"not checked: {kind} (this user is not allowed to list them)", err=True)
     if not found.leftovers:
-        click.echo("nothing is left" + (f" of run {run_id}" if run_id else ""))
+        click.echo("no objects found" + (f" of run {run_id}" if run_id else ""))
         return ExitCode.LEFTOVERS if found.unseen else ExitCode.OK
     runs = sorted({each.run_id for each in found.leftovers})
     if look:
-        click.echo(f"{len(found.leftovers)} objects of {len(runs)} runs; nothing was removed")
-        click.echo(f"`dra-conformance cleanup --run-id {runs[0]}` removes those of {runs[0]}.")
+        click.echo(f"{len(found.leftovers)} objects of {len(runs)} runs; none deleted")
+        click.echo(f"Run `dra-conformance cleanup --run-id {runs[0]}` to delete those of {runs[0]}.")
         return ExitCode.LEFTOVERS
     remaining = leftovers.remove(client, found, clock=RealClock(), patience=patience)
     for each in remaining:
-        click.echo(f"still there: {each}", err=True)
-    click.echo(f"removed {len(found.leftovers) - len(remaining)} of {len(found.leftovers)} objects")
+        click.echo(f"remaining: {each}", err=True)
+    click.echo(f"deleted {len(found.leftovers) - len(remaining)} of {len(found.leftovers)} objects")
     return ExitCode.LEFTOVERS if remaining or found.unseen else ExitCode.OK

@@ -1,4 +1,4 @@
-"""`dra-conformance doctor`: what a run with these options needs, what is missing, and the way out."""
+"""`dra-conformance doctor`: checks the prerequisites of a run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import orjson
 from dra_conformance.cli.option_decorators import GroupedCommand, run_options
 from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import ExitCode
+from dra_conformance.doctor import cluster, components, kubelet, machine, programs, show
 
 
-@click.command(
-    cls=GroupedCommand, epilog="Exit code 0 when nothing stands in the way of this run, 10 when something does."
-)
+@click.command(cls=GroupedCommand, epilog="Exit codes: 0 all prerequisites are met, 10 one is missing.")
 @run_options(shared=True)
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="text or json.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 def command(form: str, **given: Any) -> int:
-    """Look at everything that `run` with the same options needs. Writes nothing.
+    """Check prerequisites and suggest fixes (read-only).
 
-    What this run can do without is looked at too and told apart, such as Docker, or what a real kubelet would need.
+    Checks everything that `run` with the same options requires. Optional prerequisites, such as Docker or those of a
+    real kubelet, are reported separately.
 
     \b
     Examples:
@@ -31,8 +31,6 @@ def command(form: str, **given: Any) -> int:
       dra-conformance doctor --control-plane kubeconfig:./config --profile api
       dra-conformance doctor --format json
     """
-    from dra_conformance.doctor import cluster, components, kubelet, machine, programs, show
-
     options = options_of({name.replace("_", "-"): value for name, value in given.items()})
     findings = [
         *machine.look(options),

@@ -1,13 +1,15 @@
-"""`dra-conformance list`: what there is, before anything runs."""
+"""`dra-conformance list`: lists rules, scenarios, profiles, step definitions and gaps."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 
 import click
+import orjson
 
-from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core import features
+from dra_conformance.core.errors import ExitCode, unknown
+from dra_conformance.core.rules import Catalogue, gaps
 from dra_conformance.core.rules.catalogue import COMPONENTS
 from dra_conformance.core.tags import PROFILES
 
@@ -16,11 +18,13 @@ from dra_conformance.core.tags import PROFILES
 @click.argument(
     "what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "requirements", "gaps"]), default="rules"
 )
-@click.option("--profile", default=None, help="Only what belongs to this profile.")
-@click.option("--component", default=None, help="Only rules that bind this component.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option("--profile", default=None, metavar="NAME", help="List only the entries of this profile.")
+@click.option("--component", default=None, metavar="NAME", help="List only the entries of this component.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 def command(what: str, profile: str | None, component: str | None, form: str) -> int:
-    """Show rules (the default), scenarios, profiles, steps, requirements (@needs: tags) or gaps (rules without a scenario).
+    """List rules (the default), scenarios, profiles, steps, requirements or gaps.
+
+    Requirements are the tags @needs:NAME of scenarios; gaps are known rules that no scenario tests.
 
     \b
     Examples:
@@ -28,13 +32,11 @@ def command(what: str, profile: str | None, component: str | None, form: str) ->
       dra-conformance list scenarios --profile driver-core
     """
     if profile is not None and profile not in PROFILES:
-        raise click.UsageError(f"There is no profile {profile!r}. Profiles: {', '.join(PROFILES)}.")
+        raise unknown("profile", profile, PROFILES)
     if component is not None and component not in COMPONENTS:
-        raise click.UsageError(f"There is no component {component!r}. Components: {', '.join(COMPONENTS)}.")
+        raise unknown("component", component, COMPONENTS)
     rows = _LISTINGS[what](profile, component)
     if form == "json":
-        import orjson
-
         click.echo(orjson.dumps({what: rows}, option=orjson.OPT_INDENT_2).decode())
         return ExitCode.OK
     for row in rows:
@@ -62,8 +64,6 @@ def _text(what: str, row: dict[str, object]) -> str:
 
 
 def _rules(profile: str | None, component: str | None) -> list[dict[str, object]]:
-    from dra_conformance.core import features
-
     counts: Counter[str] = Counter()
     for scenario in features.read_all():
         if profile is None or profile in scenario.tags.profiles:
@@ -87,8 +87,6 @@ def _rules(profile: str | None, component: str | None) -> list[dict[str, object]
 
 
 def _scenarios(profile: str | None, component: str | None) -> list[dict[str, object]]:
-    from dra_conformance.core import features
-
     return [
         {"id": s.id, "name": s.name, "where": s.where, "rules": list(s.rules), "profiles": list(s.tags.profiles)}
         for s in features.read_all()
@@ -97,8 +95,6 @@ def _scenarios(profile: str | None, component: str | None) -> list[dict[str, obj
 
 
 def _profiles(profile: str | None, component: str | None) -> list[dict[str, object]]:
-    from dra_conformance.core import features
-
     rules: dict[str, set[str]] = defaultdict(set)
     scenarios: Counter[str] = Counter()
     for scenario in features.read_all():
@@ -113,20 +109,20 @@ def _profiles(profile: str | None, component: str | None) -> list[dict[str, obje
 
 
 def _steps(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    # Deferred: imports all step modules, with pytest-bdd and gRPC, which the other lists do not need.
     from dra_conformance.steps.catalogue import catalogue
 
     return [{"kind": d.kind, "sentence": d.sentence, "purpose": d.purpose, "module": d.module} for d in catalogue()]
 
 
 def _requirements(profile: str | None, component: str | None) -> list[dict[str, object]]:
+    # Deferred: the engine imports the components, which the other lists do not need.
     from dra_conformance.engine import requirements
 
     return [{"id": each.name, "purpose": each.summary, "otherwise": each.status} for each in requirements.registered()]
 
 
 def _gaps(profile: str | None, component: str | None) -> list[dict[str, object]]:
-    from dra_conformance.core.rules import gaps
-
     return [{"id": gap.id, "text": gap.text, "reason": gap.reason} for gap in gaps.load()]
 
 

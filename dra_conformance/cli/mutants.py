@@ -1,32 +1,56 @@
-"""`dra-conformance mutants`: the kill matrix."""
+"""`dra-conformance mutants`: runs the suite against mutants of the reference components."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
+import orjson
 
 from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.core.option_checks import validated
+from dra_conformance.core.options import RunOptions
+from dra_conformance.engine import mutation
+from dra_conformance.pytest_plugin import mutation_matrix
 
 
 @click.command()
-@click.option("--rule", multiple=True, metavar="ID", help="Only mutants of this rule.")
-@click.option("--focus", default="", metavar="TEXT", help="Only mutants whose id contains this.")
+@click.option("--rule", multiple=True, metavar="ID", help="Run only the mutants of this rule. May be repeated.")
+@click.option("--focus", default="", metavar="TEXT", help="Run only mutants whose id contains TEXT.")
 @click.option(
-    "--jobs", type=click.IntRange(0, 256), default=0, help="How many at a time (default: three for two processors)."
+    "--jobs",
+    type=click.IntRange(0, 256),
+    default=0,
+    help="Run N mutants at a time. [default: three for two processors]",
 )
-@click.option("--patience", type=float, default=1.5, metavar="S", help="Seconds that a check waits.")
-@click.option("--limit", type=click.FloatRange(1), default=120.0, metavar="S", help="Seconds that one may take.")
-@click.option("--features", multiple=True, metavar="DIR", help="More features, beside the suite's own.")
+@click.option(
+    "--patience",
+    type=float,
+    default=1.5,
+    show_default=True,
+    metavar="S",
+    help="Wait up to S seconds for an expected result.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(1),
+    default=120.0,
+    show_default=True,
+    metavar="S",
+    help="Limit the time of one mutant.",
+)
+@click.option(
+    "--features", multiple=True, metavar="DIR", help="Also read the feature files of this directory. May be repeated."
+)
 @click.option(
     "--mutants",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Mutants of your own, in the place of the suite's.",
+    help="Use the mutants of this directory instead of the suite's.",
 )
-@click.option("--list", "only_list", is_flag=True, help="Name the mutants; run nothing.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option("--list", "only_list", is_flag=True, help="List the mutants without running them.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 def command(
     rule: tuple[str, ...],
     focus: str,
@@ -38,24 +62,19 @@ def command(
     only_list: bool,
     form: str,
 ) -> int:
-    """Prove the judge: run every mutant and show which scenario kills it.
+    """Test the suite itself: run every mutant and print the scenario that fails on it.
 
-    A mutant is a small deliberate fault in the reference. One that survives is asked again, alone; exits 1 when it
-    survives then too.
+    A mutant is a small deliberate fault in a reference component. It is killed when a scenario of its rule fails. A
+    mutant that survives is retried alone. Exit codes: 0 all mutants are killed, 1 some survive.
 
     \b
     Examples:
       dra-conformance mutants --rule KAI-031
       dra-conformance mutants --format json
     """
-    from dra_conformance.core.option_checks import validated
-    from dra_conformance.core.options import RunOptions
-    from dra_conformance.engine import mutation
-    from dra_conformance.pytest_plugin import mutation_matrix
-
     mutants = [one for one in mutation.load(folder) if (not rule or one.rule in rule) and focus in one.id]
     if not mutants:
-        raise UsageError("no mutant matches", hint="`dra-conformance mutants --list` shows all of them.")
+        raise UsageError("no mutant matches", hint="Run `dra-conformance mutants --list` for all mutants.")
     if only_list:
         for one in mutants:
             click.echo(f"{one.rule:<9} {one.id:<48} {one.purpose}")
@@ -70,16 +89,14 @@ def command(
         if outcome.status != "killed":
             click.echo(f"          {outcome.id} survived: {outcome.reason}", err=form == "json")
         elif outcome.again:
-            click.echo(f"          {outcome.id} was killed only when it was asked again, alone", err=form == "json")
+            click.echo(f"          {outcome.id} was killed only on retry, alone", err=form == "json")
     outcomes.sort(key=lambda outcome: (outcome.rule, outcome.id))
     survivors = [outcome for outcome in outcomes if outcome.status != "killed"]
     if form == "json":
-        import orjson
-
         rows = [{"id": o.id, "rule": o.rule, "scenario": o.scenario, "status": o.status} for o in outcomes]
         click.echo(orjson.dumps({"mutants": rows}, option=orjson.OPT_INDENT_2).decode())
     else:
         late = sum(outcome.again for outcome in outcomes) - len(survivors)
-        second = f", {late} of them only at the second try" if late else ""
+        second = f", {late} of them only on retry" if late else ""
         click.echo(f"\n{len(outcomes) - len(survivors)} of {len(outcomes)} mutants killed{second}")
     return ExitCode.FAILURES if survivors else ExitCode.OK

@@ -1,4 +1,4 @@
-"""`dra-conformance rbac`: the rights that a run on a cluster needs, as YAML for `kubectl apply`."""
+"""`dra-conformance rbac`: prints the permissions that a run on a cluster requires, as YAML for `kubectl apply`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,25 @@ from dra_conformance.rbac import roles
 
 @click.command(cls=GroupedCommand, epilog="docs/how-to/your-cluster.md describes how these roles are verified.")
 @run_options(shared=True)
-@click.option("--user", metavar="NAME", default=None, help="Bind to this user of the cluster.")
+@click.option("--user", metavar="NAME", default=None, help="Bind the roles to this user.")
 @click.option(
-    "--serviceaccount", metavar="NAME", default=None, help="Bind to this service account (default dra-conformance)."
+    "--serviceaccount",
+    metavar="NAME",
+    default=None,
+    help="Bind the roles to this service account. [default: dra-conformance]",
 )
-@click.option("--namespace", metavar="NAME", default=None, help="Of the service account (default dra-conformance).")
+@click.option(
+    "--namespace",
+    metavar="NAME",
+    default=None,
+    help="Set the namespace of the service account. [default: dra-conformance]",
+)
 def command(user: str | None, serviceaccount: str | None, namespace: str | None, **given: Any) -> int:
-    """Print the least rights that `run` with the same options needs.
+    """Print minimal RBAC permissions for `run` with the same options.
 
-    The harness, its cleanup and each component that our reference fills have a ClusterRole of their own: whoever brings
-    their own scheduler does not grant what ours needs. Programs behind exec: bring their own rights.
+    The harness, its cleanup and each reference component have a ClusterRole each, so that a user with another
+    scheduler does not grant the permissions of the reference scheduler. Programs of exec: require permissions of their
+    own.
 
     \b
     Examples:
@@ -33,13 +42,13 @@ def command(user: str | None, serviceaccount: str | None, namespace: str | None,
       dra-conformance rbac --serviceaccount ci --namespace build
     """
     if user is not None and (serviceaccount is not None or namespace is not None):
-        raise UsageError("--user and --serviceaccount: one of them", hint="--namespace goes with --serviceaccount.")
+        raise UsageError("--user excludes --serviceaccount and --namespace", hint="Remove one of them.")
     given["control_plane"] = given.get("control_plane") or "kubeconfig"
     options = options_of({name.replace("_", "-"): value for name, value in given.items()})
     if options.component("control-plane").kind != "kubeconfig":
         raise UsageError(
-            f"--control-plane {options.control_plane}: a control plane of the run's own asks nobody for rights",
-            hint="Leave the option out, or write kubeconfig.",
+            f"--control-plane {options.control_plane}: requires no permissions",
+            hint="Remove the option, or use kubeconfig.",
         )
     made = namespace or "dra-conformance"
     subject = roles.Subject(user) if user is not None else roles.Subject(serviceaccount or "dra-conformance", made)
@@ -50,9 +59,9 @@ def command(user: str | None, serviceaccount: str | None, namespace: str | None,
         if namespace is None:
             objects[:0] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": made}}]
     profiles = ", ".join(options.profile) or "all"
-    click.echo(f"# dra-conformance: profiles {profiles}; rights of {', '.join(roles.holders(options))}")
+    click.echo(f"# dra-conformance: profiles {profiles}; permissions of {', '.join(roles.holders(options))}")
     for name, spec in options.components().items():
         if spec.kind == "exec":
-            click.echo(f"# --{name} exec: runs with the same kubeconfig; add what that program needs itself")
+            click.echo(f"# --{name} exec: uses the same kubeconfig; add the permissions that the program requires")
     click.echo(yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=110), nl=False)
     return ExitCode.OK

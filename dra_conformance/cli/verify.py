@@ -1,4 +1,4 @@
-"""`dra-conformance verify`: does the report say what the event log says?"""
+"""`dra-conformance verify`: compares the report of a finished run with its event log."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from pathlib import Path
 import click
 
 from dra_conformance.core.errors import ExitCode
+from dra_conformance.report.verify import verify
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("dra-report"))
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path("dra-report"))
 def command(folder: Path) -> int:
-    """Compute a finished run's verdict again from its event log (default folder: dra-report).
+    """Recompute the verdict of a finished run from its event log.
 
-    Exits 0 when report and log agree, 1 when they do not.
+    DIR is the report directory of the run (default dra-report). Exit codes: 0 report and log agree, 1 they differ.
+
+    \b
+    Example:
+      dra-conformance verify dra-report
     """
-    from dra_conformance.report.verify import verify
-
     report, differences = verify(folder)
     for difference in differences:
         click.echo(f"differs: {difference}")
     if differences:
-        click.echo(f"{len(differences)} differences: the report is not what the log yields")
+        click.echo(f"{len(differences)} differences between the report and the event log")
         return ExitCode.FAILURES
     click.echo(f"verified: {report.verdict.value}, {len(report.rules)} rules, {len(report.scenarios)} scenarios")
     return ExitCode.OK

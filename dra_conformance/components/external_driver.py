@@ -40,7 +40,7 @@ def find(socket: str, slices: Iterable[Obj], *, driver: str, node_name: str = ""
     path = Path(socket).absolute()
     if not path.is_socket():
         raise TargetUnreachable(
-            f"--driver socket:{socket}: there is no such socket",
+            f"--driver socket:{socket}: no such socket",
             hint="Is the driver running, and is this its socket in the kubelet's registration folder?",
         )
     return ExternalDriver(node_name or _node_of(slices, driver), path, _cdi_roots(path, cdi_root))
@@ -61,7 +61,7 @@ def _node_of(slices: Iterable[Obj], driver: str) -> str:
 def _cdi_roots(socket: Path, named: str) -> tuple[Path, ...]:
     if named:
         if not Path(named).is_dir():
-            raise TargetUnreachable(f"--cdi-root {named}: there is no such folder")
+            raise TargetUnreachable(f"--cdi-root {named}: no such directory")
         return (Path(named).absolute(),)
     beside = socket.parent.parent / "cdi"
     found = (beside,) if beside.is_dir() else tuple(root for root in _CDI_ROOTS if root.is_dir())

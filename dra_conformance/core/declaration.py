@@ -1,7 +1,7 @@
 """The declaration of a driver: its optional capabilities, and sample configurations that scenarios can use.
 
-The vendor writes it as the table `[declaration]` of dra-conformance.toml. A declared capability must be demonstrated: if
-a sample that its scenarios need is missing, they are untestable. An undeclared capability is not supported.
+The vendor writes it as the table `[declaration]` of dra-conformance.toml. A declared capability must be shown: if a
+sample that its scenarios need is missing, they are untestable. An undeclared capability is not supported.
 """
 
 from __future__ import annotations

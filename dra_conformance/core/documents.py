@@ -1,4 +1,4 @@
-"""YAML in, YAML out: safe loading with the fast C parser, and dumping that people like to read."""
+"""Loads YAML safely with the C parser of libyaml, and dumps it in a readable form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ _Dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def load_all(text: str, *, where: str) -> list[Any]:
-    """All documents of a YAML (or JSON) text, empty ones left out. Raises UsageError naming `where` and the line."""
+    """Return the documents of a YAML or JSON text, without empty ones.
+
+    Args:
+        text: one or several documents.
+        where: the source of the text, for error messages.
+
+    Raises:
+        UsageError: the text is not valid YAML, nests too deeply, or has aliases that expand without bound.
+    """
     if _too_deep(text):
         raise UsageError(f"{where}: is nested too deeply")
     try:
@@ -29,14 +37,15 @@ def load_all(text: str, *, where: str) -> list[Any]:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where
         problem = getattr(error, "problem", None) or str(error)
-        raise UsageError(f"{place}: does not parse as YAML: {problem}") from None
+        raise UsageError(f"{place}: not valid YAML: {problem}") from None
 
 
-_DEEPEST, _MOST = 2_000, 1_000_000
+_DEEPEST = 2_000  # levels of nesting
+_MOST = 1_000_000  # values after the expansion of aliases
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets or dashes nest so deeply that the C parser, which does not look, would end the process."""
+    """Whether brackets or dashes nest so deeply that the C parser, which has no limit, would overflow its stack."""
     if text.count("[") + text.count("{") > _DEEPEST:
         depth = 0
         for bracket in re.finditer(r"[\[\]{}]", text):
@@ -47,10 +56,7 @@ def _too_deep(text: str) -> bool:
 
 
 def _require_finite(document: Any, where: str) -> None:
-    """Refuse aliases (`*name`) that contain themselves, or that stand for more than anybody means.
-
-    Raises UsageError.
-    """
+    """Raise UsageError for an alias (`*name`) that contains itself, or for aliases that expand to too many values."""
     sizes: dict[int, int] = {}
     open_: set[int] = set()
     pending: list[tuple[Any, bool]] = [(document, False)]
@@ -63,7 +69,7 @@ def _require_finite(document: Any, where: str) -> None:
             open_.discard(id(value))
             sizes[id(value)] = 1 + sum(sizes.get(id(one), 1) for one in inner)
             if sizes[id(value)] > _MOST:
-                raise UsageError(f"{where}: its aliases stand for more than {_MOST} values")
+                raise UsageError(f"{where}: its aliases expand to more than {_MOST} values")
         elif id(value) not in sizes:
             if id(value) in open_:
                 raise UsageError(f"{where}: an alias contains itself")
@@ -73,17 +79,17 @@ def _require_finite(document: Any, where: str) -> None:
 
 
 def load(path: Path) -> Any:
-    """The only document of a file. Raises UsageError when it cannot be read or holds several."""
+    """Return the only document of a file. Raises UsageError if the file is unreadable or has several documents."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
     documents = load_all(text, where=path.name)
     if len(documents) > 1:
-        raise UsageError(f"{path.name}: holds {len(documents)} documents; one is expected")
+        raise UsageError(f"{path.name}: contains {len(documents)} documents; expected one")
     return documents[0] if documents else None
 
 
 def dump(value: Any) -> str:
-    """YAML with keys in the order given."""
+    """Return YAML text with the keys in their original order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)

@@ -1,7 +1,7 @@
-"""Loads the manifests that features apply, with the scenario's own names filled in.
+"""Loads manifests, fills in the names of a scenario, and reads and sets fields by path.
 
-A manifest is YAML under `fixtures/`. `$(node:n1)`, `$(class:gpu)` and their like stand for the cluster-wide name that
-this scenario uses for its n1 or gpu; `$(namespace)`, `$(driver)` and `$(version)` stand for themselves.
+A manifest is a YAML file in `fixtures/`. Its placeholders `$(node:n1)` and `$(class:gpu)` are replaced by the
+cluster-wide names that the scenario uses for n1 and gpu; `$(namespace)`, `$(driver)` and `$(version)` by those values.
 """
 
 from __future__ import annotations
@@ -22,19 +22,26 @@ _BY_KIND: dict[tuple[str, str], Resource] = {(r.group, r.kind): r for r in KNOWN
 
 
 def resource_of(obj: Obj) -> Resource:
-    """The resource that an object belongs to, in the version that it names. Raises UsageError for unknown kinds."""
+    """Return the resource of an object, in the version of its apiVersion. Raises UsageError for an unknown kind."""
     api_version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind") or "")
     group, _, version = api_version.rpartition("/")
     known = _BY_KIND.get((group, kind))
     if known is None:
-        raise UsageError(f"the suite knows no kind {kind!r} in {api_version or 'no apiVersion'!r}")
+        raise UsageError(f"unknown kind {kind!r} in apiVersion {api_version!r}")
     return known.at(version)
 
 
 def load(name: str, fill: Callable[[str, str], str], *, folder: Path | None = None) -> list[Obj]:
-    """The objects of one manifest. `fill(kind, alias)` gives the value of a placeholder.
+    """Return the objects of a manifest.
 
-    Raises SpecificationError when there is no such manifest, UsageError when it does not parse.
+    Args:
+        name: the path of the file below the folder, with or without `.yaml`.
+        fill: returns the value of a placeholder from its kind and its alias.
+        folder: the root of manifests; None means fixtures/.
+
+    Raises:
+        SpecificationError: there is no such manifest.
+        UsageError: the manifest is not valid YAML or contains something else than objects.
     """
     root = (folder or assets.fixtures()).resolve()
     path = (root / name).resolve()
@@ -46,18 +53,18 @@ def load(name: str, fill: Callable[[str, str], str], *, folder: Path | None = No
     objects = documents.load_all(text, where=f"fixtures/{name}")
     for obj in objects:
         if not isinstance(obj, dict):
-            raise UsageError(f"fixtures/{name}: a manifest holds objects, not {type(obj).__name__}")
+            raise UsageError(f"fixtures/{name}: expected an object, got {type(obj).__name__}")
     return objects
 
 
 def fill_text(text: str, fill: Callable[[str, str], str]) -> str:
-    """Placeholders of a step's own text or docstring, filled in."""
+    """Return the text or docstring of a step with its placeholders replaced."""
     return _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), text)
 
 
 def parse_value(text: str) -> Any:
-    """A value as it stands in a step or table: YAML, so `3`, `true`, `{a: b}` and plain text mean what they say."""
-    found = documents.load_all(text, where="the step's value")
+    """Parse a value of a step or table as YAML, so that `3` is a number, `true` a boolean and `{a: b}` a mapping."""
+    found = documents.load_all(text, where="value")
     return found[0] if found else None
 
 

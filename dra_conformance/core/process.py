@@ -1,7 +1,7 @@
-"""Programs that the harness starts, stops and kills.
+"""Starts, stops and kills programs.
 
-Each runs in a process group of its own, with its output in a file of the run's folder. Whoever started one ends it.
-Its standard input is a pipe that closes when the harness dies, for programs that want to know.
+Each program runs in its own process group and writes its output to a file of the report directory. Its standard input
+is a pipe that closes when the harness exits, so that a program can detect this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dra_conformance.core.errors import UsageError
 
 
 class ManagedProcess:
-    """One program. `grace` is the seconds that it gets between SIGTERM and SIGKILL."""
+    """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class ManagedProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program. Raises UsageError when it cannot be started at all."""
+        """Start the program. Raises UsageError if it cannot be started."""
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         program = self.command[0]
         if not (os.path.sep in program or shutil.which(program)):
-            raise UsageError(f"{self.name}: there is no program {program!r} on PATH")
+            raise UsageError(f"{self.name}: no program {program!r} in PATH")
         with self.log_path.open("ab") as output:
             try:
                 self._process = subprocess.Popen(
@@ -60,21 +60,21 @@ class ManagedProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id, once started."""
+        """The process id, or None before the start."""
         return self._process.pid if self._process else None
 
     @property
     def running(self) -> bool:
-        """Whether it is alive."""
+        """Whether the program is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code (negative: the signal), or None while it runs or before it started."""
+        """The exit code (negative for a signal), or None before the start and while the program runs."""
         return self._process.poll() if self._process else None
 
     def stop(self) -> None:
-        """Ask it to end; kill it when it does not."""
+        """Send SIGTERM, and SIGKILL to the process group after the grace period."""
         if self._process is None:
             return
         if self.running:
@@ -84,7 +84,7 @@ class ManagedProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End it at once, with everything it started."""
+        """Send SIGKILL to the process group."""
         if self._process is None:
             return
         self._signal(signal.SIGKILL)
@@ -93,7 +93,7 @@ class ManagedProcess:
             self._process.stdin.close()
 
     def last_lines(self, count: int = 5) -> str:
-        """The end of what it printed, for messages."""
+        """Return the last lines of the output, for messages."""
         if not self.log_path.is_file():
             return ""
         lines = self.log_path.read_bytes()[-8192:].decode(errors="replace").splitlines()

@@ -1,7 +1,7 @@
-"""Runs a function on many pieces of work, each in a forked process of its own, a few at a time.
+"""Calls a function for many items, each call in a forked process, a few at a time.
 
-Unlike the pools of the standard library it survives a child that dies or hangs: what a mutant does to its process is
-not known beforehand. Children are ended with the caller, whatever happens to it.
+Unlike the pools of the standard library, it survives a child that dies or hangs, as a mutant may do. The children end
+with the caller.
 """
 
 from __future__ import annotations
@@ -24,75 +24,82 @@ _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 @dataclass(frozen=True, slots=True)
 class _Child(Generic[W]):
-    work: W
+    item: W
     process: ForkProcess
-    answer: Connection
+    result: Connection
     deadline: float
 
 
-def each(work: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: float) -> Iterator[tuple[W, A | str]]:
-    """`function(piece)` for every piece, `jobs` at a time, as they come in.
+def each(items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: float) -> Iterator[tuple[W, A | str]]:
+    """Yield every item with the result of `function(item)`, in the order of completion.
 
-    The answer is a text telling why there is none where the child died, raised, or took more than `limit` seconds.
+    The result is an error text if the child died, raised an exception or exceeded the time limit.
+
+    Args:
+        items: the arguments of the calls.
+        function: called in a forked process.
+        jobs: the number of processes at a time.
+        limit: the time limit of one call, in seconds.
     """
     fork = multiprocessing.get_context("fork")
-    waiting = list(reversed(work))
+    waiting = list(reversed(items))
     running: list[_Child[W]] = []
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                piece = waiting.pop()
-                ours, theirs = fork.Pipe(duplex=False)
-                process = fork.Process(target=_child, args=(function, piece, theirs))
+                item = waiting.pop()
+                receiver, sender = fork.Pipe(duplex=False)
+                process = fork.Process(target=_child, args=(function, item, sender))
                 process.start()
-                theirs.close()
-                running.append(_Child(piece, process, ours, time.monotonic() + limit))
+                sender.close()  # so that the end of the child closes the pipe
+                running.append(_Child(item, process, receiver, time.monotonic() + limit))
             soonest = min(child.deadline for child in running) - time.monotonic()
-            ready = wait([child.answer for child in running], timeout=max(soonest, 0.0))
+            ready = wait([child.result for child in running], timeout=max(soonest, 0.0))
             for child in list(running):
-                if child.answer in ready:
+                if child.result in ready:
                     running.remove(child)
-                    yield child.work, _answer(child)
+                    yield child.item, _result(child)
                 elif time.monotonic() >= child.deadline:
                     running.remove(child)
                     _end(child)
-                    yield child.work, f"took more than {limit:.0f} s"
+                    yield child.item, f"took more than {limit:.0f} s"
     finally:
         for child in running:
             _end(child)
 
 
-def _answer(child: _Child[Any]) -> Any:
+def _result(child: _Child[Any]) -> Any:
     try:
-        ok, value = child.answer.recv()
+        ok, value = child.result.recv()
     except EOFError:
         child.process.join(_GRACE)
-        return f"its process ended with exit code {child.process.exitcode} and no answer"
+        return f"its process ended with exit code {child.process.exitcode} and no result"
     child.process.join(_GRACE)
     _end(child)
     return value if ok else f"failed outside the scenarios: {value}"
 
 
 def _end(child: _Child[Any]) -> None:
-    """SIGTERM lets the run in the child end what it started; SIGKILL for one that does not listen."""
+    """Send SIGTERM, so that a run in the child can stop its programs, and SIGKILL after the grace period."""
     if child.process.is_alive():
         child.process.terminate()
         child.process.join(_GRACE)
     if child.process.is_alive():
         child.process.kill()
         child.process.join()
-    child.answer.close()
+    child.result.close()
 
 
-def _child(function: Callable[[Any], Any], piece: Any, answer: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the caller, which ends us
-    quiet = os.open(os.devnull, os.O_WRONLY)  # what children say would tangle with what the caller says
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
+def _child(function: Callable[[Any], Any], item: Any, result: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the caller, which ends its children
+    # The output of several children would interleave with the caller's.
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
     try:
-        told: tuple[bool, Any] = (True, function(piece))
+        outcome: tuple[bool, Any] = (True, function(item))
     except Exception as error:
-        told = (False, f"{type(error).__name__}: {error}")
+        outcome = (False, f"{type(error).__name__}: {error}")
     with contextlib.suppress(BrokenPipeError):
-        answer.send(told)
-    answer.close()
+        result.send(outcome)
+    result.close()

@@ -1,6 +1,6 @@
-"""What can be known to be wrong before anything starts.
+"""Checks options against this machine before a run starts: programs, sockets, directories, inventories.
 
-A mistake found here costs the user one sentence; found in the middle of a run it would cost an error a scenario.
+Without these checks, a wrong option would end as an error of every scenario.
 """
 
 from __future__ import annotations
@@ -10,18 +10,23 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import fake_nvml
 from dra_conformance.components.reference import check_settings
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, fill
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
+from fake_nvml.errors import InventoryError
 
 
 def check(options: RunOptions) -> None:
-    """Raise UsageError for rules, inventories, feature folders and programs that are not there.
+    """Check everything that the options name.
 
-    Raises TargetUnreachable for a socket that is not there: that is the target's state, not a slip of the pen.
+    Raises:
+        UsageError: a rule, inventory, directory or program does not exist.
+        TargetUnreachable: the target is not there, such as the socket of a running driver.
     """
+    # Deferred: Docker's client and the programs of a real kubelet are needed for these values only.
     if options.component("control-plane").kind == "k3s":
         from dra_conformance.control_plane.k3s import docker_info
 
@@ -37,7 +42,7 @@ def check(options: RunOptions) -> None:
         catalogue.find(rule)
     for folder in options.features:
         if not Path(folder).is_dir():
-            raise UsageError(f"--features {folder}: there is no such folder")
+            raise UsageError(f"--features {folder}: no such directory")
     _inventory(options.inventory)
     if options.nvml == "real":
         machine_gpus()
@@ -49,25 +54,22 @@ def check(options: RunOptions) -> None:
             _placeholders(name, spec.command)
         elif spec.kind == "socket" and not Path(spec.argument).exists():
             raise TargetUnreachable(
-                f"--{name} socket:{spec.argument}: there is no such socket",
+                f"--{name} socket:{spec.argument}: no such socket",
                 hint="Is the driver running, and is this the path of its registration socket?",
             )
         elif spec.kind == "socket" and not Path(spec.argument).is_socket():
             raise UsageError(
-                f"--{name} socket:{spec.argument}: that is no socket",
-                hint="Name the driver's socket in the kubelet's registration folder.",
+                f"--{name} socket:{spec.argument}: not a socket",
+                hint="Use the driver's socket in the kubelet's registration directory.",
             )
         elif spec.kind == "socket" and options.component("control-plane").kind != "kubeconfig":
             raise UsageError(
-                f"--{name} socket: a driver that runs already talks to an API server that runs already",
-                hint="Name it with --control-plane kubeconfig:FILE; `dra-conformance control-plane serve` offers one.",
+                f"--{name} socket: requires the API server of the running driver (--control-plane kubeconfig:FILE)",
+                hint="Run `dra-conformance control-plane serve` to start one.",
             )
 
 
 def _inventory(name: str) -> None:
-    import fake_nvml
-    from fake_nvml.errors import InventoryError
-
     try:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
@@ -75,24 +77,22 @@ def _inventory(name: str) -> None:
 
 
 def machine_gpus() -> int:
-    """How many GPUs this machine has. Raises TargetUnreachable where no driver answers."""
-    import fake_nvml
-
+    """Return the number of GPUs of this machine. Raises TargetUnreachable if it has no working NVIDIA driver."""
     nvml = fake_nvml.load_pynvml(None)
     try:
         nvml.nvmlInit()
         count = int(nvml.nvmlDeviceGetCount())
     except nvml.NVMLError as error:
         raise TargetUnreachable(
-            f"--nvml real: this machine has no NVIDIA driver that answers ({error})",
-            hint="Leave the option out: then the GPUs are those of the fake NVML.",
+            f"--nvml real: this machine has no working NVIDIA driver ({error})",
+            hint="Remove the option to use the fake NVML.",
         ) from None
     nvml.nvmlShutdown()
     return count
 
 
 def _placeholders(component: str, command: Sequence[str]) -> None:
-    """Of components whose command is filled in once a run; a driver's placeholders are known to its node."""
+    """Check the placeholders of a command. Those of a driver differ by node, so its node checks them."""
     if component == "driver":
         return
     known = WEBHOOK_PLACEHOLDERS if component == "webhook" else ("kubeconfig",)
@@ -104,10 +104,10 @@ def _program(component: str, program: str) -> None:
     if os.path.sep not in program:
         if shutil.which(program) is None:
             raise UsageError(
-                f"--{component} exec: there is no program {program!r} on PATH",
-                hint=f"Write ./{program} for a local one.",
+                f"--{component} exec: no program {program!r} in PATH",
+                hint=f"Use ./{program} for a program in this directory.",
             )
     elif not os.path.isfile(program):
-        raise UsageError(f"--{component} exec: there is no program {program}")
+        raise UsageError(f"--{component} exec: no such program: {program}")
     elif not os.access(program, os.X_OK):
-        raise UsageError(f"--{component} exec: {program} is not executable", hint=f"chmod +x {program}")
+        raise UsageError(f"--{component} exec: {program} is not executable", hint=f"Run `chmod +x {program}`.")

@@ -90,8 +90,8 @@ def test_a_service_account_lies_in_its_namespace(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--user", "a", "--serviceaccount", "b"], "one of them"),
-        (["--control-plane", "embedded"], "asks nobody for rights"),
+        (["--user", "a", "--serviceaccount", "b"], "--user excludes --serviceaccount"),
+        (["--control-plane", "embedded"], "--control-plane embedded: requires no permissions"),
         (["--profile", "apy"], "Did you mean api?"),
     ],
 )

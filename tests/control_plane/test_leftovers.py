@@ -66,9 +66,9 @@ def test_one_object_of_every_kind_goes_and_the_cluster_is_as_before(
     assert len(snapshot(client)) == len(before) + left
     assert cleanup(cluster, "--run-id", RUN, "--patience", "2") == ExitCode.OK
     assert snapshot(client) == before
-    assert re.search(r"removed (\d+) of \1 objects", capsys.readouterr().out)
+    assert re.search(r"deleted (\d+) of \1 objects", capsys.readouterr().out)
     assert cleanup(cluster, "--run-id", RUN) == ExitCode.OK
-    assert "nothing is left of run 0a1b2c3d" in capsys.readouterr().out
+    assert "no objects found of run 0a1b2c3d" in capsys.readouterr().out
 
 
 def test_another_runs_objects_stay(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_another_runs_objects_stay(cluster: ApiServerEmulator, capsys: pytest.Ca
     assert cleanup(cluster, "--run-id", RUN, "--patience", "2") == ExitCode.OK
     assert snapshot(client) == before
     assert cleanup(cluster) == ExitCode.LEFTOVERS
-    assert "of 1 runs; nothing was removed" in capsys.readouterr().out
+    assert "of 1 runs; none deleted" in capsys.readouterr().out
 
 
 def test_a_finalizer_of_somebody_else_is_named_and_stays(

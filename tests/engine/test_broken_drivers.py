@@ -120,5 +120,5 @@ def test_a_socket_that_is_none(tmp_path: Path, what: str) -> None:
     )
     said = ended.stdout + ended.stderr
     assert ended.returncode == (10 if what == "absent" else 4), said
-    assert "there is no such socket" in said if what == "absent" else "that is no socket" in said
+    assert "no such socket" in said if what == "absent" else "not a socket" in said
     assert "Traceback" not in said

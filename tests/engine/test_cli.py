@@ -42,20 +42,20 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
         (["run", "--profile", "driver"], "error: unknown profile 'driver' (choose from driver-core, "),
         (["run", "--rule", "DRA-999"], "error: there is no rule 'DRA-999' in the catalogue\n  Did you mean DRA-"),
         (["run", "--focus", "("], "error: --focus '(': not a regular expression"),
-        (["run", "--features", "nowhere"], "error: --features nowhere: there is no such folder\n"),
+        (["run", "--features", "nowhere"], "error: --features nowhere: no such directory\n"),
         (["run", "--inventory", "dgx-h10"], "error: --inventory dgx-h10: "),
-        (["run", "--driver", "exec:no-such-program"], "error: --driver exec: there is no program 'no-such-program' on"),
+        (["run", "--driver", "exec:no-such-program"], "error: --driver exec: no program 'no-such-program' in"),
         (["run", "--config", "nowhere.toml"], "error: cannot read nowhere.toml: No such file or directory\n"),
         (["run", "--dry-run", "--rule", "x"], "error: there is no rule 'x'"),
         (["explain", "DRA-999"], "error: there is no rule 'DRA-999' in the catalogue\n"),
         (["explain"], "error: Missing argument 'RULE'."),
-        (["list", "--profile", "x"], "error: There is no profile 'x'. Profiles: driver-core, "),
-        (["list", "--component", "x"], "error: There is no component 'x'. Components: control-plane, "),
+        (["list", "--profile", "x"], "error: unknown profile 'x' (choose from driver-core, "),
+        (["list", "--component", "x"], "error: unknown component 'x' (choose from control-plane, "),
         (
             ["mutants", "--rule", "x"],
-            "error: no mutant matches\n  `dra-conformance mutants --list` shows all of them.\n",
+            "error: no mutant matches\n  Run `dra-conformance mutants --list` for all mutants.\n",
         ),
-        (["report", "nowhere"], "error: nowhere holds no run: events.jsonl is missing\n"),
+        (["report", "nowhere"], "error: nowhere is not a report directory: events.jsonl is missing\n"),
         (["verify", "nowhere"], "error: nowhere holds no finished run: events.jsonl is missing\n"),
     ],
 )
@@ -76,7 +76,7 @@ def test_a_socket_that_is_not_there_ends_in_10(
     code, _, err = said(capsys, "run", "--driver", "socket:/nowhere/reg.sock")
     assert code == ExitCode.TARGET_UNREACHABLE
     assert err == (
-        "error: --driver socket:/nowhere/reg.sock: there is no such socket\n"
+        "error: --driver socket:/nowhere/reg.sock: no such socket\n"
         "  Is the driver running, and is this the path of its registration socket?\n"
     )
 

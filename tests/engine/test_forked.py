@@ -28,7 +28,7 @@ def test_forked_work_survives_what_children_do() -> None:
         "a": ["a"],
         "b": ["b"],
         "raise": "failed outside the scenarios: ValueError: so",
-        "exit": "its process ended with exit code 3 and no answer",
+        "exit": "its process ended with exit code 3 and no result",
         "hang": "took more than 1 s",
     }
 

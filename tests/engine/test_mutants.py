@@ -100,8 +100,8 @@ def test_a_survivor_is_asked_again_alone_and_the_matrix_says_so(door: Door) -> N
     door.features("good")
     code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
     assert code == ExitCode.OK
-    assert "sometimes was killed only when it was asked again, alone\n" in out
-    assert out.endswith("\n1 of 1 mutants killed, 1 of them only at the second try\n")
+    assert "sometimes was killed only on retry, alone\n" in out
+    assert out.endswith("\n1 of 1 mutants killed, 1 of them only on retry\n")
 
 
 def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

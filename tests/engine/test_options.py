@@ -128,9 +128,9 @@ def test_secrets_do_not_reach_the_log(text: str, seen: str) -> None:
     ("options", "said"),
     [
         (RunOptions(rule=("DRA-999",)), "there is no rule 'DRA-999'"),
-        (RunOptions(features=("nowhere",)), "--features nowhere: there is no such folder"),
-        (RunOptions(driver="exec:no-such-program-here --x"), "there is no program 'no-such-program-here' on PATH"),
-        (RunOptions(driver="exec:./no-such-program"), "there is no program ./no-such-program"),
+        (RunOptions(features=("nowhere",)), "--features nowhere: no such directory"),
+        (RunOptions(driver="exec:no-such-program-here --x"), "no program 'no-such-program-here' in PATH"),
+        (RunOptions(driver="exec:./no-such-program"), "no such program: ./no-such-program"),
         (RunOptions(inventory="no-such-board"), "--inventory no-such-board: "),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_program_that_may_not_run(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TargetUnreachable, match="there is no such socket"):
+    with pytest.raises(TargetUnreachable, match="no such socket"):
         preflight.check(RunOptions(driver=f"socket:{tmp_path}/reg.sock"))
 
 

@@ -175,5 +175,5 @@ def test_what_cannot_be_told_is_asked_for(path: str) -> None:
         external_driver.find(path, [slice_for("a", "other")], driver="d", cdi_root=str(Path(path).parent))
     with pytest.raises(TargetUnreachable, match="publishes for the nodes a, b"):
         external_driver.find(path, [slice_for("a"), slice_for("b")], driver="d", cdi_root=str(Path(path).parent))
-    with pytest.raises(TargetUnreachable, match="no such folder"):
+    with pytest.raises(TargetUnreachable, match="no such directory"):
         external_driver.find(path, [slice_for("a")], driver="d", cdi_root="/nowhere")

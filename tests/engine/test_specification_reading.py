@@ -206,7 +206,7 @@ def test_windows_are_inclusive() -> None:
 
 
 def test_yaml_that_does_not_parse_is_told_with_file_and_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"m\.yaml, line 3: does not parse as YAML: "):
+    with pytest.raises(UsageError, match=r"m\.yaml, line 3: not valid YAML: "):
         documents.load_all("a: 1\nb: [\n", where="m.yaml")
     with pytest.raises(UsageError, match="cannot read"):
         documents.load(tmp_path / "missing.yaml")

@@ -247,8 +247,8 @@ def test_malformed_files_name_file_document_and_field(
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        ("a: [1", "line 2: does not parse as YAML"),
-        ('{"kind": "Pod",', "does not parse"),
+        ("a: [1", "line 2: not valid YAML"),
+        ('{"kind": "Pod",', "not valid YAML"),
         ("- 1", "is not a Kubernetes"),
         ("a: " + "[" * 200_000, "is nested too deeply"),
         ("- " * 200_000, "is nested too deeply"),
@@ -256,7 +256,7 @@ def test_malformed_files_name_file_document_and_field(
         ("a: 1\n---\nb: &b [1, *b]", "document 2: an alias contains itself"),
         (
             "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
-            "its aliases stand for more than 1000000 values",
+            "its aliases expand to more than 1000000 values",
         ),
     ],
 )
@@ -289,7 +289,7 @@ def test_one_claim_and_json(tmp_path: Path, said: Said) -> None:
     ]
     code, text = said("check", path, "--claim", "unknown")
     assert code == 4
-    assert "there are: ns/held, ns/thief" in text
+    assert "not in the files (claims: ns/held, ns/thief)" in text
 
 
 def test_unallocated_claims_are_answered_when_asked(tmp_path: Path, said: Said) -> None:
@@ -366,7 +366,7 @@ def test_a_pod_with_a_template(tmp_path: Path, said: Said) -> None:
     assert code == 0
     code, text = said("simulate", write(tmp_path, cluster(*pods)))
     assert code == 4
-    assert "pod default/p0 uses the ResourceClaimTemplate t, which the files lack" in text
+    assert "pod default/p0 uses ResourceClaimTemplate t, which is not in the files" in text
 
 
 def test_counters_are_named(tmp_path: Path, said: Said) -> None:
@@ -388,11 +388,11 @@ def test_counters_are_named(tmp_path: Path, said: Said) -> None:
 def test_refusals_of_simulate(tmp_path: Path, said: Said) -> None:
     path = write(tmp_path, cluster(claim("one", exactly("r", "gpu"))))
     for args, word in (
-        (["--node", "n9"], "the files hold no such Node; they hold n1"),
+        (["--node", "n9"], "--node n9: not in the files (nodes: n1)"),
         (["--add-node-like", "n9", "--claim", "one"], ""),
-        (["--claim", "held"], "it is allocated already"),
-        (["--claim", "unknown"], "the files hold no such object"),
-        (["--pod", "unknown"], "the files hold no such object"),
+        (["--claim", "held"], "it is already allocated"),
+        (["--claim", "unknown"], "--claim unknown: not in the files"),
+        (["--pod", "unknown"], "--pod unknown: not in the files"),
     ):
         code, text = said("simulate", path, *args)
         assert code == (4 if word else 0), text
@@ -401,4 +401,4 @@ def test_refusals_of_simulate(tmp_path: Path, said: Said) -> None:
     assert code == 5
     code, text = said("simulate", write(tmp_path, cluster()[1:]))
     assert code == 4
-    assert "the files hold no Node" in text
+    assert "the files contain no Node" in text

@@ -1,0 +1,314 @@
+"""The simulation behind `dra-conformance simulate`: the reference scheduler on objects in memory.
+
+The allocation checker confirms each allocation of the reference scheduler, and finds the obstacle for pods and claims
+that do not fit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dra_api import versions
+from dra_api.informer import Change
+from dra_api.objects import Obj, key_of, name_of, namespace_of, uid_of
+from dra_conformance.core.errors import SuiteError, UsageError
+from dra_conformance.oracle import Case, Cluster, check, could_all_be_allocated, read_claim
+from dra_conformance.oracle.dumps import Dump
+from dra_conformance.oracle.obstacles import obstacle
+from dra_conformance.oracle.schema import Claim
+from reference_impl.scheduler.allocator.model import Features
+from reference_impl.scheduler.allocator.search import MAX_STEPS
+from reference_impl.scheduler.cluster_view import ClusterView
+from reference_impl.scheduler.cycle import Cycle, Decision
+
+_SUFFIX = "-simulated"
+_ENDED = ("Succeeded", "Failed")
+_BUDGET = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one pod or claim: its node and devices, or the reason why it does not fit."""
+
+    kind: str
+    name: str
+    node: str = ""
+    devices: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pod or claim fits."""
+        return bool(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A pending pod, or a pending claim (in a pod that the simulation makes for it)."""
+
+    kind: str
+    name: str
+    pod: Obj
+
+
+def pending(dump: Dump, *, pods: Sequence[str], claims: Sequence[str]) -> list[Wanted]:
+    """Return the pods and claims to schedule, in the order of the files.
+
+    Raises UsageError for a name that is not in the files or is not pending.
+    """
+    waiting = [pod for pod in map(_identified, dump.of_kind("Pod")) if _waits(pod)]
+    in_files = [_identified(obj) for obj in dump.of_kind("ResourceClaim")]
+    alone = [claim for claim in in_files if not (claim.get("status") or {}).get("allocation")]
+    for option, names, every, ready, state in (
+        ("--pod", pods, dump.of_kind("Pod"), waiting, "already bound or has ended"),
+        ("--claim", claims, in_files, alone, "already allocated"),
+    ):
+        for name in names:
+            if not _called(every, name):
+                raise UsageError(f"{option} {name}: not in the files")
+            if not _called(ready, name):
+                raise UsageError(f"{option} {name}: it is {state}")
+    if pods or claims:
+        waiting = [pod for pod in waiting if any(_called([pod], name) for name in pods)]
+        alone = [claim for claim in alone if any(_called([claim], name) for name in claims)]
+    else:
+        used = {
+            (namespace_of(pod), str(entry.get("resourceClaimName")))
+            for pod in waiting
+            for entry in [*_of_spec(pod, "resourceClaims"), *_recorded(pod)]
+        }
+        alone = [claim for claim in alone if key_of(claim) not in used]
+    batch = [Wanted("pod", "/".join(key_of(pod)), _with_generated(pod)) for pod in waiting]
+    return [*batch, *(Wanted("claim", "/".join(key_of(claim)), _pod_for(claim)) for claim in alone)]
+
+
+def _waits(pod: Obj) -> bool:
+    return not _spec(pod).get("nodeName") and (pod.get("status") or {}).get("phase") not in _ENDED
+
+
+def _called(objects: Iterable[Obj], name: str) -> bool:
+    return any(name in (name_of(obj), "/".join(key_of(_identified(obj)))) for obj in objects)
+
+
+def _spec(obj: Obj) -> Obj:
+    found: Obj = obj.get("spec") or {}
+    return found
+
+
+def _of_spec(pod: Obj, field_name: str) -> list[Obj]:
+    return list(_spec(pod).get(field_name) or ())
+
+
+def _recorded(pod: Obj) -> list[Obj]:
+    return list((pod.get("status") or {}).get("resourceClaimStatuses") or ())
+
+
+def _identified(obj: Obj) -> Obj:
+    """Return a namespaced object with the namespace and UID that an API server would set."""
+    metadata = obj.get("metadata") or {}
+    namespace = metadata.get("namespace") or "default"
+    uid = metadata.get("uid") or f"{obj.get('kind')}/{namespace}/{metadata.get('name')}"
+    return {**obj, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
+
+
+def _with_generated(pod: Obj) -> Obj:
+    """Return a pod with the claims of its templates in its status, as the claim controller would record them."""
+    known = {entry.get("name") for entry in _recorded(pod)}
+    made = [
+        {"name": entry["name"], "resourceClaimName": _generated_name(pod, entry)}
+        for entry in _of_spec(pod, "resourceClaims")
+        if entry.get("resourceClaimTemplateName") and entry["name"] not in known
+    ]
+    status = {**(pod.get("status") or {}), "resourceClaimStatuses": [*_recorded(pod), *made]}
+    return {**pod, "status": status}
+
+
+def _generated_name(pod: Obj, entry: Obj) -> str:
+    return f"{name_of(pod)}-{entry['name']}{_SUFFIX}"
+
+
+def _pod_for(claim: Obj) -> Obj:
+    """Return a pod that uses only this claim."""
+    name = f"{name_of(claim)}{_SUFFIX}"
+    return _identified(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": namespace_of(claim)},
+            "spec": {"resourceClaims": [{"name": "claim", "resourceClaimName": name_of(claim)}]},
+        }
+    )
+
+
+def completed(dump: Dump) -> list[Obj]:
+    """Return the objects of the files and the claims that the claim controller would create from templates."""
+    templates = {key_of(_identified(obj)): obj for obj in dump.of_kind("ResourceClaimTemplate")}
+    objects = [
+        _identified(found.obj) if found.obj.get("kind") in ("Pod", "ResourceClaim") else found.obj
+        for found in dump.objects
+    ]
+    for pod in [obj for obj in objects if obj.get("kind") == "Pod" and _waits(obj)]:
+        known = {entry.get("name") for entry in _recorded(pod)}
+        for entry in _of_spec(pod, "resourceClaims"):
+            template = entry.get("resourceClaimTemplateName")
+            if not template or entry["name"] in known:
+                continue
+            found = templates.get((namespace_of(pod), str(template)))
+            if found is None:
+                raise UsageError(
+                    f"pod {'/'.join(key_of(pod))} uses ResourceClaimTemplate {template}, which is not in the files"
+                )
+            objects.append(_claim_from(found, pod, _generated_name(pod, entry)))
+    return objects
+
+
+def _claim_from(template: Obj, pod: Obj, name: str) -> Obj:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name_of(pod), "uid": uid_of(pod), "controller": True}
+    metadata = {"name": name, "namespace": namespace_of(pod), "ownerReferences": [owner]}
+    return _identified(
+        {
+            "apiVersion": template.get("apiVersion"),
+            "kind": "ResourceClaim",
+            "metadata": metadata,
+            "spec": copy.deepcopy(_spec(template).get("spec") or {}),
+        }
+    )
+
+
+def restricted(objects: list[Obj], names: Sequence[str]) -> list[Obj]:
+    """Return the objects without the nodes that the user did not name. Raises UsageError if no node is left."""
+    there = {name_of(obj) for obj in objects if obj.get("kind") == "Node"}
+    if not there:
+        raise UsageError("the files contain no Node", hint="Add the output of `kubectl get nodes -o yaml`.")
+    for name in names:
+        if name not in there:
+            raise UsageError(f"--node {name}: not in the files (nodes: {', '.join(sorted(there))})")
+    return [obj for obj in objects if not names or obj.get("kind") != "Node" or name_of(obj) in names]
+
+
+def one_more(objects: Sequence[Obj], like: str) -> list[Obj]:
+    """Return a copy of the node `like` and of its ResourceSlices, with healthy, unused devices.
+
+    The copied slices are pools of the new node. Network devices are available on it if their node selectors match the
+    copied labels. Taints of devices, and taints that describe the state of the node, are not copied.
+
+    Raises:
+        UsageError: there is no such node.
+    """
+    node = next((obj for obj in objects if obj.get("kind") == "Node" and name_of(obj) == like), None)
+    if node is None:
+        raise UsageError(f"--add-node-like {like}: not in the files")
+    name = f"{like}{_SUFFIX}"
+    made = copy.deepcopy(node)
+    labels = {**(made["metadata"].get("labels") or {}), "kubernetes.io/hostname": name}
+    made["metadata"] = {"name": name, "labels": labels}
+    spec = made.get("spec") or {}
+    kept = [taint for taint in spec.get("taints") or () if not str(taint.get("key")).startswith("node.kubernetes.io/")]
+    made["spec"] = {**{key: value for key, value in spec.items() if key != "unschedulable"}, "taints": kept}
+    return [made, *(_copied(obj, name) for obj in objects if _is_slice_of(obj, like))]
+
+
+def _is_slice_of(obj: Obj, node: str) -> bool:
+    return obj.get("kind") == "ResourceSlice" and _spec(obj).get("nodeName") == node
+
+
+def _copied(resource_slice: Obj, node: str) -> Obj:
+    made = copy.deepcopy(resource_slice)
+    made["metadata"] = {"name": f"{name_of(resource_slice)}{_SUFFIX}"}
+    made["spec"]["nodeName"] = node
+    made["spec"]["pool"]["name"] = f"{made['spec']['pool']['name']}{_SUFFIX}"
+    for device in made["spec"].get("devices") or ():
+        for body in (device, device.get("basic") or {}):
+            body.pop("taints", None)
+    return made
+
+
+@dataclass
+class Simulation:
+    """A cluster in memory. Each scheduled pod or claim keeps its devices."""
+
+    objects: list[Obj]
+    cluster: Cluster = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.view = ClusterView(features=Features(), seed=None, listener=lambda *_: None)
+        self.cycle = Cycle(self.view, features=Features(), max_steps=MAX_STEPS)
+        takers = {
+            "Node": self.view.on_node,
+            "ResourceSlice": self.view.on_slice,
+            "DeviceClass": self.view.on_class,
+            "DeviceTaintRule": self.view.on_taint_rule,
+            "ResourceClaim": self.view.on_claim,
+            "Pod": self.view.on_pod,
+        }
+        for obj in self.objects:
+            if (take := takers.get(str(obj.get("kind")))) is not None:
+                take(Change("ADDED", versions.in_v1(obj), None))
+        self.cluster = Cluster.of(self.objects)
+
+    def run(self, batch: Sequence[Wanted]) -> list[Outcome]:
+        """Schedule the pods and claims in order, and return their results."""
+        return [self._place(wanted) for wanted in batch]
+
+    def _place(self, wanted: Wanted) -> Outcome:
+        with self.view.lock:
+            decision = self.cycle.decide(wanted.pod)
+            if isinstance(decision, Decision):
+                self.view.assume(wanted.pod, decision.node, decision.allocations)
+        if not isinstance(decision, Decision):
+            return Outcome(wanted.kind, wanted.name, reason=self._why(wanted, decision.message))
+        devices: list[str] = []
+        for entry, allocation in decision.entries:
+            devices += [
+                f"{result['request']}={'/'.join(result[key] for key in ('driver', 'pool', 'device'))}"
+                for result in allocation["devices"]["results"]
+            ]
+            if key_of(entry.claim) in decision.fresh:
+                self._confirm(entry.claim, allocation)
+        return Outcome(wanted.kind, wanted.name, decision.node, tuple(devices))
+
+    def _confirm(self, claim: Obj, allocation: Obj) -> None:
+        """Check the reference scheduler's allocation with the allocation checker. Raises SuiteError if it is wrong."""
+        allocated = read_claim({**claim, "status": {"allocation": allocation}})
+        self.cluster = self.cluster.with_claims([allocated])
+        verdict = check(Case(self.cluster, allocated))
+        if verdict.violations:
+            first = verdict.violations[0]
+            raise SuiteError(
+                f"claim {allocated.title}: the reference scheduler's allocation is wrong: {first.rule} {first.message}",
+                hint="This is a bug of the suite; please report it with the files.",
+            )
+
+    def _why(self, wanted: Wanted, message: str) -> str:
+        """Return why a pod does not fit: the obstacle of the devices, or else the scheduler's message."""
+        claims = self._unallocated(wanted.pod)
+        states = [state for state in self.view.candidates() if not self.cycle.node_refusal(wanted.pod, state)]
+        if not claims or not states:
+            return message
+        reasons: dict[str, list[tuple[str, str]]] = {}
+        for state in states:
+            name = state.facts.name
+            if could_all_be_allocated(self.cluster, claims, node=name, budget=_BUDGET).verdict != "no":
+                return message
+            found = obstacle(self.cluster, claims, name)
+            reasons.setdefault(found.sentence, []).append((name, found.example))
+        return "; ".join(_reason(sentence, nodes) for sentence, nodes in reasons.items())
+
+    def _unallocated(self, pod: Obj) -> list[Claim]:
+        names = {entry.get("resourceClaimName") for entry in [*_of_spec(pod, "resourceClaims"), *_recorded(pod)]}
+        return [
+            claim
+            for claim in self.cluster.claims
+            if claim.metadata.namespace == namespace_of(pod)
+            and claim.metadata.name in names
+            and claim.status.allocation is None
+        ]
+
+
+def _reason(sentence: str, nodes: Sequence[tuple[str, str]]) -> str:
+    names = ", ".join(name for name, _ in nodes[:3])
+    where = f"{names} and {len(nodes) - 3} more" if len(nodes) > 3 else names
+    example = f" ({nodes[0][1]})" if nodes[0][1] else ""
+    return f"{sentence}{example} [{where}]"
