@@ -1,134 +1,106 @@
-"""Messages to plain objects, after the field table. Pure functions."""
+"""Parse messages and turn them into plain objects. Nothing is dropped: an unknown field is an error."""
 
 from __future__ import annotations
 
 import base64
 from typing import Any
 
-from apiserver_emulator.protobuf.scalars import NULL, SPECIALS
-from apiserver_emulator.protobuf.table import Field, Message, message
-from apiserver_emulator.protobuf.wire import (
-    BYTES,
-    FIXED64,
-    VARINT,
-    ProtobufError,
-    fields,
-    read_double,
-    read_varint,
-    signed,
-)
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from apiserver_emulator.protobuf.descriptors import Field, type_of
+from apiserver_emulator.protobuf.diagnosis import explain
+from apiserver_emulator.protobuf.errors import ProtobufError
+from apiserver_emulator.protobuf.special_types import NULL, SPECIALS
 
 Obj = dict[str, Any]
 
-_MAX_DEPTH = 100
-_NUMBERS = frozenset({"int32", "int64", "uint32", "uint64", "bool"})
+# The JSON of these apiextensions types is the one field that is set: a schema, or something simpler.
 _UNIONS = ("JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")
 
 
-def read_message(data: memoryview, type_: Message, *, into: Obj | None = None, depth: int = 0) -> Obj:
-    """Decode one message. Raises ProtobufError for unknown field numbers and malformed bytes."""
-    if depth > _MAX_DEPTH:
-        raise ProtobufError(f"{type_.name} is nested more than {_MAX_DEPTH} deep")
-    found: Obj = {} if into is None else into
-    for number, kind, value in fields(data):
-        field = type_.fields.get(number)
-        if field is None:
-            raise ProtobufError(
-                f"message {type_.name} has no field {number} in the releases that this server knows: "
-                "send JSON, or regenerate the field table from a newer release"
-            )
+def parse(data: bytes, class_: type[Message]) -> Message:
+    """Parse bytes as a message. Raises ProtobufError with the reason; unknown fields are left to the caller."""
+    try:
+        return class_.FromString(data)
+    except DecodeError as error:
+        raise ProtobufError(explain(memoryview(data), class_.DESCRIPTOR.full_name) or str(error)) from error
+
+
+def read(data: bytes, class_: type[Message]) -> Obj:
+    """Parse bytes as a message and return it as an object. Raises ProtobufError, for unknown fields too."""
+    return to_object(parse(data, class_))
+
+
+def to_object(message: Message) -> Obj:
+    """Return a message as an object. Raises ProtobufError for a field that the message does not have."""
+    found: Obj = {}
+    _fill(found, message)
+    return found
+
+
+def check_unknown(message: Message) -> None:
+    """Raise ProtobufError for a field that the message does not have, or that has another wire type."""
+    name = message.DESCRIPTOR.full_name
+    unknown_fields: Any = UnknownFieldSet(message)  # iterable, which its stub lacks
+    for unknown in unknown_fields:
+        number, wire_type = unknown.field_number, unknown.wire_type
+        field = type_of(name).fields.get(number)
+        if field is not None:
+            wanted = ", not bytes" if field.descriptor.type in _LENGTH_DELIMITED else ""
+            raise ProtobufError(f"field {number} ({field.name}) of {name} has wire type {wire_type}{wanted}")
+        raise ProtobufError(
+            f"message {name} has no field {number} in the releases that this server supports: send JSON, or generate "
+            "the descriptors from a newer release"
+        )
+
+
+_LENGTH_DELIMITED = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE})
+
+
+def _fill(found: Obj, message: Message) -> None:
+    check_unknown(message)
+    fields = type_of(message.DESCRIPTOR.full_name).fields
+    for descriptor, value in message.ListFields():
+        field = fields[descriptor.number]
         if field.inline:
-            read_message(_bytes(value, kind, field, type_), message(field.type), into=found, depth=depth + 1)
+            _fill(found, value)
         elif field.map:
-            key, item = _entry(_bytes(value, kind, field, type_), field, type_, depth)
-            found.setdefault(field.name, {})[key] = item
+            found[field.name] = dict(_entry(entry) for entry in value)
         elif field.repeated:
-            items = found.setdefault(field.name, [])
-            if kind == BYTES and field.type in _NUMBERS:
-                items.extend(_packed(_bytes(value, kind, field, type_), field))
-            else:
-                items.append(_value(value, kind, field, type_, depth))
+            found[field.name] = [_json(_value(item, field)) for item in value]
         else:
-            before = found.get(field.name) if field.type not in SPECIALS else None
-            item = _value(value, kind, field, type_, depth, before=before)
-            if item is NULL:
-                continue
-            if field.omit_zero and not item:
-                found.pop(field.name, None)
-                continue
-            found[field.name] = item
-    return found
+            item = _value(value, field)
+            if item is not NULL and (item or not field.omit_zero):
+                found[field.name] = item
 
 
-def _bytes(value: int | memoryview, kind: int, field: Field, owner: Message) -> memoryview:
-    if kind != BYTES or isinstance(value, int):
-        raise ProtobufError(f"field {field.number} ({field.name}) of {owner.name} has wire type {kind}, not bytes")
-    return value
+def _entry(entry: Message) -> tuple[str, Any]:
+    check_unknown(entry)
+    value: Field = type_of(entry.DESCRIPTOR.full_name).fields[2]
+    fields: Any = entry
+    # An absent value is the zero value of its type; reading an unset message gives an empty one.
+    return fields.key, _json(_value(fields.value, value))
 
 
-def _number(value: int, type_: str) -> int | bool:
-    if type_ == "bool":
-        return value != 0
-    if type_.startswith("u"):
-        return value
-    found = signed(value)
-    if type_ == "int32":
-        found = (found + (1 << 31)) % (1 << 32) - (1 << 31)
-    return found
+def _json(value: Any) -> Any:
+    return None if value is NULL else value
 
 
-def _packed(data: memoryview, field: Field) -> list[int | bool]:
-    found: list[int | bool] = []
-    at = 0
-    while at < len(data):
-        value, at = read_varint(data, at)
-        found.append(_number(value, field.type))
-    return found
-
-
-def _value(value: int | memoryview, kind: int, field: Field, owner: Message, depth: int, *, before: Any = None) -> Any:
-    type_ = field.type
-    if type_ in _NUMBERS:
-        if kind != VARINT or not isinstance(value, int):
-            raise ProtobufError(f"field {field.number} ({field.name}) of {owner.name} has wire type {kind}")
-        return _number(value, type_)
-    if type_ == "double":
-        if kind != FIXED64 or isinstance(value, int):
-            raise ProtobufError(f"field {field.number} ({field.name}) of {owner.name} has wire type {kind}")
-        return read_double(value)
-    data = _bytes(value, kind, field, owner)
-    if type_ == "string":
-        try:
-            return bytes(data).decode()
-        except UnicodeDecodeError as error:
-            raise ProtobufError(f"{field.name} of {owner.name} is not UTF-8") from error
-    if type_ == "bytes":
-        return base64.b64encode(data).decode()
-    special = SPECIALS.get(type_)
+def _value(value: Any, field: Field) -> Any:
+    if not isinstance(value, Message):
+        return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+    name = value.DESCRIPTOR.full_name
+    special = SPECIALS.get(name)
     if special is not None:
-        return special.decode(data)
-    inner = message(type_)
-    if type_.endswith(_UNIONS):
-        return _union(read_message(data, inner, depth=depth + 1))
-    return read_message(data, inner, into=before if isinstance(before, dict) else None, depth=depth + 1)
+        check_unknown(value)
+        return special.decode(value)
+    return _union(to_object(value)) if name.endswith(_UNIONS) else to_object(value)
 
 
 def _union(found: Obj) -> Any:
-    # apiextensions' "schema or something simpler": JSON has whichever is set.
     for name in ("schema", "jSONSchemas", "property"):
         if name in found:
             return found[name]
     return found.get("allows", False)
-
-
-def _entry(data: memoryview, field: Field, owner: Message, depth: int) -> tuple[str, Any]:
-    key = ""
-    item: Any = "" if field.type == "string" else {}
-    for number, kind, value in fields(data):
-        if number == 1:
-            key = bytes(_bytes(value, kind, field, owner)).decode()
-        elif number == 2:
-            item = _value(value, kind, field, owner, depth)
-        else:
-            raise ProtobufError(f"map {field.name} of {owner.name} has an entry with field {number}")
-    return key, None if item is NULL else item

@@ -12,12 +12,23 @@ from typing import Any
 import pytest
 
 from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode, encode
-from apiserver_emulator.protobuf.scalars import go_duration
-from apiserver_emulator.protobuf.wire import delimited, tag, write_varint
+from apiserver_emulator.protobuf.special_types import go_duration
 
 SAMPLES = json.loads((Path(__file__).parent / "data/protobuf_samples.json").read_text())["samples"]
 IDS = [sample["name"] for sample in SAMPLES]
 BY_NAME = {sample["name"]: sample for sample in SAMPLES}
+
+
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + varint(value >> 7)
+
+
+def tag(number: int, wire_type: int) -> bytes:
+    return varint(number << 3 | wire_type)
+
+
+def delimited(number: int, value: bytes) -> bytes:
+    return tag(number, 2) + varint(len(value)) + value
 
 
 def essence(value: Any) -> Any:
@@ -63,6 +74,17 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     return MAGIC + delimited(1, meta) + delimited(2, raw)
 
 
+CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+def schema_in_schema(depth: int) -> bytes:
+    """Return a CustomResourceDefinition with a schema of `not` in `not`."""
+    schema = b""
+    for _ in range(depth):
+        schema = delimited(28, schema)
+    return delimited(2, delimited(7, delimited(4, delimited(1, schema))))
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -80,7 +102,10 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
         (envelope("v1", "Namespace", delimited(1, delimited(1, b"\xff"))), "is not UTF-8"),
         (envelope("v1", "Pod", b"") + delimited(3, b"gzip"), "content encoding gzip is not supported"),
         (envelope("v1", "Pod", b"") + delimited(9, b""), "Unknown has no field 9"),
-        (MAGIC + write_varint(0), "field number 0"),
+        (MAGIC + varint(0), "field number 0"),
+        (envelope("v1", "Pod", delimited(1, delimited(11, delimited(3, b"")))), "LabelsEntry has no field 3"),
+        (envelope("v1", "Namespace", delimited(1, delimited(8, tag(3, 0) + b"\x01"))), r"v1\.Time has no field 3"),
+        (envelope(*CRD, schema_in_schema(120)), "is nested more than 100 deep"),
     ],
 )
 def test_errors_name_what_is_wrong(body: bytes, message: str) -> None:
