@@ -280,7 +280,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "empty-checkpoint-is-new",
     rule="NV-101b",
-    scenario="driver/gpu_checkpoint#a-checkpoint-that-is-damage-stops-the-driver-before-it-can-hand-out-a-gpu-that-is-in-use",
+    scenario="driver/gpu_checkpoint#the-driver-does-not-start-with-a-checkpoint-that-is-damage",
 )
 def _(patch: Patch) -> None:
     """A checkpoint without a byte is taken for one that was never written."""

@@ -120,7 +120,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "a-failed-removal-is-hoped-for",
     rule="DRA-344",
-    scenario="faults/scheduling#a-pod-whose-bindrequest-failed-is-bound-in-the-end-although-the-api-server-does-its-removal"
+    scenario="faults/scheduling#a-pod-is-bound-after-a-failed-bindrequest-when-the-api-server-does-the-deletion-of-the-bindrequest"
     "[answers-500-to]",
 )
 def _(patch: Patch) -> None:
@@ -137,7 +137,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "a-deletion-is-tried-once",
     rule="DRA-342",
-    scenario="faults/claims#the-claim-of-a-pod-that-ended-goes-although-the-api-server-does-its-deletion[answers-503-to]",
+    scenario="faults/claims#the-claim-of-a-finished-pod-is-deleted-when-the-api-server-does-its-deletion[answers-503-to]",
 )
 def _(patch: Patch) -> None:
     """A claim whose deletion was asked for is taken for deleted, whatever came of it."""

@@ -95,7 +95,11 @@ def _(patch: Patch) -> None:
     patch.replace(f"{SERVER}:_tls", lambda options: None)
 
 
-@mutant("webhook-answers-without-tls-too", rule="NV-129a", scenario="webhook/protocol#it-reviews-nothing-without-tls")
+@mutant(
+    "webhook-answers-without-tls-too",
+    rule="NV-129a",
+    scenario="webhook/protocol#the-webhook-rejects-reviews-without-tls",
+)
 def _(patch: Patch) -> None:
     """Whoever does not begin with a TLS handshake is served plain HTTP."""
 

@@ -4,7 +4,7 @@ Feature: A driver is one of several on its node
   have devices of all of them. The other drivers here serve plain lists of devices that do not exist.
 
   @DRA-358 @DRA-358b @needs:process-driver
-  Scenario: Drivers of one node leave each other's slices alone
+  Scenario: Drivers of one node do not change each other's slices
     Given node "n1" running the driver
     And the driver "nic.dra.test" with the devices "nic" on "n1"
     And the driver "fpga.dra.test" with the devices "fpga" on "n1"

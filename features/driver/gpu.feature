@@ -3,7 +3,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
   Names and attributes are what users write selectors against; they follow NVML.
 
   @NV-020 @NV-021 @NV-022 @NV-026 @needs:seen-nvml
-  Scenario: Devices are what NVML shows
+  Scenario: Devices match what NVML reports
     Given node "n1" running the driver
     Then the gpu devices on "n1" are the GPUs of NVML, with its "uuid" as "attributes.uuid.string" [NV-020]
     And the gpu devices on "n1" are the GPUs of NVML, with its "name" as "attributes.productName.string" [NV-020]
@@ -48,14 +48,14 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then claim "second" is refused because "is already allocated to different claim"
 
   @NV-059
-  Scenario: An unknown device is named
+  Scenario: The refusal of an unknown device names the device
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated a device that the driver on "n1" does not have
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "no-such-device"
 
   @NV-058
-  Scenario: A claim with nothing of the driver's is an error
+  Scenario: A claim without a device of the driver is refused
     Given node "n1" running the driver
     And a ResourceClaim "alien" allocated on "n1" with:
       """
@@ -65,7 +65,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then claim "alien" is refused because "no devices"
 
   @DRA-284
-  Scenario: A claim that is not what the kubelet says fails the whole call
+  Scenario: A replaced, unallocated or missing claim fails the whole call
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "replaced" allocated the same device as claim "train" on "n1"
@@ -80,7 +80,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then the whole call fails because "retrieve claim"
 
   @NV-099 @NV-100 @needs:process-driver
-  Scenario: The checkpoint tells how far a claim came
+  Scenario: The checkpoint has the state of each claim
     Given node "n1" running the driver
     And a ResourceClaim "good" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "bad" allocated a device that the driver on "n1" does not have
@@ -90,7 +90,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then the checkpoint of the driver on "n1" has claim "bad" as PrepareStarted [NV-099]
 
   @NV-101 @needs:process-driver
-  Scenario: A damaged checkpoint is not believed
+  Scenario: The driver does not start with a damaged checkpoint
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
@@ -99,7 +99,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then the driver on "n1" with "" does not start, because "checkpoint is corrupted"
 
   @NV-024 @NV-025 @NV-027 @NV-028 @needs:fake-nvml
-  Scenario: What NVML and sysfs do not know is left out, and the GPU stays
+  Scenario: A GPU is published without the attributes that NVML and sysfs do not report
     Given the GPUs of "n1" are those of "dgx-h100"
     And node "n1" has the fault "GPU 0 missing in sysfs"
     And GPU 1 of "n1" has numa_node -1
@@ -130,7 +130,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
       | attributes.addressingMode | set   |
 
   @NV-098 @needs:fake-nvml
-  Scenario: A driver library of another version than the kernel's is not handed out
+  Scenario: A claim is refused while the driver libraries are missing
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And node "n1" has the fault "driver libraries missing"
@@ -142,7 +142,7 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Then claim "train" is prepared
 
   @NV-069 @NV-069b @needs:fake-nvml @needs:virtual-clock
-  Scenario: A plugin waits ten seconds for another plugin of its node, and says so
+  Scenario: Prepare fails after ten seconds while another plugin of the node has the lock
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And node "n1" has the fault "plugin lock held by another process"

@@ -4,7 +4,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
   that rebooted and of a disk that lost half of it decides whether a GPU is free.
 
   @NV-104 @NV-105 @NV-106
-  Scenario: Claims that were never finished are forgotten once they are gone from the API
+  Scenario: Unfinished claims that no longer exist are removed from the checkpoint
     Given node "n1" running the driver
     And a ResourceClaim "gone" allocated a device that the driver on "n1" does not have
     And a ResourceClaim "replaced" allocated a device that the driver on "n1" does not have
@@ -22,7 +22,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And the checkpoint of the driver on "n1" has claim "done" as PrepareCompleted [NV-106]
 
   @NV-102 @needs:fake-nvml
-  Scenario: What was prepared before a reboot is forgotten
+  Scenario: Claims from before a reboot are removed from the checkpoint
     Given node "n1" running the driver
     And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
@@ -36,7 +36,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     Then claim "second" is prepared
 
   @NV-103 @NV-103b @needs:fake-nvml
-  Scenario: A checkpoint of an older driver is taken over
+  Scenario: The checkpoint of an older driver is migrated
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "other" allocated the same device as claim "train" on "n1"
@@ -58,7 +58,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And all responses for claim "train" are the same [NV-103b]
 
   @NV-101b @needs:fake-nvml
-  Scenario Outline: A checkpoint that is <damage> stops the driver before it can hand out a GPU that is in use
+  Scenario Outline: The driver does not start with a checkpoint that is <damage>
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
@@ -73,7 +73,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
       | empty                 |
 
   @NV-099b @needs:fake-nvml
-  Scenario: Nothing is promised while CDI specifications cannot be written, and all is well once they can
+  Scenario: A claim is prepared only once its CDI specification can be written
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
@@ -88,7 +88,7 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And all responses for claim "held" are the same
 
   @NV-099c @needs:fake-nvml
-  Scenario: Nothing is promised while the disk is full, and all is well once it is not
+  Scenario: A claim is refused while the disk is full, and prepared once it has space
     Given node "n1" running the driver as a process
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"

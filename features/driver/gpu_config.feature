@@ -34,7 +34,7 @@ Feature: The driver gpu.nvidia.com reads its configuration strictly
     Then claim "train" is refused because "cannot apply MigDeviceConfig"
 
   @NV-075
-  Scenario: Configuration of another device type for all requests is passed over
+  Scenario: Configuration of another device type for all requests is ignored
     Given a ResourceClaim "train" allocated on "n1" and configured by:
       | source    | request | kind            | fields |
       | FromClaim | all     | MigDeviceConfig | {}     |
@@ -48,13 +48,13 @@ Feature: The driver gpu.nvidia.com reads its configuration strictly
     Then claim "train" is refused because "cannot apply VfioDeviceConfig"
 
   @NV-083
-  Scenario: An unknown sharing strategy is refused with those that exist
+  Scenario: The refusal of an unknown sharing strategy lists the known ones
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: Magic}}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "TimeSlicing, MPS"
 
   @NV-082
-  Scenario: A sharing strategy whose gate is off is refused
+  Scenario: A sharing strategy whose feature gate is off is refused
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "TimeSlicingSettings"

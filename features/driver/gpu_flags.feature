@@ -3,7 +3,7 @@ Feature: The driver gpu.nvidia.com refuses flags that cannot work together
   A driver that starts with half of what it was told serves a node otherwise than its administrator believes.
 
   @NV-004 @NV-005 @NV-006 @NV-009 @NV-010 @NV-011
-  Scenario: Gates that exclude each other, and settings without their gate, end the driver at start
+  Scenario: The driver does not start with conflicting feature gates or settings without their gate
     Given node "n1" with a kubelet
     Then the driver on "n1" with "--feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "DynamicMIG" [NV-004]
     And the driver on "n1" with "--feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "PassthroughSupport" [NV-004]

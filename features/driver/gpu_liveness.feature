@@ -4,14 +4,14 @@ Feature: The driver gpu.nvidia.com says whether it lives
   needs keeps a driver that serves nobody.
 
   @NV-013
-  Scenario: A driver whose sockets answer is alive
+  Scenario: A driver whose sockets respond is healthy
     Given node "n1" running the driver with a port for health checks
     Then a health check of the driver on "n1" for "" returns SERVING
     And a health check of the driver on "n1" for "liveness" returns SERVING
     And a health check of the driver on "n1" for "readiness" returns NOT_FOUND
 
   @NV-013b
-  Scenario Outline: A driver that cannot be reached at its <socket> socket is not alive
+  Scenario Outline: A driver that cannot be reached at its <socket> socket is not healthy
     Given node "n1" running the driver with a port for health checks
     When the <socket> socket of the driver on "n1" is removed
     Then a health check of the driver on "n1" for "liveness" returns NOT_SERVING

@@ -5,7 +5,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
   scripts that write down how they were called: nothing computes.
 
   @NV-090 @NV-091
-  Scenario: Settings of MPS that cannot be are refused by name
+  Scenario: Invalid MPS settings are refused with the reason
     Given node "n2" has a fake "nvidia-smi"
     And node "n2" has a fake "nvidia-cuda-mps-control"
     And node "n2" running the driver with "--feature-gates=MPSSupport=true"
@@ -29,7 +29,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is refused because "shares"
 
   @NV-092 @NV-092b @NV-092c @NV-092e
-  Scenario: A claim has a control daemon as long as it is prepared
+  Scenario: A prepared claim has a control daemon of its own
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
@@ -61,7 +61,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT [NV-092c]
 
   @NV-092d
-  Scenario: A control daemon that does not start fails the claim, and leaves nothing
+  Scenario: A control daemon that does not start fails the claim and leaves no files
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
@@ -76,7 +76,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And one MPS control daemon runs on "n1", for the GPUs of claim "train"
 
   @NV-092f
-  Scenario: A control daemon outlives the driver that started it
+  Scenario: A control daemon keeps running during a restart of the driver
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"

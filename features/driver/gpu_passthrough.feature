@@ -5,7 +5,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
   plain files, and the kernel behind it is a simulation.
 
   @NV-175 @NV-175b
-  Scenario: Each GPU can be had as it is or passed through
+  Scenario: Each GPU is also published as a device for pass-through
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     Then the gpu and vfio devices on "n1" have the same values of "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
@@ -26,12 +26,12 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
       | attributes.type.string | gpu   |
 
   @NV-183
-  Scenario: Without an IOMMU nothing can be passed through
+  Scenario: The driver does not start with pass-through on a node without an IOMMU
     Given node "n1" with a kubelet
     Then the driver on "n1" with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "IOMMU is not enabled"
 
   @NV-176 @NV-177 @NV-178
-  Scenario: A GPU goes to the virtual machine and comes back
+  Scenario: A GPU is bound to vfio-pci by Prepare and to nvidia by Unprepare
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
@@ -47,7 +47,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "" [NV-178]
 
   @NV-177b
-  Scenario: A GPU that comes back is in persistence mode again
+  Scenario: A GPU that was passed through is in persistence mode again after Unprepare
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
@@ -58,7 +58,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And GPU 1 of "n1" is in persistence mode
 
   @NV-178b @NV-179
-  Scenario: A GPU and its device for pass-through are not had at once
+  Scenario: A GPU and its device for pass-through are not prepared at the same time
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
@@ -74,7 +74,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And the driver on "n1" comes to publish "gpu-0, gpu-vfio-1" and not "gpu-vfio-0, gpu-1" [NV-178b]
 
   @NV-180 @NV-180b
-  Scenario: A virtual machine monitor gets the interface that it asks for
+  Scenario: The container gets the IOMMU interface that its configuration selects
     Given node "n1" has an IOMMU with the IOMMUFD interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "legacy" allocated on "n1" with:
@@ -96,7 +96,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And of the device nodes "*", a container with claim "modern" on "n1" has only "/dev/vfio/devices/vfio1, /dev/iommu" [NV-180b]
 
   @NV-180c @NV-180d
-  Scenario: Configuration of pass-through is read strictly
+  Scenario: Invalid configuration of pass-through is refused
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "field" allocated on "n1" with:
@@ -136,7 +136,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And claim "two" is refused because "at most one" [NV-180d]
 
   @NV-181
-  Scenario: A GPU that the kernel does not hand over stays where it was
+  Scenario: A GPU that vfio-pci rejects stays bound to nvidia
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
@@ -155,7 +155,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And GPU 1 of "n1" is bound to vfio-pci
 
   @NV-182
-  Scenario: A GPU that something else has is not taken away from it
+  Scenario: A GPU that is in use otherwise is not passed through
     Given node "n1" has an IOMMU with the VFIO interface
     And GPU 0 of "n1" has sriov_numvfs 2
     And GPU 1 of "n1" has driver nouveau
@@ -171,7 +171,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     And GPU 2 of "n1" is bound to nvidia
 
   @NV-184
-  Scenario: A driver that starts again knows which GPUs it has handed over
+  Scenario: A restarted driver keeps GPUs passed through
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"

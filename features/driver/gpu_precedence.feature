@@ -7,7 +7,7 @@ Feature: Of several configurations one wins, whole
     Given node "n1" running the driver
 
   @NV-078 @NV-079 @needs:several-gpus
-  Scenario: The claim's configuration beats the class's, and the later one the earlier
+  Scenario: Configuration of the claim takes precedence over the class, and later entries over earlier ones
     Given a ResourceClaim "claim-good" allocated on "n1" and configured by:
       | source    | request | kind      | fields                       |
       | FromClaim | gpu     | GpuConfig | {}                           |
@@ -31,7 +31,7 @@ Feature: Of several configurations one wins, whole
     And claim "later-bad" is refused because "Magic" [NV-079]
 
   @NV-080 @NV-081 @needs:several-gpus
-  Scenario: Naming a request gives no precedence, and does not reach its subrequests
+  Scenario: Naming a request gives no precedence and does not apply to its subrequests
     Given a ResourceClaim "general-last" allocated on "n1" and configured by:
       | source    | request | kind      | fields                       |
       | FromClaim | gpu     | GpuConfig | {}                           |
@@ -53,7 +53,7 @@ Feature: Of several configurations one wins, whole
     And claim "parent" is prepared [NV-081]
 
   @NV-077 @needs:several-gpus
-  Scenario: Configuration of another driver of the family is refused where it names the request
+  Scenario: Configuration for the ComputeDomain driver is refused if it names the request
     Given a ResourceClaim "named" allocated on "n1" and configured by:
       | source    | request | kind                       | fields                              |
       | FromClaim | gpu     | ComputeDomainChannelConfig | {domainID: d0, allocationMode: All} |

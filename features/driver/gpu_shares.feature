@@ -4,7 +4,7 @@ Feature: A GPU can be had by several claims at once
   lets in whoever was given a share; nothing on the node keeps a container to it.
 
   @NV-043 @NV-045 @NV-044 @NV-045b
-  Scenario: Each mode says how memory and shares are counted
+  Scenario: Each mode publishes its policy for memory and shares
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
     Then every gpu device on "n1" has: [NV-043]
       | field                                         | value |
@@ -39,7 +39,7 @@ Feature: A GPU can be had by several claims at once
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
   @NV-065 @NV-067b
-  Scenario: Claims that agree share a GPU, and no other
+  Scenario: Claims with equal configuration share a GPU
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=false --consumable-shares=4"
     And a ResourceClaim "one" allocated on "n1" with:
       """
@@ -63,7 +63,7 @@ Feature: A GPU can be had by several claims at once
     And the response for claim "two" has every device that the claim was allocated [NV-067b]
 
   @NV-045c
-  Scenario: A share of memory and cores is told to the container
+  Scenario: A container gets its share of memory and cores as variables
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
     And a ResourceClaim "train" allocated on "n1" with:
       """

@@ -8,7 +8,7 @@ Feature: The driver gpu.nvidia.com sets time slices
     And node "n1" running the driver with "--feature-gates=TimeSlicingSettings=true"
 
   @NV-085 @NV-111
-  Scenario Outline: The interval <interval> is <number> for nvidia-smi, and is set back
+  Scenario Outline: The interval <interval> is set as time slice <number> and reset by Unprepare
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: <interval>}}}
     When claim "train" is prepared on "n1"
     Then nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
@@ -22,7 +22,7 @@ Feature: The driver gpu.nvidia.com sets time slices
       | Long     | 3      |
 
   @NV-086 @NV-088
-  Scenario: Without an interval the default applies
+  Scenario: The default interval applies if none is given
     Given a ResourceClaim "none" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
     And a ResourceClaim "empty" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}}
     When claims "none, empty" are prepared on "n1" in one call
@@ -30,7 +30,7 @@ Feature: The driver gpu.nvidia.com sets time slices
     And nvidia-smi on "n1" was run for the GPU of claim "empty" with "-c DEFAULT, --set-timeslice 0" [NV-088]
 
   @NV-084 @NV-087
-  Scenario: What cannot be meant is refused by name
+  Scenario: Invalid sharing settings are refused with the reason
     Given a ResourceClaim "tiny" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}}
     And a ResourceClaim "both" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {}}}
     When claims "tiny, both" are prepared on "n1" in one call
@@ -38,7 +38,7 @@ Feature: The driver gpu.nvidia.com sets time slices
     And claim "both" is refused because "cannot use MpsConfig" [NV-087]
 
   @NV-089
-  Scenario: A setting that nvidia-smi refuses fails the claim
+  Scenario: A failure of nvidia-smi fails the claim
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
     When node "n1" gets the fault "nvidia-smi fails"
     And claim "train" is prepared on "n1"

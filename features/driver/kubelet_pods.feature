@@ -7,7 +7,7 @@ Feature: The kubelet prepares claims for pods
     And a scripted driver "sim" on "n1"
 
   @DRA-263
-  Scenario: All claims of a driver come in one call
+  Scenario: All claims of a driver are prepared in one call
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a, b"
@@ -44,7 +44,7 @@ Feature: The kubelet prepares claims for pods
       | fails every claim |
 
   @DRA-266
-  Scenario: A claim that the answer leaves out counts as failed
+  Scenario: A claim that is missing in the response counts as failed
     Given the scripted driver "sim" omits "b"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
@@ -54,7 +54,7 @@ Feature: The kubelet prepares claims for pods
     And pod "train" does not run
 
   @DRA-267
-  Scenario: An answer for a claim that nobody asked for is an error
+  Scenario: A response with an unknown claim is an error
     Given the scripted driver "sim" adds an unknown claim to its responses
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
@@ -63,7 +63,7 @@ Feature: The kubelet prepares claims for pods
     And pod "train" does not run
 
   @DRA-268 @needs:virtual-clock
-  Scenario: A driver has 45 seconds to answer
+  Scenario: Prepare times out after 45 seconds
     Given the scripted driver "sim" does not respond
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
@@ -107,7 +107,7 @@ Feature: The kubelet prepares claims for pods
     And of the variables "DEVICE_A_*", container "all" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
 
   @DRA-271c
-  Scenario: A container has what the CDI specification of its device says
+  Scenario: A container has the variables, device nodes and mounts of its CDI device
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
@@ -151,7 +151,7 @@ Feature: The kubelet prepares claims for pods
     Then the Pod "train" is gone
 
   @DRA-277 @needs:virtual-clock
-  Scenario: The claims of a pod that vanished are unprepared
+  Scenario: The claims of a force-deleted pod are unprepared
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
@@ -161,7 +161,7 @@ Feature: The kubelet prepares claims for pods
     Then the scripted driver "sim" receives one Unprepare call for "a"
 
   @DRA-278 @needs:virtual-clock
-  Scenario: A claim of the same name waits until the old one is unprepared
+  Scenario: A new claim of the same name is not prepared before the old one is unprepared
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "old" with the reserved claims "a"
     When pod "old" is bound by hand to "n1"
@@ -180,7 +180,7 @@ Feature: The kubelet prepares claims for pods
     Then pod "new" comes to phase Running
 
   @DRA-280 @needs:virtual-clock
-  Scenario: A restarted kubelet unprepares what its checkpoint holds
+  Scenario: A restarted kubelet unprepares the claims of deleted pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
@@ -192,7 +192,7 @@ Feature: The kubelet prepares claims for pods
     Then the scripted driver "sim" receives one Unprepare call for "a"
 
   @DRA-270
-  Scenario: A rebooted node prepares its pods again
+  Scenario: The claims of pods are prepared again after a reboot
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"

@@ -3,13 +3,13 @@ Feature: The kubelet finds drivers
   Judged with scripted drivers, which say and do what the scenario wants.
 
   @DRA-257
-  Scenario: A driver is asked who it is and told that it is registered
+  Scenario: The kubelet calls GetInfo and reports the registration
     Given node "n1" with a kubelet
     When a scripted driver "sim" that announces "v1.DRAPlugin, v1beta1.DRAPlugin" starts on "n1"
     Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
 
   @DRA-258
-  Scenario Outline: The order of a driver's list decides which service is called: <announced>
+  Scenario Outline: The kubelet calls the first known service of a driver's list: <announced>
     Given node "n1" with a kubelet
     When a scripted driver "sim" that announces "<announced>" starts on "n1"
     Then calls to the scripted driver "sim" on "n1" use service "<chosen>"
@@ -54,7 +54,7 @@ Feature: The kubelet finds drivers
     Then Prepare calls go to instance 1 of the scripted driver "sim"
 
   @DRA-260 @DRA-273
-  Scenario: A driver that left cannot be used, and pods that never reached it can be deleted
+  Scenario: An unregistered driver is not called, and pods that wait for it can be deleted
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "train" allocated to the scripted driver "sim" on "n1"
@@ -77,7 +77,7 @@ Feature: The kubelet finds drivers
     And the ResourceSlice "foreign" still exists
 
   @DRA-286 @DRA-287 @needs:virtual-clock
-  Scenario: Slices go 30 seconds after their driver
+  Scenario: The slices of a stopped driver are deleted after 30 seconds
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a slice "own" of the scripted driver "sim" for "n1"
@@ -90,7 +90,7 @@ Feature: The kubelet finds drivers
     And the ResourceSlice "shared" still exists [DRA-287]
 
   @DRA-286 @needs:virtual-clock
-  Scenario: Slices of a driver that comes back in time stay
+  Scenario: The slices of a driver that restarts in time are kept
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a slice "own" of the scripted driver "sim" for "n1"

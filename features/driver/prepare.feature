@@ -4,7 +4,7 @@ Feature: A driver prepares the devices of a claim
   or the driver may have died before the answer arrived.
 
   @NV-049 @NV-049b @NV-049c @NV-049d
-  Scenario: A claim is answered with its own devices
+  Scenario: The response for a claim has its own devices
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claim "train" is prepared on "n1"
@@ -47,7 +47,7 @@ Feature: A driver prepares the devices of a claim
     Then the response for claim "train" has only devices that the claim was allocated
 
   @NV-057
-  Scenario: Devices and configuration of other drivers are not this driver's business
+  Scenario: Devices and configuration of other drivers are ignored
     Given node "n1" running the driver
     And a ResourceClaim "mixed" allocated on "n1" with:
       """

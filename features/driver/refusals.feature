@@ -33,7 +33,7 @@ Feature: A driver refuses what it must not prepare
     Then claim "train" is refused
 
   @NV-056 @NV-056b @needs:several-gpus
-  Scenario: One bad claim does no harm to the others
+  Scenario: A claim that is refused does not affect the others
     Given node "n1" running the driver
     And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
     And claim "held" is prepared on "n1"
@@ -46,7 +46,7 @@ Feature: A driver refuses what it must not prepare
     And all responses for claim "held" are the same [NV-056b]
 
   @NV-109
-  Scenario: A claim that was refused can be unprepared, and prepared once it is right
+  Scenario: A refused claim can be unprepared, and prepared after it is allocated again
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated a device that the driver on "n1" does not have
     When claim "train" is prepared on "n1"
@@ -66,7 +66,7 @@ Feature: A driver refuses what it must not prepare
     Then claim "second" is refused
 
   @NV-061
-  Scenario: Admin access works beside the claim that has the device
+  Scenario: A claim with admin access is prepared for a device in use
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
@@ -75,7 +75,7 @@ Feature: A driver refuses what it must not prepare
     Then claim "monitor" is prepared
 
   @NV-062
-  Scenario: A claim with admin access does not take the device
+  Scenario: A claim with admin access does not reserve the device
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
@@ -85,7 +85,7 @@ Feature: A driver refuses what it must not prepare
     And the response for claim "train" has every device that the claim was allocated
 
   @NV-063
-  Scenario: A claim whose preparation failed does not keep the devices
+  Scenario: A claim whose preparation failed does not reserve its devices
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "broken" allocated on "n1" with:

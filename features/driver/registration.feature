@@ -14,25 +14,25 @@ Feature: A driver registers with its kubelet
     And every DRA service that the driver on "n1" announces is served [NV-001b]
 
   @NV-001c
-  Scenario: All announced versions of the service give the same answer
+  Scenario: All announced versions of the service return the same devices
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     Then every DRA service of the driver on "n1" returns the same devices for claim "train"
 
   @NV-001d
-  Scenario: A restarted kubelet finds the driver again
+  Scenario: A driver registers again with a restarted kubelet
     Given node "n1" running the driver
     When the kubelet of "n1" is restarted
     Then the driver on "n1" comes to be registered
 
   @NV-003
-  Scenario: A call without claims is answered without entries
+  Scenario: A call without claims returns no entries
     Given node "n1" running the driver
     When claims "" are prepared on "n1" in one call
     Then the response has one entry for each of "" and no other
 
   @NV-014 @NV-014b @needs:process-driver
-  Scenario: A driver that stops in good order leaves the kubelet but not the API
+  Scenario: A stopped driver unregisters and leaves its slices
     Given node "n1" running the driver
     When the driver on "n1" is stopped
     Then driver "$(driver)" is no longer registered on "n1" [NV-014]

@@ -3,7 +3,7 @@ Feature: A driver remembers across its own restarts
   Drivers are updated under running pods. What was prepared before stays prepared, whoever answers now.
 
   @NV-052 @NV-052b
-  Scenario: A restarted driver knows what it prepared
+  Scenario: A restarted driver prepares the same devices again
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
@@ -28,7 +28,7 @@ Feature: A driver remembers across its own restarts
     Then claim "second" is prepared
 
   @NV-052d
-  Scenario: A driver that was killed comes back
+  Scenario: A killed driver can be started again
     Given node "n1" running the driver as a process
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"

@@ -15,7 +15,7 @@ Feature: A driver publishes its devices
     And every slice of the driver on "n1" is owned by the Node [NV-019]
 
   @DRA-290 @needs:process-driver
-  Scenario: Slices that somebody deletes are published again
+  Scenario: Deleted slices are published again
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
     When the slices of the driver on "n1" are deleted
@@ -39,7 +39,7 @@ Feature: A driver publishes its devices
     And the driver on "n1" publishes the same devices as before
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
-  Scenario: A pool that changes in one slice keeps its generation, one that changes in more gets the next
+  Scenario: A pool keeps its generation if one slice changes, and gets the next if slices are added
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
     When XID 48 happens on GPU 2 of "n1"

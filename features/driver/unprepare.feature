@@ -4,7 +4,7 @@ Feature: A driver takes its devices back
   in Terminating until then.
 
   @DRA-279 @NV-107
-  Scenario: Unprepare of a claim that the driver does not know succeeds
+  Scenario: Unprepare of an unknown claim succeeds
     Given node "n1" running the driver
     And the kubelet refers to claim "unknown" by a uid that no claim has
     When claim "unknown" is unprepared on "n1"
@@ -13,7 +13,7 @@ Feature: A driver takes its devices back
     Then claim "unknown" is unprepared [NV-107]
 
   @NV-108 @NV-108b
-  Scenario: Unprepare may be repeated, and the claim prepared again
+  Scenario: Unprepare may be repeated, and the claim can be prepared again
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
@@ -26,7 +26,7 @@ Feature: A driver takes its devices back
     And every CDI id of the response for claim "train" resolves on "n1" [NV-108b]
 
   @NV-110
-  Scenario: A claim that is gone from the API can be unprepared
+  Scenario: A deleted claim can be unprepared
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
@@ -35,7 +35,7 @@ Feature: A driver takes its devices back
     Then claim "train" is unprepared
 
   @NV-064
-  Scenario: A device that was taken back can be given to another claim
+  Scenario: An unprepared device can be prepared for another claim
     Given node "n1" running the driver
     And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
@@ -45,7 +45,7 @@ Feature: A driver takes its devices back
     Then claim "second" is prepared
 
   @NV-096 @needs:several-gpus
-  Scenario: What Prepare wrote for a claim is removed
+  Scenario: Unprepare removes the CDI files of the claim
     Given node "n1" running the driver
     And a ResourceClaim "earlier" allocated 1 devices of the driver on "n1"
     And claim "earlier" is prepared on "n1"
@@ -57,7 +57,7 @@ Feature: A driver takes its devices back
     Then the CDI files of "n1" are the remembered ones within 0 seconds
 
   @NV-051c @NV-108c @needs:several-gpus
-  Scenario: However often calls come and in whatever order, the last one for each claim counts
+  Scenario: Random sequences of calls return consistent results
     Given node "n1" running the driver
     And a ResourceClaim "a" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "b" allocated 1 devices of the driver on "n1"

@@ -4,7 +4,7 @@ Feature: A binder whose requests fail
   it comes to Succeeded with its pod bound, or to Failed with a reason and its pod not bound.
 
   @KAI-260 @KAI-261
-  Scenario Outline: No BindRequest is left hanging although the API server <does> <what>
+  Scenario Outline: A BindRequest completes when the API server <does> <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -31,7 +31,7 @@ Feature: A binder whose requests fail
       | loses its answers to | status updates of BindRequest   |
 
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
-  Scenario Outline: No BindRequest is left hanging although the API server dies over <what>
+  Scenario Outline: A BindRequest completes when the API server is killed during <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -55,7 +55,7 @@ Feature: A binder whose requests fail
       | status updates of BindRequest   |
 
   @KAI-262
-  Scenario Outline: A BindRequest that comes while all watches are away is carried out (<how>)
+  Scenario Outline: A BindRequest that is created while all watches <how> is executed
     Given node "n1"
     And a pod "plain" without claims
     And a pod "other" without claims
@@ -78,7 +78,7 @@ Feature: A binder whose requests fail
       | break |
 
   @KAI-262 @needs:own-control-plane @disruptive @profile:fault-sweep
-  Scenario: A BindRequest that comes after the API server was away is carried out
+  Scenario: A BindRequest that is created after a restart of the API server is executed
     Given node "n1"
     And a pod "plain" without claims
     When the API-server of the control plane is killed and started again
@@ -87,7 +87,7 @@ Feature: A binder whose requests fail
     And every BindRequest is Succeeded or Failed
 
   @KAI-260 @KAI-261 @gate:DRAExtendedResource
-  Scenario Outline: A BindRequest for extended resources is not left hanging although the API server <does> <what>
+  Scenario Outline: A BindRequest for extended resources completes when the API server <does> <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
@@ -118,7 +118,7 @@ Feature: A binder whose requests fail
       | loses its answers to | status updates of Pod           |
 
   @KAI-260 @KAI-261 @gate:DRAExtendedResource @profile:fault-sweep
-  Scenario Outline: Where the pod cannot be bound the end is told although the API server <does> the removal of its claim
+  Scenario Outline: A BindRequest fails cleanly when binding fails and the API server <does> the deletion of its claim
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
@@ -142,7 +142,7 @@ Feature: A binder whose requests fail
       | loses its answers to |
 
   @KAI-202 @profile:fault-sweep
-  Scenario Outline: A share of a GPU without a group is taken away although the API server <does> its deletion
+  Scenario Outline: An invalid BindRequest for a share of a GPU is deleted when the API server <does> its deletion
     Given node "n1"
     And a pod "sharing" without claims
     And the API server <does> the next 1 deletions of BindRequest

@@ -4,7 +4,7 @@ Feature: A claim controller whose requests fail
   written. Whatever request fails there, each pod gets its claims once, and each device comes back.
 
   @DRA-340
-  Scenario Outline: A claim is made once although the API server <does> <what>
+  Scenario Outline: A claim is created once when the API server <does> <what>
     Given the objects of the manifest "claims/labelled-template"
     And the API server <does> the next 1 <what>
     When a pod "train" using template "labelled" is created
@@ -25,7 +25,7 @@ Feature: A claim controller whose requests fail
       | loses its answers to | status updates of Pod |
 
   @DRA-341 @profile:faults
-  Scenario: A claim is made once although its answer is lost and no watch tells of it
+  Scenario: A claim is created once when the response is lost and watches are interrupted
     Given the objects of the manifest "claims/labelled-template"
     When the watches of ResourceClaim break and are not served
     Given the API server loses its answers to the next 1 creations of ResourceClaim
@@ -34,7 +34,7 @@ Feature: A claim controller whose requests fail
     Then every pod has its claims, each once
 
   @DRA-340 @needs:own-control-plane @disruptive
-  Scenario Outline: A claim is made once although the API server dies over <what>
+  Scenario Outline: A claim is created once when the API server is killed during <what>
     Given the objects of the manifest "claims/labelled-template"
     And the API server dies once it has carried out the next <what>
     When a pod "train" using template "labelled" is created
@@ -48,7 +48,7 @@ Feature: A claim controller whose requests fail
       | status updates of Pod      |
 
   @DRA-342
-  Scenario Outline: Devices come back although the API server <does> <what>
+  Scenario Outline: A claim is deallocated when the API server <does> <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -75,7 +75,7 @@ Feature: A claim controller whose requests fail
       | answers 500 to       | updates of ResourceClaim        |
 
   @DRA-343
-  Scenario Outline: Pods that come while all watches are away get their claims (<how>)
+  Scenario Outline: Pods that are created while all watches <how> get their claims
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
     And pod "train" has its claim "generated"
@@ -95,14 +95,14 @@ Feature: A claim controller whose requests fail
       | break |
 
   @DRA-343 @profile:fault-sweep
-  Scenario: Watches that break all the time lose no pod
+  Scenario: Pods get their claims while watches break continually
     Given the objects of the manifest "claims/labelled-template"
     And watches break every 0.1 seconds
     When pods "train" 1 to 5 each using template "labelled" are created
     Then every pod has its claims, each once
 
   @DRA-343 @needs:own-control-plane @disruptive @profile:fault-sweep
-  Scenario: Pods that come after the API server was away get their claims
+  Scenario: Pods that are created after a restart of the API server get their claims
     Given the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
     And pod "train" has its claim "generated"
@@ -111,7 +111,7 @@ Feature: A claim controller whose requests fail
     Then every pod has its claims, each once
 
   @DRA-342
-  Scenario Outline: The claim of a pod that ended goes although the API server <does> its deletion
+  Scenario Outline: The claim of a finished pod is deleted when the API server <does> its deletion
     Given node "n1" with 2 devices
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
@@ -136,7 +136,7 @@ Feature: A claim controller whose requests fail
       | breaks the connection before |
 
   @DRA-340 @profile:fault-sweep
-  Scenario Outline: A claim is made once although nobody can be told of its failure (<does>)
+  Scenario Outline: A claim is created once when the API server <does> the event of its failure
     Given the objects of the manifest "claims/labelled-template"
     And the API server answers 500 to the next 1 creations of ResourceClaim
     And the API server <does> the next 1 creations of Event

@@ -4,7 +4,7 @@ Feature: A fabric whose requests fail
   after the other. Whatever request fails, the domain comes to be whole, and a domain that goes leaves nothing behind.
 
   @NV-195
-  Scenario Outline: A ComputeDomain gets what it needs although the API server <does> <what>
+  Scenario Outline: The objects of a ComputeDomain are created when the API server <does> <what>
     Given the API server <does> the next 1 <what>
     When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
     And every fault has affected a request
@@ -32,7 +32,7 @@ Feature: A fabric whose requests fail
       | breaks the connection before | creations of DaemonSet             |
 
   @NV-196
-  Scenario Outline: A ComputeDomain that goes leaves nothing behind although the API server <does> <what>
+  Scenario Outline: The objects of a deleted ComputeDomain are deleted when the API server <does> <what>
     Given a ComputeDomain "job" for 1 nodes
     Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
@@ -59,7 +59,7 @@ Feature: A fabric whose requests fail
       | breaks the connection before | updates of ResourceClaimTemplate   |
 
   @NV-195 @needs:own-control-plane @disruptive
-  Scenario Outline: A ComputeDomain gets what it needs although the API server dies over <what>
+  Scenario Outline: The objects of a ComputeDomain are created when the API server is killed during <what>
     Given the API server dies once it has carried out the next <what>
     When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
     And the dead API server is started again
@@ -74,7 +74,7 @@ Feature: A fabric whose requests fail
       | creations of ResourceClaimTemplate |
 
   @NV-197 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-  Scenario Outline: A channel is given in the end although the API server <does> the node's label
+  Scenario Outline: A channel is prepared when the API server <does> the update of the node's label
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes

@@ -4,7 +4,7 @@ Feature: A driver whose requests fail
   request fails, the driver's pools come to be complete, and hold each device once.
 
   @DRA-347
-  Scenario Outline: Devices are published again although the API server <does> the creation of a slice
+  Scenario Outline: Devices are published again when the API server <does> the creation of a slice
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
     And the API server <does> the next 1 creations of ResourceSlice
@@ -25,7 +25,7 @@ Feature: A driver whose requests fail
       | breaks the connection before |
 
   @DRA-347 @needs:own-control-plane @disruptive @profile:fault-sweep
-  Scenario: Devices are published once although the API server dies over a slice
+  Scenario: Devices are published once when the API server is killed during the creation of a slice
     Given node "n1" running the driver
     And the API server dies once it has carried out the next creations of ResourceSlice
     When the slices of the driver on "n1" are deleted
@@ -34,7 +34,7 @@ Feature: A driver whose requests fail
     And no two devices of one pool of the driver on "n1" share a name
 
   @DRA-348
-  Scenario Outline: Slices that go while all watches are away are published again (<how>)
+  Scenario Outline: Slices that are deleted while all watches <how> are published again
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
     When all watches <how> and are not served
@@ -53,7 +53,7 @@ Feature: A driver whose requests fail
       | break |
 
   @DRA-349
-  Scenario Outline: A claim is prepared, or refused until it can be, although the API server <does> the driver's question
+  Scenario Outline: A claim is prepared at the next attempt when the API server <does> the read of the claim
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And the API server <does> the next 1 readings of ResourceClaim
@@ -73,7 +73,7 @@ Feature: A driver whose requests fail
       | breaks the connection before |
 
   @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml
-  Scenario Outline: What becomes of a device is published although the API server <does> the update of its slice
+  Scenario Outline: A taint is published when the API server <does> the update of the slice
     Given node "n1" running the driver
     # Three: what a driver publishes at once because of the slice's own creation must fail as well.
     And the API server <does> the next 3 updates of ResourceSlice
@@ -98,7 +98,7 @@ Feature: A driver whose requests fail
       | delays its answers by 0.2 seconds to |
 
   @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
-  Scenario: What becomes of a device is published although the API server dies over the update of its slice
+  Scenario: A taint is published when the API server is killed during the update of the slice
     Given node "n1" running the driver
     And the API server dies once it has carried out the next updates of ResourceSlice
     When XID 48 happens on GPU 2 of "n1"
@@ -107,7 +107,7 @@ Feature: A driver whose requests fail
     And every pool of the driver on "n1" comes to be complete
 
   @DRA-291 @profile:fault-sweep
-  Scenario Outline: Slices of a former pool are removed although the API server <does> their deletion
+  Scenario Outline: Slices of a former pool are deleted when the API server <does> their deletion
     Given node "n1" with a kubelet
     And a slice of the pool "former" that the driver had on "n1"
     And the API server <does> the next 1 deletions of ResourceSlice

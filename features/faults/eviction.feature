@@ -4,7 +4,7 @@ Feature: An eviction whose requests fail
   request fails there, the pod goes in the end, and no other pod does.
 
   @DRA-370
-  Scenario Outline: A pod leaves its device although the API server <does> <what>
+  Scenario Outline: A pod on a tainted device is evicted when the API server <does> <what>
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
@@ -32,7 +32,7 @@ Feature: An eviction whose requests fail
       | answers 500 to                    | creations of Event    |
 
   @DRA-370 @needs:own-control-plane @disruptive
-  Scenario Outline: A pod leaves its device although the API server dies over <what>
+  Scenario Outline: A pod on a tainted device is evicted when the API server is killed during <what>
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
@@ -49,7 +49,7 @@ Feature: An eviction whose requests fail
       | deletions of Pod      |
 
   @DRA-371
-  Scenario Outline: A taint that comes while all watches are away is acted upon (<how>)
+  Scenario Outline: A pod is evicted for a taint that is added while all watches <how>
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"

@@ -4,7 +4,7 @@ Feature: Scheduling while requests fail
   fails in between, the pod comes to its node without anybody's help, and no device is given twice.
 
   @DRA-344 @DRA-345
-  Scenario Outline: Pods come to their nodes although the API server <does> <what>
+  Scenario Outline: Pods are bound when the API server <does> <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -28,7 +28,7 @@ Feature: Scheduling while requests fail
       | answers 429 with Retry-After 1 to | bindings of Pod                 |
 
   @DRA-344 @DRA-345 @needs:kai
-  Scenario Outline: A decision is not forgotten although the API server <does> its BindRequest
+  Scenario Outline: Pods are bound when the API server <does> the creation of a BindRequest
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -49,7 +49,7 @@ Feature: Scheduling while requests fail
       | delays its answers by 0.2 seconds to |
 
   @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
-  Scenario Outline: Pods come to their nodes although the API server dies over <what>
+  Scenario Outline: Pods are bound when the API server is killed during <what>
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -66,7 +66,7 @@ Feature: Scheduling while requests fail
       | status updates of ResourceClaim |
 
   @DRA-345
-  Scenario Outline: The one device goes to one pod although the API server <does> <what>
+  Scenario Outline: A single device is allocated once when the API server <does> <what>
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -82,7 +82,7 @@ Feature: Scheduling while requests fail
       | answers 500 to       | bindings of Pod |
 
   @DRA-345 @needs:kai @profile:faults
-  Scenario: The one device is given once although the answer is lost and no watch tells of it
+  Scenario: A single device is allocated once when the response is lost and watches are interrupted
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -95,7 +95,7 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is allocated twice
 
   @DRA-346
-  Scenario Outline: Pods that come while all watches are away are scheduled (<how>)
+  Scenario Outline: Pods that are created while all watches <how> are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -117,7 +117,7 @@ Feature: Scheduling while requests fail
       | break |
 
   @DRA-346 @profile:faults
-  Scenario: Watches that break all the time hold no pod up
+  Scenario: Pods are scheduled while watches break continually
     Given node "n1" with 5 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -127,7 +127,7 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is allocated twice
 
   @DRA-346 @needs:own-control-plane @disruptive @profile:faults
-  Scenario: Pods that come after the API server was away are scheduled
+  Scenario: Pods that are created after a restart of the API server are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -139,7 +139,7 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is allocated twice
 
   @DRA-346 @needs:own-etcd @disruptive @profile:faults
-  Scenario: Pods that come after etcd was away are scheduled
+  Scenario: Pods that are created after a restart of etcd are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -151,7 +151,7 @@ Feature: Scheduling while requests fail
     And every allocation is valid, and no device is allocated twice
 
   @DRA-344 @DRA-345 @needs:kai
-  Scenario Outline: A pod whose BindRequest failed is bound in the end although the API server <does> its removal
+  Scenario Outline: A pod is bound after a failed BindRequest when the API server <does> the deletion of the BindRequest
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
@@ -173,7 +173,7 @@ Feature: Scheduling while requests fail
       | loses its answers to |
 
   @DRA-373
-  Scenario Outline: A pod that does not fit is told so although the API server <does> its status
+  Scenario Outline: A pod that does not fit gets its condition when the API server <does> the update of its status
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 2 of "gpu"
@@ -194,7 +194,7 @@ Feature: Scheduling while requests fail
       | loses its answers to |
 
   @DRA-344 @DRA-345 @needs:direct-binding @gate:DRADeviceBindingConditions
-  Scenario Outline: A device that will not get ready is given up although the API server <does> the claim's release
+  Scenario Outline: A claim whose device fails is deallocated when the API server <does> the update of its status
     Given the scheduler binds pods itself
     And node "n1"
     And a ResourceSlice "slow" with:
@@ -221,7 +221,7 @@ Feature: Scheduling while requests fail
       | loses its answers to |
 
   @DRA-344 @DRA-345 @needs:direct-binding @gate:DRAExtendedResource @profile:fault-sweep
-  Scenario Outline: What an earlier attempt left behind is taken away although the API server <does> its removal
+  Scenario Outline: A claim of an earlier attempt is replaced when the API server <does> <what> of claims
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}

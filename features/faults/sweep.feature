@@ -4,7 +4,7 @@ Feature: Every write fails once, in every way
   The end must be the same: the pod bound, its claim made once, its device valid and free again when the pod is gone.
 
   @DRA-344
-  Scenario Outline: Each write between template and release, <fault>
+  Scenario Outline: Pods are bound and their claims released when each write in turn is <fault>
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"

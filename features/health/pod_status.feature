@@ -4,7 +4,7 @@ Feature: A pod's status shows how its devices are
   them. Nothing else follows from it.
 
   @DRA-295
-  Scenario: The health of a device follows what its driver says
+  Scenario: The pod status shows the health that the driver reports
     Given node "n1" running a driver that reports the health of 2 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "infer" runs on device "dev-1" of "n1"
@@ -16,7 +16,7 @@ Feature: A pod's status shows how its devices are
     Then pod "train" shows the health "Healthy" for "claim:train"
 
   @DRA-295 @DRA-299
-  Scenario: One of several devices is unwell, and the status says why
+  Scenario: The pod status shows the unhealthy device of a claim with its message
     Given node "n1" running a driver that reports the health of 3 devices
     And pod "train" runs on devices "dev-0, dev-1, dev-2" of "n1"
     When device "dev-1" of "n1" is reported Unhealthy with {message: XID 48}
@@ -24,7 +24,7 @@ Feature: A pod's status shows how its devices are
     And pod "train" shows a health message like "XID 48" for "claim:train" [DRA-299]
 
   @DRA-296
-  Scenario: A container that uses one request sees the health of that request
+  Scenario: A container that uses one request shows the health of that request
     Given node "n1" running a driver that reports the health of 2 devices
     And pod "train" runs on devices "dev-0, dev-1" of "n1", a container for each
     When device "dev-1" of "n1" is reported Unhealthy
@@ -32,7 +32,7 @@ Feature: A pod's status shows how its devices are
     And container "on-dev-0" of pod "train" shows only the health "Healthy" for "claim:train/dev-0"
 
   @DRA-297 @needs:virtual-clock
-  Scenario: What a driver said half a minute ago is no longer known
+  Scenario: The health of a device is unknown 30 seconds after the last report
     Given node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy
@@ -43,7 +43,7 @@ Feature: A pod's status shows how its devices are
     Then pod "train" shows the health "Unknown" for "claim:train"
 
   @DRA-297 @needs:virtual-clock
-  Scenario: A driver may say how long its word holds
+  Scenario: A driver can set the timeout of its reports
     Given node "n1" running a driver that reports the health of 2 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "infer" runs on device "dev-1" of "n1"
@@ -56,7 +56,7 @@ Feature: A pod's status shows how its devices are
     Then pod "train" still shows the health "Healthy" for "claim:train"
 
   @DRA-298 @needs:virtual-clock
-  Scenario: When the stream ends nothing is known until the kubelet has a new one
+  Scenario: The health of devices is unknown until the kubelet has a new stream
     Given node "n1" running a driver that reports the health of 2 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "infer" runs on device "dev-1" of "n1"
@@ -70,7 +70,7 @@ Feature: A pod's status shows how its devices are
     And pod "infer" shows the health "Healthy" for "claim:infer"
 
   @DRA-299
-  Scenario: A long message is cut
+  Scenario: A long health message is truncated
     Given node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy with {letters: 1025}
@@ -79,7 +79,7 @@ Feature: A pod's status shows how its devices are
     Then pod "train" shows a health message like "x{1021}[.]{3}" for "claim:train"
 
   @DRA-299 @needs:own-kubelet
-  Scenario: Without the gate for messages there are none
+  Scenario: The pod status has no health messages without the feature gate for messages
     Given the kubelet of "n1" has the gate ResourceHealthStatusMessage off
     And node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
@@ -88,14 +88,14 @@ Feature: A pod's status shows how its devices are
     And the Pod "train" keeps "status.containerStatuses[0].allocatedResourcesStatus[0].resources[0].message" null
 
   @DRA-300
-  Scenario: Devices that reach the container as one are shown as one
+  Scenario: Devices with the same CDI id have one entry
     Given node "n1" running a driver that reports the health of 2 devices
     And the devices "dev-0, dev-1" of "n1" share one CDI id
     And pod "train" runs on devices "dev-0, dev-1" of "n1"
     Then pod "train" shows the health "Healthy" for "claim:train"
 
   @DRA-301 @component:claim-controller @component:taint-eviction
-  Scenario: Bad health alone moves no pod and no device
+  Scenario: Bad health alone neither evicts the pod nor deallocates the device
     Given node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
@@ -105,7 +105,7 @@ Feature: A pod's status shows how its devices are
     And claim "train" is allocated the devices "dev-0"
 
   @DRA-302 @needs:own-kubelet
-  Scenario: Without the gate a pod's status says nothing of health
+  Scenario: The pod status has no health without the feature gate
     Given the kubelet of "n1" has the gate ResourceHealthStatus off
     And node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"

@@ -4,14 +4,14 @@ Feature: What NVML says of a GPU becomes a taint and a health state
   the pod that uses it learns of it in its status.
 
   @NV-118 @gate:DRADeviceTaints
-  Scenario: An XID that harms the GPU taints it, and it alone
+  Scenario: A critical XID taints its GPU only
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no device on "n1" but device "gpu-2" is tainted
 
   @NV-119 @gate:DRADeviceTaints
-  Scenario Outline: XID <xid> is the application's fault and keeps nobody away
+  Scenario Outline: XID <xid> of an application adds a taint with effect None
     Given node "n1" running the driver
     When XID <xid> happens on GPU 1 of "n1"
     Then the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=<xid>:None" only
@@ -26,19 +26,19 @@ Feature: What NVML says of a GPU becomes a taint and a health state
       | 109 |
 
   @NV-121 @gate:DRADeviceTaints
-  Scenario: When NVML lost a GPU and cannot say which, all are suspect
+  Scenario: All GPUs are tainted when NVML lost an unknown GPU
     Given node "n1" running the driver
     When node "n1" gets the fault "NVML lost an unknown GPU"
     Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
 
   @NV-122 @gate:DRADeviceTaints
-  Scenario: A GPU that nobody watches says so
+  Scenario: GPUs without NVML events get the taint unmonitored
     Given node "n1" has the fault "NVML events not supported"
     And node "n1" running the driver
     Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
 
   @NV-123 @gate:DRADeviceTaints
-  Scenario: Of two XIDs the later one stays
+  Scenario: A later XID replaces the taint of an earlier one
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
@@ -46,21 +46,21 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=43:None" only
 
   @NV-124 @gate:DRADeviceTaints
-  Scenario: An XID in a MIG instance taints that MIG device only
+  Scenario: An XID of a MIG device taints that MIG device only
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
     When XID 48 happens on the MIG device with profile "2g.20gb" of "n1"
     Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no device on "n1" but the MIG device with profile "2g.20gb" is tainted
 
   @NV-124b @gate:DRADeviceTaints
-  Scenario: An XID of a whole GPU taints every MIG device of it, and of no other
+  Scenario: An XID of a GPU taints every MIG device of that GPU
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
     When XID 79 happens on GPU 0 of "n1"
     Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=79:NoSchedule" only
     And no device on "n1" but every MIG device of GPU 0 is tainted
 
   @NV-125 @gate:DRADeviceTaints
-  Scenario: A restart forgets what it knew of health
+  Scenario: A restarted driver publishes devices without taints
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
@@ -70,7 +70,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
       | taints | empty |
 
   @NV-126 @gate:DRADeviceTaints
-  Scenario: A claim on a GPU that has since gone bad is prepared all the same
+  Scenario: A claim is prepared although its GPU was tainted after the allocation
     Given node "n1" running the driver on the GPUs of "h200"
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When XID 48 happens on GPU 0 of "n1"
@@ -79,7 +79,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then claim "train" is prepared
 
   @NV-127 @gate:DRADeviceTaints
-  Scenario: Events that are no XIDs taint nothing
+  Scenario: Events other than XIDs add no taint
     Given node "n1" running the driver
     When a single-bit ECC error happens on GPU 1 of "n1"
     And XID 48 happens on GPU 2 of "n1"
@@ -88,7 +88,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     And device "gpu-1" on "n1" stays free of taints
 
   @NV-118 @DRA-295 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder @component:taint-eviction @needs:own-kubelet
-  Scenario: From an XID to the scheduler and to the pod
+  Scenario: An XID affects the scheduler and the pod status
     Given node "n1" running the driver on the GPUs of "dgx-h100"
     And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'
     And a ResourceClaim "train" for 1 of "gpu"
@@ -112,7 +112,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then pod "six" is bound to "n1" [DRA-213]
 
   @DRA-294 @needs:virtual-clock @gate:DRADeviceTaints
-  Scenario: A taint keeps the time of its beginning when something else changes
+  Scenario: A taint keeps timeAdded when another device changes
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
@@ -122,7 +122,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     And the taints of device "gpu-2" on "n1" are 30 seconds old
 
   @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
-  Scenario: XIDs may be ignored, and health not be looked at
+  Scenario: XIDs can be ignored, and health checks turned off
     Given node "n1" running the driver with "--feature-gates=NVMLDeviceHealthCheck=true --additional-xids-to-ignore=48,abc"
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     When XID 48 happens on GPU 2 of "n1"

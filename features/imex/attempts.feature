@@ -4,13 +4,13 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
   back. So a ComputeDomain driver remembers which attempts were given up, for a while.
 
   @NV-143
-  Scenario: A ComputeDomain that names its template and nothing else
+  Scenario: A ComputeDomain with a template name only gets default values
     When a ComputeDomain "job" is created with {channel: {resourceClaimTemplate: {name: job-channel}}}
     Then the ComputeDomain "job" has "spec.numNodes" 0
     And the ComputeDomain "job" has "spec.channel.allocationMode" Single
 
   @NV-156 @NV-157 @needs:compute-domain-plugin
-  Scenario: A daemon gets what it needs to serve its ComputeDomain
+  Scenario: A daemon gets the domain, the clique and its configuration
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
@@ -27,7 +27,7 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
       | file     | /imexd/imexd.cfg.tmpl    | set            |
 
   @NV-167 @needs:compute-domain-plugin
-  Scenario: An attempt that was given up is remembered
+  Scenario: A claim that is unprepared while it waits is recorded as aborted
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
@@ -37,7 +37,7 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     Then the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint
 
   @NV-168 @needs:compute-domain-plugin
-  Scenario: A late call cannot take a channel that was given back
+  Scenario: Prepare of an aborted claim fails
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"

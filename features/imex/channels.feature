@@ -4,12 +4,12 @@ Feature: A channel is given on a node that is connected
   then the container gets the device node of the channel.
 
   @NV-046
-  Scenario: Every node offers one channel and one daemon
+  Scenario: Every node publishes one channel and one daemon
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0"
 
   @NV-161 @NV-162 @NV-163 @NV-150
-  Scenario: A claim makes its node join, waits for the daemon, and gets channel 0
+  Scenario: A claim adds its node to the domain, waits for the daemon, and gets channel 0
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
@@ -24,7 +24,7 @@ Feature: A channel is given on a node that is connected
     And claim "train" adds 1 channels on "n1" [NV-163]
 
   @NV-163
-  Scenario: A ComputeDomain with allocationMode All gives every channel
+  Scenario: A claim with allocationMode All gets every channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
@@ -34,7 +34,7 @@ Feature: A channel is given on a node that is connected
     And claim "train" adds 2048 channels on "n1"
 
   @NV-166
-  Scenario: A node leaves when its channel is given back
+  Scenario: A node leaves its domain when its channel is unprepared
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
@@ -45,7 +45,7 @@ Feature: A channel is given on a node that is connected
     Then the ComputeDomain label of node "n1" becomes "none"
 
   @NV-164
-  Scenario: A channel has one claim at a time
+  Scenario: A channel is prepared for one claim at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
@@ -79,14 +79,14 @@ Feature: A channel is given on a node that is connected
     Then Prepare of claim "train" fails at once because "namespace is different"
 
   @NV-159
-  Scenario: A claim for no ComputeDomain is refused at once
+  Scenario: A claim for an unknown ComputeDomain is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a channel claim "train" on "n1" for ComputeDomain "00000000-0000-4000-8000-000000000000"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" fails at once because "ComputeDomain not found"
 
   @NV-160
-  Scenario: A claim whose configuration cannot be understood is refused at once
+  Scenario: A claim whose configuration has an unknown field is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" with {domainID: job, unknown: field}
@@ -94,7 +94,7 @@ Feature: A channel is given on a node that is connected
     Then Prepare of claim "train" fails at once because "unknown field"
 
   @NV-170
-  Scenario: Without an NVLink fabric a claim succeeds and brings no channel
+  Scenario: A claim on a node without an NVLink fabric gets no channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "dgx-h100"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes

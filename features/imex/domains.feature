@@ -4,7 +4,7 @@ Feature: What becomes of a ComputeDomain
   a channel, prepares for daemons on the nodes that join, says when all are connected, and leaves nothing behind.
 
   @NV-145 @NV-146 @NV-147
-  Scenario Outline: A ComputeDomain gets what its workloads and daemons need, with allocationMode <mode>
+  Scenario Outline: A ComputeDomain gets templates and a DaemonSet with allocationMode <mode>
     When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>, resourceClaimTemplate: {name: job-channel}}}
     Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain [NV-145]
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode <mode> [NV-147]
@@ -21,7 +21,7 @@ Feature: What becomes of a ComputeDomain
     Then the ComputeDomain "job" has "status.status" NotReady
 
   @NV-151
-  Scenario: A node whose daemon is gone leaves its clique
+  Scenario: A node without a daemon is removed from its clique
     Given a ComputeDomain "job" for 1 nodes
     And a clique of ComputeDomain "job" has an entry of node "lost", which has no daemon
     Then the clique of ComputeDomain "job" comes to have no entry of node "lost"
@@ -46,7 +46,7 @@ Feature: What becomes of a ComputeDomain
       | without a template's name | {numNodes: 0, channel: {resourceClaimTemplate: {}}}                                        |
 
   @NV-144
-  Scenario: The spec of a ComputeDomain never changes
+  Scenario: The spec of a ComputeDomain is immutable
     Given a ComputeDomain "job" for 1 nodes
     # The controller has written its own changes; the update is refused as invalid, not as a conflict.
     Then the ComputeDomain "job" has "status.status" NotReady

@@ -4,18 +4,18 @@ Feature: IMEX daemons that the nodes' administrator runs
   template that workloads use and gives channels, nothing else.
 
   @NV-018
-  Scenario: A controller is not started with a mode that it cannot keep
+  Scenario: The controller does not start with an unsupported mode
     Then the ComputeDomain controller with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
     And the ComputeDomain controller with "--imex-isolation=channel" does not start, because "imex-isolation"
 
   @NV-018 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-  Scenario: A driver is not started with a mode that it cannot keep
+  Scenario: The driver does not start with an unsupported mode
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     Then the ComputeDomain driver on "n1" with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
     And the ComputeDomain driver on "n1" with "--imex-isolation=channel" does not start, because "imex-isolation"
 
   @NV-171d
-  Scenario: A ComputeDomain gets the template of its workloads, and is ready with it
+  Scenario: A ComputeDomain gets the template of its workloads only, and is ready
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: job-channel}}}
     Then the ComputeDomain "job" has "status.status" Ready
@@ -23,7 +23,7 @@ Feature: IMEX daemons that the nodes' administrator runs
     And the ComputeDomain "job" has nothing for daemons
 
   @NV-047 @NV-171 @NV-171b @NV-171c @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-  Scenario: A channel is given once the host's own daemon is ready, and no node joins anything
+  Scenario: A channel is prepared once the daemon of the host is ready
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     And node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has a fake "nvidia-imex-ctl"

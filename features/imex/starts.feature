@@ -4,13 +4,13 @@ Feature: A node on which the ComputeDomain driver must not start
   One that ends at its start is seen by whoever looks at its pod.
 
   @NV-016
-  Scenario: A kernel without IMEX channels ends the driver at start
+  Scenario: The driver does not start if the kernel has no IMEX channels
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has the fault "IMEX channel module missing"
     Then the ComputeDomain driver on "n1" with "" does not start, because "nvidia-caps-imex-channels"
 
   @NV-017 @NV-017b
-  Scenario: An NVLink fabric that is not up ends the driver at start, unless it is told to go on without
+  Scenario: The driver does not start before the NVLink fabric is up, unless its gate is off
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has the fault "NVLink fabric in progress"
     Then the ComputeDomain driver on "n1" with "" does not start, because "refusing to start" [NV-017]

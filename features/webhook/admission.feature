@@ -7,7 +7,7 @@ Feature: Claims that nobody could prepare are not stored
     Given the webhook is registered for the namespace
 
   @NV-133
-  Scenario Outline: Good configuration in <manifest> is stored
+  Scenario Outline: Valid configuration in <manifest> is stored
     Given the manifest "webhook/<manifest>"
     And it is configured with GpuConfig {}
     And it is configured with MigDeviceConfig {}
@@ -24,7 +24,7 @@ Feature: Claims that nobody could prepare are not stored
       | template-v1beta1 |
 
   @NV-133a @NV-135
-  Scenario Outline: A field that does not exist is refused in <manifest>, with the place
+  Scenario Outline: An unknown field in <manifest> is refused with its path
     Given the manifest "webhook/<manifest>"
     And it is configured with GpuConfig {sharin: {}}
     When it is created
@@ -41,7 +41,7 @@ Feature: Claims that nobody could prepare are not stored
       | template-v1beta1 | spec.spec |
 
   @NV-133a
-  Scenario Outline: A field that does not exist deep inside <kind> is refused with its path
+  Scenario Outline: An unknown nested field in <kind> is refused with its path
     Given the manifest "webhook/claim-v1"
     And it is configured with <kind> {<content>}
     When it is created
@@ -55,14 +55,14 @@ Feature: Claims that nobody could prepare are not stored
       | ComputeDomainChannelConfig | domain: abc                                                            | domain                              |
 
   @NV-139
-  Scenario: A MIG device has no time slices of its own
+  Scenario: Time slices of a MIG device are refused
     Given the manifest "webhook/claim-v1"
     And it is configured with MigDeviceConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
     When it is created
     Then the webhook refuses it because 'unknown field "sharing.timeSlicingConfig"'
 
   @NV-133b
-  Scenario Outline: <what> is no configuration
+  Scenario Outline: <what> is refused as configuration
     Given the manifest "webhook/claim-v1"
     And it is configured for "gpu.nvidia.com" with <parameters>
     When it is created
@@ -78,7 +78,7 @@ Feature: Claims that nobody could prepare are not stored
       | Nothing at all              | {}                                                          | Object 'Kind' is missing |
 
   @NV-133c
-  Scenario Outline: <what> is refused with those that there are
+  Scenario Outline: <what> is refused with the known strategies
     Given the manifest "webhook/claim-v1"
     And it is configured with <kind> {<content>}
     When it is created
@@ -91,7 +91,7 @@ Feature: Claims that nobody could prepare are not stored
       | A strategy that MIG does not have | MigDeviceConfig | sharing: {strategy: Magic} | TimeSlicing, MPS |
 
   @NV-133f
-  Scenario Outline: <what> is refused with the place
+  Scenario Outline: <what> is refused with the path
     Given the manifest "webhook/claim-v1"
     And it is configured with GpuConfig {<content>}
     When it is created
@@ -105,7 +105,7 @@ Feature: Claims that nobody could prepare are not stored
       | A percentage that is no integer | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
 
   @NV-133g
-  Scenario Outline: A <kind> that names no domain is refused
+  Scenario Outline: A <kind> without a domain is refused
     Given the manifest "webhook/claim-v1"
     And it is configured with <kind> {}
     When it is created
@@ -117,7 +117,7 @@ Feature: Claims that nobody could prepare are not stored
       | ComputeDomainDaemonConfig  |
 
   @NV-134
-  Scenario: Whoever makes several mistakes is told all of them
+  Scenario: The refusal of a claim lists all of its mistakes
     Given the manifest "webhook/claim-v1"
     And it is configured with GpuConfig {sharin: {}}
     And it is configured with GpuConfig {}
@@ -129,7 +129,7 @@ Feature: Claims that nobody could prepare are not stored
     And the webhook refuses it because '; '
 
   @NV-136
-  Scenario: Configuration of other drivers goes by, beside mistakes of this one's
+  Scenario: Configuration of other drivers is not validated
     Given the manifest "webhook/claim-v1"
     And it is configured for "other.example.com" with {kind: Nonsense, whatever: 1}
     And it is configured with GpuConfig {sharin: {}}
@@ -138,7 +138,7 @@ Feature: Claims that nobody could prepare are not stored
     And the webhook refuses it because 'spec.devices.config[1].opaque.parameters'
 
   @NV-137
-  Scenario: What the ComputeDomain driver is told is not looked at, however bad
+  Scenario: Configuration for the ComputeDomain driver is not validated
     Given the manifest "webhook/claim-v1"
     And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: "", oops: 1}
     When it is created

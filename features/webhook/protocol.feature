@@ -4,13 +4,13 @@ Feature: How a webhook answers
   with failurePolicy Fail nobody can create a claim any more. These scenarios hold for any driver's webhook.
 
   @NV-129a
-  Scenario: It serves HTTPS with the certificate that it was given
+  Scenario: The webhook serves HTTPS with its certificate
     Given the manifest "claims/claim"
     When a review of it is sent to the webhook
     Then the reply of the webhook has "code" 200
 
   @NV-129a
-  Scenario: It reviews nothing without TLS
+  Scenario: The webhook rejects reviews without TLS
     Given the manifest "claims/claim"
     When a review of it is sent to the webhook
     Then the webhook admits it
@@ -18,7 +18,7 @@ Feature: How a webhook answers
     Then the reply of the webhook has "kind" null
 
   @NV-129
-  Scenario: A review must come as JSON
+  Scenario: A review has to be JSON
     When the body {} is sent to the webhook as "text/plain"
     Then the reply of the webhook has "code" 415
 
@@ -35,7 +35,7 @@ Feature: How a webhook answers
       | A version that nobody sends | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
 
   @NV-131 @NV-131a @NV-131b
-  Scenario: The answer belongs to the question
+  Scenario: The response has the uid and the version of the review
     Given the manifest "claims/claim"
     When a review of it is sent to the webhook
     Then the reply of the webhook has "code" 200 [NV-131]
@@ -45,7 +45,7 @@ Feature: How a webhook answers
     And the reply of the webhook has "contentType" application/json [NV-131b]
 
   @NV-131 @NV-131a
-  Scenario: A refusal belongs to the question as well
+  Scenario: A refusal has the uid and the version of the review
     Given the manifest "claims/pod"
     When a review of it is sent to the webhook
     Then the reply of the webhook has "response.uid" $(review) [NV-131]
@@ -53,12 +53,12 @@ Feature: How a webhook answers
     And the reply of the webhook has "kind" AdmissionReview [NV-131a]
 
   @NV-131c
-  Scenario: It tells when it is ready
+  Scenario: The webhook reports when it is ready
     When "/readyz" of the webhook is requested
     Then the reply of the webhook has "code" 200
 
   @NV-132
-  Scenario Outline: It was registered for claims and templates only, so <what> shows a mistake
+  Scenario Outline: A review of <what> is refused
     Given the manifest "<manifest>"
     And "apiVersion" is <version>
     When a review of it is sent to the webhook
@@ -73,7 +73,7 @@ Feature: How a webhook answers
       | a template of another one  | claims/template | resource.k8s.io/v9 |
 
   @NV-132a
-  Scenario Outline: <what> cannot be judged and is refused
+  Scenario Outline: <what> is refused as a bad request
     Given the manifest "claims/claim"
     And "<path>" is <value>
     When a review of it is sent to the webhook
@@ -87,7 +87,7 @@ Feature: How a webhook answers
       | A claim whose configuration is a text | spec.devices.config | everything |
 
   @NV-136
-  Scenario Outline: What <kind> says to another driver is not looked at
+  Scenario Outline: Configuration in <kind> for another driver is not validated
     Given the manifest "webhook/<manifest>"
     And it is configured for "other.example.com" with {kind: Nonsense, whatever: [1, 2]}
     When a review of it is sent to the webhook
@@ -99,7 +99,7 @@ Feature: How a webhook answers
       | a template | template-v1 |
 
   @NV-133
-  Scenario Outline: A claim without configuration passes as <version>
+  Scenario Outline: A claim without configuration is admitted in <version>
     Given the manifest "webhook/claim-<version>"
     When a review of it is sent to the webhook
     Then the webhook admits it

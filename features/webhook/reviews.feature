@@ -3,7 +3,7 @@ Feature: What clients of an API server cannot bring about
   Some questions an API server asks only when its clients go unusual ways; the harness asks them itself.
 
   @NV-133d
-  Scenario Outline: An update of <what> is judged as a creation is
+  Scenario Outline: An update of <what> is validated like a creation
     Given the manifest "webhook/<manifest>"
     And it is configured with GpuConfig {sharin: {}}
     When a review of it is sent to the webhook as an update
@@ -16,14 +16,14 @@ Feature: What clients of an API server cannot bring about
       | a template         | template-v1   |
 
   @NV-133d
-  Scenario: An update to something good is admitted
+  Scenario: An update to valid configuration is admitted
     Given the manifest "webhook/claim-v1"
     And it is configured with GpuConfig {}
     When a review of it is sent to the webhook as an update
     Then the webhook admits it
 
   @NV-133e
-  Scenario Outline: A field that stands twice is refused: <field>
+  Scenario Outline: The duplicate field <field> is refused
     Given the manifest "webhook/claim-v1"
     And it is configured with GpuConfig {}
     When a review of it is sent to the webhook with a duplicate <field>
@@ -35,7 +35,7 @@ Feature: What clients of an API server cannot bring about
       | apiVersion |
 
   @NV-134 @NV-135
-  Scenario: A question about a template tells all its mistakes with their places
+  Scenario: The refusal of a template lists all of its mistakes with their paths
     Given the manifest "webhook/template-v1"
     And it is configured with GpuConfig {sharin: {}}
     And it is configured for "gpu.nvidia.com" with {kind: Nonsense}

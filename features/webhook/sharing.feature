@@ -57,7 +57,7 @@ Feature: Sharing is validated as far as the driver's feature gates allow it
       | More than all threads of a MIG device | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}} | greater than 100             |
 
   @NV-140
-  Scenario: MPS settings beside time slicing are found when the claim is prepared, not here
+  Scenario: MPS settings with time slicing are admitted
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
     And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
@@ -66,7 +66,7 @@ Feature: Sharing is validated as far as the driver's feature gates allow it
     Then the webhook admits it
 
   @NV-133h
-  Scenario: Time slicing without an interval means the default one
+  Scenario: Time slicing without an interval is admitted
     Given the webhook runs with the feature gates "TimeSlicingSettings"
     And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"

@@ -63,7 +63,7 @@ def in_good_order(ended: Ended) -> None:
     assert not [line for line in left.splitlines() if str(ended.folder.parent) in line and str(PROGRAM) in line]
 
 
-ONE = "driver/prepare#a-claim-is-answered-with-its-own-devices"
+ONE = "driver/prepare#the-response-for-a-claim-has-its-own-devices"
 
 
 def test_a_driver_that_exits_at_once(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from front_door import Door, Ended
 from dra_conformance.core.errors import ExitCode
 
 PROGRAM = Path(__file__).resolve().parents[1] / "broken_webhooks" / "broken_webhook.py"
-ASKED = "webhook/protocol#the-answer-belongs-to-the-question"
-STORED = "webhook/admission#good-configuration-in-manifest-is-stored[claim-v1]"
+ASKED = "webhook/protocol#the-response-has-the-uid-and-the-version-of-the-review"
+STORED = "webhook/admission#valid-configuration-in-manifest-is-stored[claim-v1]"
 
 
 def run(door: Door, fault: str, *scenarios: str) -> Ended:
@@ -67,7 +67,7 @@ def test_one_that_answers_wrongly_fails(door: Door, fault: str, asked: str, stor
 
 
 def test_one_that_admits_everything_is_found_out(door: Door) -> None:
-    refused = "webhook/admission#a-mig-device-has-no-time-slices-of-its-own"
+    refused = "webhook/admission#time-slices-of-a-mig-device-are-refused"
     ended = run(door, "admits", ASKED, STORED, refused)
     assert seen(ended, ASKED)[0] == seen(ended, STORED)[0] == "passed"
     assert seen(ended, refused)[0] == "failed"

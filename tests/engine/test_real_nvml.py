@@ -15,7 +15,7 @@ from typing import Any
 
 import fake_nvml
 
-SCENARIO = "^driver/gpu#devices-are-what-nvml-shows"
+SCENARIO = "^driver/gpu#devices-match-what-nvml-reports"
 
 
 def run(folder: Path, env: dict[str, str], *more: str) -> tuple[int, str]:

@@ -18,9 +18,9 @@ from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.engine import plan
 from dra_conformance.engine.target import Target
 
-PROTOCOL = "webhook/protocol#the-answer-belongs-to-the-question"
-ADMISSION = "webhook/admission#good-configuration-in-manifest-is-stored[claim-v1]"
-OLD = "webhook/admission#good-configuration-in-manifest-is-stored[claim-v1beta1]"
+PROTOCOL = "webhook/protocol#the-response-has-the-uid-and-the-version-of-the-review"
+ADMISSION = "webhook/admission#valid-configuration-in-manifest-is-stored[claim-v1]"
+OLD = "webhook/admission#valid-configuration-in-manifest-is-stored[claim-v1beta1]"
 GATES = "webhook/sharing#what-is-admitted-with-its-feature-gate[mps-by-default]"
 
 
