@@ -1,8 +1,8 @@
-"""The NVML library under test: the fake one with a node of its own for the scenario, or this machine's own.
+"""The NVML library under test: the fake one with a node of its own for the scenario, or the one of this machine.
 
-`--nvml` says which. The scenarios speak to both through the same unmodified pynvml and, where they ask what pynvml
-never would (NULL, wrong versions, short buffers), through the C functions of the same library. What a scenario makes on
-a real GPU, MIG instances and the MIG mode, it takes back when it ends.
+`--nvml` selects it. The scenarios use both through the same unmodified pynvml and, for calls that pynvml never makes
+(NULL, wrong versions, short buffers), through the C functions of the same library. MIG instances and modes that a
+scenario changes on a real GPU are restored when it ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORK = 120.0  # seconds that another process may be busy
 
 
 class NvmlLibrary:
-    """NVML for one scenario; `inventory` names the fake's GPUs, None: those of the run."""
+    """NVML for one scenario; `inventory` names the fake's GPUs, None selects those of the run."""
 
     def __init__(self, world: ScenarioContext, *, inventory: str | None = None) -> None:
         self.world = world
@@ -49,14 +49,14 @@ class NvmlLibrary:
 
     @property
     def node(self) -> Any:
-        """The fake node behind the library. Raises Untestable on a real one, which nobody can change so."""
+        """The fake node behind the library. Raises Untestable for real GPUs, which cannot be changed like this."""
         if self.fake is None:
             raise Untestable("the GPUs of this machine cannot be changed like fake ones")
         return self.fake
 
     @property
     def root(self) -> Path:
-        """Where /dev and /sys of the library's machine begin."""
+        """The folder below which /dev, /proc and /sys of the library's machine are found."""
         return Path("/") if self.fake is None else Path(self.fake.driver_root)
 
     @property
@@ -74,7 +74,7 @@ class NvmlLibrary:
     # -- the session -------------------------------------------------------------------------------------------
 
     def init(self) -> None:
-        """One more nvmlInit. Raises Untestable where this machine has no NVML."""
+        """Call nvmlInit once more. Raises Untestable if this machine has no NVML."""
         try:
             self.module.nvmlInit()
         except self.module.NVMLError as error:
@@ -83,7 +83,7 @@ class NvmlLibrary:
 
     @property
     def lib(self) -> Any:
-        """The C functions of the library; loaded, whether initialised or not."""
+        """The C functions of the library, which is loaded but not necessarily initialised."""
         if self.module.nvmlLib is None:
             self.init()
             self.module.nvmlShutdown()
@@ -91,17 +91,23 @@ class NvmlLibrary:
         return self.module.nvmlLib
 
     def call(self, function: str, *arguments: Any) -> int:
-        """The return code of a C function."""
-        return int(getattr(self.lib, function)(*arguments))
-
-    def shut_down_once(self) -> int:
-        """The return code of one nvmlShutdown."""
-        code = self.call("nvmlShutdown")
-        self._inits -= code == OK
+        """Call a C function and return its code; sessions that it opens or closes are counted."""
+        code = int(getattr(self.lib, function)(*arguments))
+        if code == OK and function.startswith("nvmlInit"):
+            self._inits += 1
+        elif code == OK and function == "nvmlShutdown":
+            self._inits -= 1
         return code
 
+    def error_string(self, code: Any) -> str:
+        """Return the text of nvmlErrorString, which works without a session."""
+        function = self.lib.nvmlErrorString
+        function.restype = ctypes.c_char_p
+        text: bytes = function(code)
+        return text.decode()
+
     def shut_down(self) -> None:
-        """Make the library uninitialised."""
+        """Close all sessions of this scenario."""
         while self._inits:
             self._inits -= 1
             with suppress(self.module.NVMLError):
@@ -111,25 +117,25 @@ class NvmlLibrary:
 
     @property
     def handles(self) -> list[Any]:
-        """Every GPU's handle."""
+        """The handles of all GPUs, by index."""
         return [self.module.nvmlDeviceGetHandleByIndex(i) for i in range(self.module.nvmlDeviceGetCount())]
 
     def handle(self, index: int = 0) -> Any:
-        """A GPU's handle. Raises Untestable where there is no such GPU."""
+        """Return the handle of a GPU. Raises Untestable if there is no such GPU."""
         try:
             return self.module.nvmlDeviceGetHandleByIndex(index)
         except self.module.NVMLError as error:
             raise Untestable(f"there is no GPU {index}: {error}") from error
 
-    def outcome(self, ask: Callable[..., Any], *arguments: Any) -> Any:
-        """What a pynvml call returns, or the name of the error it raises, such as NOT_FOUND."""
+    def outcome(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of a pynvml call, or the name of the error that it raises, such as NOT_FOUND."""
         try:
-            return ask(*arguments)
+            return function(*arguments)
         except self.module.NVMLError as error:
             return self.error_name(error.value)
 
     def error_name(self, code: int) -> str:
-        """The name of a return code, without its NVML_ERROR_."""
+        """Return the name of a return code without NVML_ERROR_; the number of an unknown one."""
         names = {
             value: name.removeprefix("NVML_ERROR_").removeprefix("NVML_")
             for name, value in vars(self.module).items()
@@ -140,27 +146,27 @@ class NvmlLibrary:
     # -- MIG ---------------------------------------------------------------------------------------------------
 
     def enable_mig(self, handle: Any) -> None:
-        """Switch MIG on, with no instance. Raises Untestable where the GPU cannot do that now."""
+        """Switch MIG on, without instances. Raises Untestable if the GPU cannot do that now."""
         nvml = self.module
         try:
             before = nvml.nvmlDeviceGetMigMode(handle)[0]
             if before == 1 and self.real:
-                raise Untestable("MIG is on already on this GPU: its instances are somebody's")
+                raise Untestable("MIG is on already on this GPU; its instances may be in use")
             if nvml.nvmlDeviceSetMigMode(handle, 1) not in (None, OK) or nvml.nvmlDeviceGetMigMode(handle)[0] != 1:
                 raise Untestable("this GPU does not switch MIG on without a reset")
         except nvml.NVMLError as error:
             raise Untestable(f"MIG: {error}") from error
-        self.cleanup.callback(self._leave_mig, handle, before)
+        self.cleanup.callback(self._restore_mig, handle, before)
 
-    def _leave_mig(self, handle: Any, mode: int) -> None:
+    def _restore_mig(self, handle: Any, mode: int) -> None:
         if self.fake is not None:
-            return  # the node goes as a whole
+            return  # the node is removed as a whole
         self.destroy_instances(handle)
         with suppress(self.module.NVMLError):
             self.module.nvmlDeviceSetMigMode(handle, mode)
 
     def profiles(self, handle: Any) -> dict[int, Any]:
-        """The GPU instance profiles of a GPU by id."""
+        """Return the GPU instance profiles of a GPU by id."""
         found: dict[int, Any] = {}
         for number in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
             info = self.outcome(self.module.nvmlDeviceGetGpuInstanceProfileInfo, handle, number)
@@ -169,7 +175,7 @@ class NvmlLibrary:
         return found
 
     def instances(self, handle: Any) -> list[Any]:
-        """Handles of all GPU instances."""
+        """Return the handles of all GPU instances."""
         found: list[Any] = []
         for profile in self.profiles(handle).values():
             array, count = (self.module.c_nvmlGpuInstance_t * 8)(), ctypes.c_uint(0)
@@ -178,7 +184,7 @@ class NvmlLibrary:
         return found
 
     def placements(self, handle: Any, profile: int) -> list[tuple[int, int]]:
-        """Where instances of a profile may lie: start and size in memory slices."""
+        """Return the possible placements of a profile: start and size in memory slices."""
         count = ctypes.c_uint(0)
         name = "nvmlDeviceGetGpuInstancePossiblePlacements_v2"
         self.call(name, handle, profile, None, ctypes.byref(count))
@@ -187,19 +193,19 @@ class NvmlLibrary:
         return [(rows[place].start, rows[place].size) for place in range(count.value)]
 
     def create_instance(self, handle: Any, profile: int, *, start: int | None = None) -> Any:
-        """A new GPU instance's handle, or the name of the error."""
+        """Create a GPU instance and return its handle, or the name of the error."""
         if start is None:
             return self.outcome(self.module.nvmlDeviceCreateGpuInstance, handle, profile)
         place = self.module.c_nvmlGpuInstancePlacement_t()
         place.start, place.size = start, dict(self.placements(handle, profile)).get(start, 1)
-        made = self.module.c_nvmlGpuInstance_t()
+        created = self.module.c_nvmlGpuInstance_t()
         code = self.call(
-            "nvmlDeviceCreateGpuInstanceWithPlacement", handle, profile, ctypes.byref(place), ctypes.byref(made)
+            "nvmlDeviceCreateGpuInstanceWithPlacement", handle, profile, ctypes.byref(place), ctypes.byref(created)
         )
-        return made if code == OK else self.error_name(code)
+        return created if code == OK else self.error_name(code)
 
     def create_compute(self, instance: Any) -> Any:
-        """A compute instance over all of a GPU instance. Raises Untestable where the library makes none."""
+        """Create a compute instance over a whole GPU instance. Raises Untestable if no profile covers it."""
         info = self.module.nvmlGpuInstanceGetInfo(instance)
         slices = self.profiles(info.device)[info.profileId].sliceCount
         for number in range(self.module.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
@@ -209,7 +215,7 @@ class NvmlLibrary:
         raise Untestable("no compute instance profile covers the GPU instance")
 
     def compute_instances(self, instance: Any) -> list[Any]:
-        """Handles of the compute instances in a GPU instance."""
+        """Return the handles of the compute instances in a GPU instance."""
         found: list[Any] = []
         for number in range(self.module.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
             array, count = (self.module.c_nvmlComputeInstance_t * 8)(), ctypes.c_uint(0)
@@ -225,7 +231,7 @@ class NvmlLibrary:
             self.outcome(self.module.nvmlGpuInstanceDestroy, instance)
 
     def mig_devices(self, handle: Any) -> list[Any]:
-        """Handles of a GPU's MIG devices, by index."""
+        """Return the handles of a GPU's MIG devices, by index."""
         found = []
         for index in range(self.module.nvmlDeviceGetMaxMigDeviceCount(handle)):
             device = self.outcome(self.module.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
@@ -233,31 +239,41 @@ class NvmlLibrary:
                 found.append(device)
         return found
 
-    # -- the end -----------------------------------------------------------------------------------------------
+    # -- other processes, and the end --------------------------------------------------------------------------
 
     def environment(self) -> dict[str, str]:
-        """For another process that is to meet the same library."""
+        """Return the environment in which another process loads the same library."""
         return {**os.environ, **(self.fake.env() if self.fake is not None else {})}
 
     def child(self, code: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Child:
-        """Another process of this machine that runs Python `code`; it ends with the scenario at the latest."""
+        """Start another process that runs Python `code`; it is killed at the end of the scenario at the latest."""
         process = Child(sys.executable, code, arguments, {**self.environment(), **(environment or {})})
         self.children.callback(process.kill)
         if not process.began:
-            raise Untestable("another process does not begin on this machine")
+            raise Untestable("another process does not start on this machine")
         return process
 
-    def tell(self, code: str, *arguments: str, much: bool = False) -> list[str]:
-        """What such a process prints, word by word; or how it ended, if not in order, or not within the run's patience.
-
-        `much`: it has work to do that takes its time on a busy machine, and waits for nobody.
-        """
+    def patience(self, *, long: bool = False) -> float:
+        """Return how many seconds a process may take for an answer; `long` for one with work to do."""
         patience = self.world.run.patience
-        return self.child(code, *arguments).words(max(_WORK, patience) if much else patience)
+        return max(_WORK, patience) if long else patience
+
+    def unprivileged_folder(self) -> str:
+        """Open the fake node's folder to processes without privileges and return it; empty for real GPUs.
+
+        Raises Untestable unless this process is root, which alone can start such processes.
+        """
+        if os.geteuid() != 0:
+            raise Untestable("only root can start a process without privileges")
+        if self.fake is None:
+            return ""
+        self.fake.directory.chmod(0o711)
+        self.fake.state_path.chmod(0o644)
+        return str(self.fake.directory)
 
     def end(self) -> None:
-        """Take back what was made, and leave the library."""
-        self.children.close()  # first: one that is stuck may hold what the others wait for
+        """Restore what the scenario changed and release the library."""
+        self.children.close()  # first: a blocked process may hold resources that the others wait for
         if self.real:  # instances are destroyed while the library is still initialised
             self.cleanup.close()
         self.shut_down()

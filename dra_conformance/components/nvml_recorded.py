@@ -1,7 +1,6 @@
-"""What one NVIDIA H200 answered (driver 580.159.04, MIG off, PCI pass-through), and how answers are held against it.
+"""The recording of one NVIDIA H200 (driver 580.159.04, MIG off, PCI pass-through), and comparisons with it.
 
-Read from `fixtures/nvml`, which was recorded on that machine through nvidia-ml-py 13.610.43 and nvidia-smi; identities
-are blanked there. Nothing here lives longer than a call.
+`fixtures/nvml` was recorded on that machine through nvidia-ml-py 13.610.43 and nvidia-smi; identities are blanked.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ LIVE: Final[Mapping[str, tuple[float, float]]] = {
     "nvmlDeviceGetPcieThroughput": (0, 1e6),
     "nvmlDeviceGetClockInfo": (300, 3300),
 }
-"""Readings that move on a live GPU: the range that a healthy idle H200 keeps to."""
+"""Readings that change on a live GPU, with the range of a healthy idle H200."""
 
 OWN: Final = frozenset({"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"})
-"""The machine's identity, blanked in the recording."""
+"""Getters of the machine's identity, which is blanked in the recording."""
 
 APART: Final[Mapping[str, str]] = {
     "nvmlDeviceGetViolationStatus": "three of its counters are live",
     "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls",
 }
-"""Recorded, and compared by tests/fake_nvml/test_nvml_h200.py alone; each with its reason."""
+"""Getters that only tests/fake_nvml/test_nvml_h200.py compares, each with the reason."""
 
 CRASHED: Final = frozenset({"nvmlDeviceGetCapabilities", "nvmlDevicePowerSmoothingActivatePresetProfile"})
-"""Calls that ended pynvml's process on that machine: its wrapper hands a bare handle on."""
+"""Calls that crashed pynvml's process on that machine: its wrapper passes a bare handle."""
 
 CONSTANT: Final = (
     "nvmlDeviceGetName",
@@ -50,24 +49,24 @@ CONSTANT: Final = (
     "nvmlDeviceGetMemoryBusWidth",
     "nvmlDeviceGetGpuMaxPcieLinkGeneration",
 )
-"""What every GPU of that board answers alike, wherever it is."""
+"""Getters with the same value on every GPU of that board."""
 
 
 def recording() -> dict[str, Any]:
-    """Getters by name, each with its value or error, or those of each argument; field values; MIG profiles."""
+    """Return the recording: getters with their value or error (for each argument), field values, MIG profiles."""
     text = (assets.fixtures() / "nvml" / "h200_nvml.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def printed(name: str) -> list[str]:
-    """The lines of a text that nvidia-smi printed there."""
+    """Return the lines of a text that nvidia-smi printed on that machine."""
     path: Path = assets.fixtures() / "nvml" / name
     return path.read_text(encoding="utf-8").splitlines()
 
 
 def plain(value: Any) -> Any:
-    """A result as the recording holds it."""
+    """Return a result of pynvml in the form of the recording."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, int | float | str) or value is None:
@@ -85,8 +84,8 @@ def plain(value: Any) -> Any:
     return repr(value)
 
 
-def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What a pynvml call returns or the code that it raises, as the recording holds both."""
+def result_of(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """Return the result or the error code of a pynvml call, in the form of the recording."""
     try:
         return {"ok": plain(call(*arguments))}
     except module.NVMLError as error:
@@ -94,7 +93,7 @@ def answer(module: Any, call: Callable[..., Any], *arguments: Any) -> dict[str, 
 
 
 def cases(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Name, argument (empty: none) and recorded answer of each getter that is compared."""
+    """Yield name, argument (empty for none) and recorded result of each getter that is compared."""
     for name, result in sorted(recorded["getters"].items()):
         if not isinstance(result, dict) or name in APART or name in CRASHED:
             continue
@@ -104,15 +103,18 @@ def cases(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, 
             yield name, "", result
 
 
-def ask(module: Any, handle: Any, name: str, key: str) -> dict[str, Any]:
-    """The answer of a getter of `cases` now."""
+def read(module: Any, handle: Any, name: str, key: str) -> dict[str, Any]:
+    """Return the present result of a getter of `cases`."""
     device = name.startswith("nvmlDevice") and name != "nvmlDeviceGetCount"
     arguments = ([handle] if device else []) + ([int(key)] if key else [])
-    return answer(module, getattr(module, name), *arguments)
+    return result_of(module, getattr(module, name), *arguments)
 
 
 def agrees(name: str, expected: Mapping[str, Any], got: Mapping[str, Any]) -> bool:
-    """Whether an answer is the recorded one; what moves by its type and range, identities by being there."""
+    """Return whether a result is the recorded one.
+
+    Live readings agree if they have the type and are in the range of `LIVE`, identities if they have any value.
+    """
     if "err" in expected:
         return dict(got) == {"err": expected["err"]}
     if "ok" not in got:

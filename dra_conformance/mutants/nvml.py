@@ -97,12 +97,6 @@ def _(patch: Patch) -> None:
     patch.source("state/session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
 
 
-@mutant("missing-functions-look-real", rule="NVML-020")
-def _(patch: Patch) -> None:
-    """The call log does not tell what is not implemented."""
-    patch.source("calls/call_log.c", 'missing ? "missing" : "-"', 'missing ? "-" : "-"')
-
-
 @mutant("upper-case-uuids", rule="NVML-021")
 def _(patch: Patch) -> None:
     """UUIDs are written in capitals."""
@@ -418,16 +412,6 @@ def _(patch: Patch) -> None:
     patch.source("device/topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
 
 
-@mutant("fault-on-every-call", rule="NVML-077")
-def _(patch: Patch) -> None:
-    """A rule for every n-th call acts on all."""
-    patch.source(
-        "calls/faults.c",
-        "    if (rule->every > 1 && (rule->seen - rule->after + 1) % rule->every != 0) return false;",
-        "",
-    )
-
-
 @mutant("begins-without-gpus", rule="NVML-013")
 def _(patch: Patch) -> None:
     """nvmlInit_v2 succeeds without any GPU."""
@@ -441,28 +425,8 @@ def _(patch: Patch) -> None:
     patch.source("mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
 
 
-@mutant("layout-taken-as-written", rule="NVML-052")
-def _(patch: Patch) -> None:
-    """A declared MIG layout is not checked."""
-    patch.replace("fake_nvml.inventory:_layout", lambda document, where, raw, board: ())
-
-
 @mutant("waiter-of-a-freed-set-sleeps-on", rule="NVML-064", patience=2)
 def _(patch: Patch) -> None:
     """Who waits on a set that is freed waits until the time is up."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
     patch.source("events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
-
-
-@mutant("unknown-keys-taken", rule="NVML-079")
-def _(patch: Patch) -> None:
-    """Keys that no inventory has are ignored."""
-    patch.replace("fake_nvml.documents:Document.known", lambda self, where, value, allowed: None)
-
-
-@mutant("handles-for-eight", rule="NVML-080")
-def _(patch: Patch) -> None:
-    """A handle has room for eight GPUs."""
-    patch.source(
-        "abi/handles.c", "((((uint64_t)kind << 6 | (gpu & 63)) << 4", "((((uint64_t)kind << 6 | (gpu & 7)) << 4"
-    )

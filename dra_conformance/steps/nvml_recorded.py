@@ -1,4 +1,4 @@
-"""NVML held against what one H200 answered and nvidia-smi printed there, and against what known programs ask."""
+"""NVML compared with the recording of one H200, with nvidia-smi's text of it, and with the calls of known programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOVES: Final = frozenset(
         "Video",
     }
 )
-"""Lines of `nvidia-smi -q` that differ between two GPUs or moments, and one that NVML does not tell."""
+"""Lines of `nvidia-smi -q` that differ between two GPUs or moments, and one that NVML does not report."""
 
 _MUST: Final = (
     "GetIndex",
@@ -43,7 +43,7 @@ _MUST: Final = (
     "GetCudaComputeCapability",
     "IsMigDeviceHandle",
 )
-"""nvmlDevice functions at whose failure gpustat 1.1.1 or go-nvlib v0.12.0 ends, and nvitop 1.7.2 knows no GPU."""
+"""nvmlDevice functions whose failure ends gpustat 1.1.1 or go-nvlib v0.12.0, or hides the GPU from nvitop 1.7.2."""
 _MAY: Final = (
     "GetTemperature",
     "GetFanSpeed",
@@ -65,24 +65,24 @@ _MAY: Final = (
     "GetBAR1MemoryInfo",
     "GetTotalEccErrors",
 )
-"""What they ask too, and show as N/A where it is Not Supported."""
+"""Functions that they call as well; they show N/A for one that is Not Supported."""
 _NUMBERED: Final = {"GetTemperature": (0,), "GetClockInfo": (0,), "GetMaxClockInfo": (0,), "GetTotalEccErrors": (1, 0)}
 _TEXT: Final = frozenset({"GetName", "GetUUID"})
 
 
-@then("what nvidia-smi would print of it is what it printed of an H200")
+@then("its values render to the text that nvidia-smi printed on an H200")
 def _(world: World) -> None:
-    """The texts of -q, mig -lgip and mig -lgipp, line by line; all that is left out is named in this module."""
-    component = world.nvml()
-    parts = [str(component.node.get(gpu.index, "gpu_part_number")) for gpu in component.node.gpus]
-    got = query(component.module, parts).splitlines()
+    """Compare -q, mig -lgip and mig -lgipp line by line; `MOVES` names the lines that are left out."""
+    library = world.nvml()
+    parts = [str(library.node.get(gpu.index, "gpu_part_number")) for gpu in library.node.gpus]
+    got = query(library.module, parts).splitlines()
     want = nvml_recorded.printed("h200_nvidia_smi_q.txt")
     labels = [[line.split(":")[0].strip() for line in lines] for lines in (want, got)]
     world.check(labels[0] == labels[1], "labels of -q", expected=f"{len(want)} lines", observed=f"{len(got)} lines")
     rows = zip(labels[0], want, got, strict=True)
     unlike = [(w, g) for label, w, g in rows if w != g and label not in MOVES]
     world.check(not unlike, "lines of -q that differ", expected=[], observed=unlike)
-    table = (mig_profiles(component.module) + mig_placements(component.module)).splitlines()
+    table = (mig_profiles(library.module) + mig_placements(library.module)).splitlines()
     wanted = nvml_recorded.printed("h200_nvidia_smi_mig.txt")
     world.check(table == wanted, "mig -lgip and -lgipp", expected="as printed", observed=_unlike(wanted, table))
 
@@ -91,41 +91,42 @@ def _unlike(want: list[str], got: list[str]) -> list[str]:
     return [line for line in got if line not in want] or [f"{len(got)} lines of {len(want)}"]
 
 
-@then("it answers what a GPU of its board answered when it was recorded")
+@then("every getter returns the value that was recorded on the GPU's board")
 def _(world: World) -> None:
-    """The fake in every getter; a real GPU of that board in what no machine changes. On other boards, and besides,
-    each getter ends in a value or in one of NVML's errors.
+    """Compare all getters of the fake, and those of a real GPU that no machine changes, if the board is the recorded one.
+
+    On other boards, and in all other getters, the result must be a value or one of NVML's errors.
     """
-    component = world.nvml()
-    nvml, handle = component.module, component.handle()
+    library = world.nvml()
+    nvml, handle = library.module, library.handle()
     same_board = nvml.nvmlDeviceGetPciInfo(handle).pciDeviceId == nvml_recorded.BOARD
     unlike: dict[str, tuple[object, object]] = {}
     for name, key, expected in nvml_recorded.cases(nvml_recorded.recording()):
-        got = nvml_recorded.ask(nvml, handle, name, key)
-        judged = same_board and (not component.real or name in nvml_recorded.CONSTANT)
+        got = nvml_recorded.read(nvml, handle, name, key)
+        judged = same_board and (not library.real or name in nvml_recorded.CONSTANT)
         if judged and not nvml_recorded.agrees(name, expected, got):
             unlike[f"{name}({key})"] = (expected, got)
-        elif "err" in got and component.error_name(got["err"]).isdigit():
+        elif "err" in got and library.error_name(got["err"]).isdigit():
             unlike[f"{name}({key})"] = ("a value or an error of NVML", got)
-    world.check(not unlike, "getters that answer otherwise", expected={}, observed=unlike)
+    world.check(not unlike, "getters that return other values", expected={}, observed=unlike)
 
 
-@then("programs that list GPUs get an answer to all that they ask")
+@then("every function that gpustat, nvitop and go-nvlib call succeeds or is not supported")
 def _(world: World) -> None:
-    """gpustat, nvitop and go-nvlib: what they cannot do without succeeds, and the rest may be Not Supported."""
-    component = world.nvml()
+    """Call the functions of `_MUST`, which must succeed, and of `_MAY`, which may be Not Supported, on every GPU."""
+    library = world.nvml()
     failed: dict[str, str] = {}
-    for index in range(len(component.handles)):
-        handle = component.handle(index)
+    for index in range(len(library.handles)):
+        handle = library.handle(index)
         for name in (*_MUST, *_MAY):
-            outcome = component.error_name(component.call(f"nvmlDevice{name}", handle, *_rooms(component.module, name)))
+            outcome = library.error_name(library.call(f"nvmlDevice{name}", handle, *_rooms(library.module, name)))
             if outcome != "SUCCESS" and (name in _MUST or outcome != "NOT_SUPPORTED"):
                 failed[f"nvmlDevice{name} of GPU {index}"] = outcome
     world.check(not failed, "functions that fail", expected={}, observed=failed)
 
 
 def _rooms(nvml: Any, name: str) -> list[Any]:
-    """Arguments behind the handle, with room for any answer."""
+    """Return the arguments behind the handle, with room for any result."""
     room = ctypes.create_string_buffer(1 << 16)
     if name in _TEXT:
         return [room, 96]

@@ -1,112 +1,156 @@
 @profile:nvml @component:nvml
 Feature: NVML's GPUs
-  A driver finds GPUs by index, UUID and PCI address, sizes them by their memory, and places work near them. Every way
-  must lead to the same GPU, and what NVML says must fit what the machine's files say.
+  A driver finds GPUs by index, UUID and PCI address, sizes workloads by their memory, and places them near their CPUs.
+  All lookups lead to the same GPU, and NVML agrees with the files of the machine.
 
   @NVML-021
-  Scenario: A UUID is one GPU's for ever
+  Scenario: A UUID identifies one GPU in every session
     Given NVML
-    Then every GPU has a UUID of its own, the same in every session
+    Then these values agree for every GPU
+      | value               | expected                                        |
+      | nvmlDeviceGetUUID() | /GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/ |
+    And nvmlDeviceGetUUID() differs between all GPUs
+    And these calls return
+      | call           | returns |
+      | nvmlShutdown() | SUCCESS |
+      | nvmlInit_v2()  | SUCCESS |
+    And these values agree for every GPU
+      | value               | expected                  |
+      | nvmlDeviceGetUUID() | UUID in the first session |
 
   @NVML-022
-  Scenario: All ways lead to the same GPU
+  Scenario: All lookups lead to the same GPU
     Given NVML
-    Then every way to a GPU leads to the same one
+    Then these values agree for every GPU
+      | value                              | expected |
+      | index by index                     | index    |
+      | index by UUID                      | index    |
+      | index by PCI address               | index    |
+      | index by short PCI address         | index    |
+      | index by PCI address in lower case | index    |
 
   @NVML-023
-  Scenario Outline: What does not exist is told apart: <way>
+  Scenario: Lookups of GPUs that do not exist fail
     Given NVML
-    Then a GPU that does not exist is <error> by <way>
-
-    Examples:
-      | way     | error            |
-      | index   | INVALID_ARGUMENT |
-      | uuid    | NOT_FOUND        |
-      | address | NOT_FOUND        |
+    Then these calls return
+      | call                                                                        | returns          |
+      | nvmlDeviceGetCount_v2(&count)                                               | SUCCESS          |
+      | nvmlDeviceGetHandleByIndex_v2(count, &gpu)                                  | INVALID_ARGUMENT |
+      | nvmlDeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000", &gpu) | NOT_FOUND        |
+      | nvmlDeviceGetHandleByPciBusId_v2("00000000:FF:1F.0", &gpu)                  | NOT_FOUND        |
 
   @NVML-024
-  Scenario: PCI addresses come in two widths
+  Scenario: PCI addresses have domains of eight and of four digits
     Given NVML
-    Then every PCI address is written in eight and in four digits, and its numbers agree
+    Then these values agree for every GPU
+      | value                              | expected                         |
+      | nvmlDeviceGetPciInfo().busId       | PCI address with 8 domain digits |
+      | nvmlDeviceGetPciInfo().busIdLegacy | PCI address with 4 domain digits |
 
   @NVML-025
-  Scenario: Memory adds up
+  Scenario: The parts of the memory add up to its total
     Given NVML
-    Then the parts of every GPU's memory make up its total in both versions
+    Then these values agree for every GPU
+      | value                   | expected                           |
+      | total memory, version 1 | used and free memory, version 1    |
+      | total memory, version 2 | used, free and reserved, version 2 |
+      | total memory, version 2 | total memory, version 1            |
 
   @NVML-026
-  Scenario: A GPU is one board in every respect
+  Scenario: Name, architecture, brand and compute capability are those of one board
     Given NVML
-    Then every GPU is what one row of the board table says
+    Then these values agree for every GPU
+      | value                                            | expected                  |
+      | name, architecture, brand and compute capability | the board with its PCI id |
 
   @NVML-027
-  Scenario: Versions can be read
+  Scenario: The versions of driver and CUDA have their documented form
     Given NVML
-    Then the driver version is one, and the CUDA version is 1000 times its major and 10 times its minor
+    Then these values agree for GPU 0
+      | value                            | expected                   |
+      | nvmlSystemGetDriverVersion()     | /[0-9]{3}([.][0-9]+){1,2}/ |
+      | nvmlSystemGetCudaDriverVersion() | /1[0-9]{3}0/               |
 
   @NVML-029
-  Scenario: A minor number is a device file
+  Scenario: A minor number names a device file
     Given NVML
-    Then the device file of every GPU's minor number exists
+    Then these values agree for every GPU
+      | value                           | expected |
+      | device file of the minor number | exists   |
 
   @NVML-030
-  Scenario: NVML and sysfs tell the same CPUs
+  Scenario: NVML and sysfs report the same CPUs near a GPU
     Given NVML
-    Then NVML and sysfs agree on the CPUs near every GPU
+    Then these values agree for every GPU
+      | value             | expected              |
+      | CPUs near the GPU | CPUs of local_cpulist |
 
   @NVML-061 @needs:fake-nvml
-  Scenario: One lost GPU takes no other with it
+  Scenario: A lost GPU does not affect the others
     Given NVML
-    When GPU 2 falls off the bus
-    Then GPU 2 is lost, and every other GPU answers as before
+    When XID 79 is reported on GPU 2
+    Then these calls return
+      | call                                   | returns     |
+      | nvmlDeviceGetHandleByIndex_v2(2, &gpu) | GPU_IS_LOST |
+    And these values agree for every GPU but GPU 2
+      | value                | expected                            |
+      | nvmlDeviceGetCount() | number of GPUs in the first session |
+      | nvmlDeviceGetName()  | name in the first session           |
 
   @NVML-066
-  Scenario: The fabric's versions agree
+  Scenario: All versions of the fabric information agree
     Given NVML
-    Then all versions of the fabric's structure tell the same
+    Then these values agree for every GPU
+      | value                         | expected                      |
+      | fabric information, version 2 | fabric information, version 1 |
+      | fabric information, version 3 | fabric information, version 1 |
 
   @NVML-067 @needs:fake-nvml
-  Scenario: A node with switches of its own is no cluster
+  Scenario: A node with its own NVLink switches has no cluster UUID
     Given NVML on the GPUs of "dgx-h100"
-    Then the fabric of every GPU is complete and has no cluster
+    Then these values agree for every GPU
+      | value               | expected                             |
+      | fabric state        | 3                                    |
+      | fabric status       | 0                                    |
+      | fabric cluster UUID | 00000000-0000-0000-0000-000000000000 |
 
   @NVML-068 @needs:fake-nvml
-  Scenario: A rack's node is in one clique
+  Scenario: All GPUs of a rack's node are in one clique
     Given NVML on the GPUs of "gb200-nvl72-node"
-    Then all GPUs are in one cluster and one clique
+    Then these values agree for every GPU
+      | value                         | expected                                     |
+      | fabric state                  | 3                                            |
+      | fabric cluster UUID           | /(?!00000000-0000-0000-0000-000000000000).+/ |
+      | fabric information, version 2 | fabric information of GPU 0                  |
 
   @NVML-069 @needs:several-gpus
-  Scenario: A link has two ends
+  Scenario: GPUs reach each other over NVLink in both directions
     Given NVML
-    Then GPUs reach each other over NVLink in both directions or not at all
+    Then these values agree for every GPU
+      | value                          | expected                     |
+      | GPUs that it reaches by NVLink | GPUs that reach it by NVLink |
 
   @NVML-069 @needs:fake-nvml
-  Scenario: A GPU without links is out of reach
+  Scenario: A GPU without active links reaches no other GPU
     Given NVML on the GPUs of "dgx-h100"
     When every NVLink of GPU 2 goes down
-    Then no GPU reaches GPU 2 over NVLink, and the others reach each other
-
-  @NVML-070 @needs:fake-nvml
-  Scenario: A node's fabric is its own
-    Given NVML on the GPUs of "gb200-nvl72-node"
-    And another node of the rack
-    When the fabric of this node is in progress again
-    Then the fabric of the other node is complete, and of this one in progress
-
-  @NVML-080 @needs:fake-nvml
-  Scenario: Eight GPUs are not the most
-    Given NVML on the GPUs of "h100-16"
-    Then every way to a GPU leads to the same one
+    Then these values agree for GPU 2
+      | value                          | expected |
+      | GPUs that it reaches by NVLink | none     |
+      | GPUs that reach it by NVLink   | none     |
+    And these values agree for every GPU but GPU 2
+      | value                          | expected                      |
+      | GPUs that it reaches by NVLink | all GPUs but itself and GPU 2 |
 
   @NVML-083
-  Scenario: Programs that list GPUs are answered
+  Scenario: Monitoring programs can list the GPUs
     Given NVML
-    Then programs that list GPUs get an answer to all that they ask
+    Then every function that gpustat, nvitop and go-nvlib call succeeds or is not supported
 
   @NVML-083 @needs:fake-nvml
-  Scenario Outline: Programs that list GPUs are answered on <gpus>
+  Scenario Outline: Monitoring programs can list the GPUs of <gpus>
     Given NVML on the GPUs of "<gpus>"
-    Then programs that list GPUs get an answer to all that they ask
+    Then every function that gpustat, nvitop and go-nvlib call succeeds or is not supported
 
     Examples:
       | gpus             |
@@ -114,16 +158,16 @@ Feature: NVML's GPUs
       | gb200-nvl72-node |
 
   @NVML-082 @needs:fake-nvml
-  Scenario: The H200 that was recorded
+  Scenario: Getters return the values that were recorded on an H200
     Given NVML on the GPUs of "h200"
-    Then it answers what a GPU of its board answered when it was recorded
+    Then every getter returns the value that was recorded on the GPU's board
 
   @NVML-082
-  Scenario: What is known of a board holds here
+  Scenario: Getters return the values that were recorded on this board
     Given NVML
-    Then it answers what a GPU of its board answered when it was recorded
+    Then every getter returns the value that was recorded on the GPU's board
 
   @NVML-028 @needs:fake-nvml
-  Scenario: It looks as it looked to nvidia-smi
+  Scenario: The values of an H200 render to the recorded text of nvidia-smi
     Given NVML on the GPUs of "h200"
-    Then what nvidia-smi would print of it is what it printed of an H200
+    Then its values render to the text that nvidia-smi printed on an H200

@@ -1,136 +1,203 @@
 @profile:nvml @component:nvml
-Feature: NVML as a library
-  Programs in C, Go and Python load one shared library. What it does with versions, buffers and sessions is the same
-  whether NVIDIA's driver stands behind it or a file.
+Feature: NVML as a shared library
+  Programs in C, Go and Python load one shared library. How it treats versions, buffers and sessions does not depend on
+  what is behind it, NVIDIA's driver or a file.
+
+  @NVML-001
+  Scenario: The library exports every function that pynvml looks up
+    Given NVML
+    Then the library file has these properties
+      | property                | value |
+      | missing names of pynvml | none  |
 
   @NVML-002
-  Scenario: It can be loaded in every way
+  Scenario Outline: The library can be loaded with <flags>
     Given NVML
-    Then NVML can be loaded at once and lazily, and lacks no function of its own
+    When the program "load with <flags>" runs in another process
+    Then it prints "init 0, shutdown 0"
+
+    Examples:
+      | flags                     |
+      | RTLD_NOW                  |
+      | RTLD_LAZY and RTLD_GLOBAL |
+
+  @NVML-002
+  Scenario: The library needs no NVML function of another library
+    Given NVML
+    Then the library file has these properties
+      | property             | value |
+      | undefined NVML names | none  |
 
   @NVML-003 @needs:fake-nvml
-  Scenario: It exports nothing else
+  Scenario: The library exports names of NVML only
     Given NVML
-    Then NVML exports its own functions and nothing else
+    Then the library file has these properties
+      | property             | value |
+      | other exported names | none  |
 
   @NVML-004
-  Scenario: The file has the driver's version
+  Scenario: The file name has the driver's version and the SONAME does not
     Given NVML
-    Then the library's file is the one of the driver's version, under the name that programs ask for
+    Then the library file has these properties
+      | property  | value                               |
+      | file name | libnvidia-ml.so. and driver version |
+      | file type | regular                             |
+      | SONAME    | libnvidia-ml.so.1                   |
 
   @NVML-005 @needs:fake-nvml
-  Scenario: Numbers arrive where they belong
+  Scenario: Each number is in its own field of a structure
     Given NVML
-    Then each number that a GPU has arrives in its own field
-
-  @NVML-016 @needs:fake-nvml
-  Scenario: A guest in its process
-    Given NVML
-    Then NVML leaves the threads and signals of its process alone
-
-  @NVML-017 @needs:fake-nvml
-  Scenario: It is at home in two C libraries
-    Given NVML
-    Then NVML asks the C library only for what glibc and musl both have
-
-  @NVML-081 @needs:fake-nvml
-  Scenario: Asking is reading memory
-    Given NVML
-    Then asking a GPU makes no system call
-
-  @NVML-018
-  Scenario: Many threads ask at once
-    Given NVML
-    Then 32 threads at once get the answers that one gets alone
+    When the fake node changes
+      """
+      - at: 0
+        set: {gpu: 0, memory_total: 85899345920, memory_reserved: 7340032, memory_used: 11534336,
+              bar1_total: 13631488, bar1_used: 3145728, utilization_gpu: 17, utilization_memory: 19}
+      """
+    Then these values agree for GPU 0
+      | value                                           | expected    |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).total    | 85899345920 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).reserved | 7340032     |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used     | 11534336    |
+      | nvmlDeviceGetBAR1MemoryInfo().bar1Total         | 13631488    |
+      | nvmlDeviceGetBAR1MemoryInfo().bar1Used          | 3145728     |
+      | nvmlDeviceGetBAR1MemoryInfo().bar1Free          | 10485760    |
+      | nvmlDeviceGetUtilizationRates().gpu             | 17          |
+      | nvmlDeviceGetUtilizationRates().memory          | 19          |
 
   @NVML-006
-  Scenario: A wrong version is refused and nothing is written
+  Scenario Outline: <function> rejects wrong versions and writes nothing
     Given NVML
-    Then NVML refuses every wrong version of a structure and writes nothing
+    Then <function> returns for these versions of its structure
+      | version         | returns                   | structure |
+      | 0               | ARGUMENT_VERSION_MISMATCH | unchanged |
+      | 99              | ARGUMENT_VERSION_MISMATCH | unchanged |
+      | 8 bytes larger  | ARGUMENT_VERSION_MISMATCH | unchanged |
+      | 8 bytes smaller | ARGUMENT_VERSION_MISMATCH | unchanged |
+
+    Examples:
+      | function                             |
+      | nvmlDeviceGetMemoryInfo_v2           |
+      | nvmlDeviceGetGpuFabricInfoV          |
+      | nvmlDeviceGetGpuInstanceProfileInfoV |
 
   @NVML-007
-  Scenario: A caller's older structure is not overrun
+  Scenario Outline: <function> does not write beyond the caller's structure
     Given NVML
-    Then NVML never writes beyond the structure of the caller's version
+    Then <function> returns for these versions of its structure
+      | version | returns | structure |
+      | its own | SUCCESS | filled    |
+
+    Examples:
+      | function                             |
+      | nvmlDeviceGetMemoryInfo_v2           |
+      | nvmlDeviceGetGpuFabricInfoV          |
+      | nvmlDeviceGetGpuInstanceProfileInfoV |
 
   @NVML-008 @needs:fake-nvml
   Scenario: Each version of the process list has its own layout
     Given NVML
-    And 3 processes on GPU 0
-    Then the first version of the process list has entries of 16 bytes, the later ones of 24
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 0, pid: 1001, memory: 1048576}}
+      - {at: 0, process: {gpu: 0, pid: 1002, memory: 1048576}}
+      - {at: 0, process: {gpu: 0, pid: 1003, memory: 1048576}}
+      """
+    Then these values agree for GPU 0
+      | value                                                                         | expected         |
+      | process ids in the 16-byte entries of nvmlDeviceGetComputeRunningProcesses    | 1001, 1002, 1003 |
+      | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v2 | 1001, 1002, 1003 |
+      | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v3 | 1001, 1002, 1003 |
 
   @NVML-009
-  Scenario: NULL is an argument error
+  Scenario: NULL instead of a result's address is an invalid argument
     Given NVML
-    Then NVML answers INVALID_ARGUMENT to NULL in every place for a result
+    Then these calls return
+      | call                                      | returns          |
+      | nvmlDeviceGetCount_v2(NULL)               | INVALID_ARGUMENT |
+      | nvmlDeviceGetHandleByIndex_v2(0, NULL)    | INVALID_ARGUMENT |
+      | nvmlDeviceGetName(gpu0, NULL, 96)         | INVALID_ARGUMENT |
+      | nvmlDeviceGetMemoryInfo(gpu0, NULL)       | INVALID_ARGUMENT |
+      | nvmlDeviceGetPciInfo_v3(gpu0, NULL)       | INVALID_ARGUMENT |
+      | nvmlDeviceGetUtilizationRates(gpu0, NULL) | INVALID_ARGUMENT |
+      | nvmlDeviceGetTemperature(gpu0, 0, NULL)   | INVALID_ARGUMENT |
+      | nvmlEventSetCreate(NULL)                  | INVALID_ARGUMENT |
+      | nvmlSystemGetDriverVersion(NULL, 80)      | INVALID_ARGUMENT |
 
   @NVML-010
-  Scenario: A text that does not fit is not written in part
+  Scenario Outline: <function> does not write part of a text
     Given NVML
-    Then NVML leaves a text buffer alone that is too short by one
+    Then <function> returns for these sizes of its buffer
+      | size           | returns           | buffer    |
+      | 1              | INSUFFICIENT_SIZE | unchanged |
+      | length         | INSUFFICIENT_SIZE | unchanged |
+      | length and NUL | SUCCESS           | filled    |
+
+    Examples:
+      | function                   |
+      | nvmlDeviceGetName          |
+      | nvmlDeviceGetUUID          |
+      | nvmlDeviceGetVbiosVersion  |
+      | nvmlSystemGetDriverVersion |
+      | nvmlSystemGetNVMLVersion   |
 
   @NVML-011
-  Scenario: Without nvmlInit there are no answers
-    Given NVML that nobody initialised
-    Then NVML answers UNINITIALIZED to every question
+  Scenario: Before nvmlInit only nvmlErrorString works
+    Given NVML that is not initialised
+    Then these calls return
+      | call                                   | returns         |
+      | nvmlDeviceGetCount_v2(&count)          | UNINITIALIZED   |
+      | nvmlDeviceGetHandleByIndex_v2(0, &gpu) | UNINITIALIZED   |
+      | nvmlSystemGetDriverVersion(buffer, 80) | UNINITIALIZED   |
+      | nvmlEventSetCreate(&set)               | UNINITIALIZED   |
+      | nvmlShutdown()                         | UNINITIALIZED   |
+      | nvmlErrorString(0)                     | "Success"       |
+      | nvmlErrorString(1)                     | "Uninitialized" |
 
   @NVML-012
-  Scenario: Every init has its shutdown
-    Given NVML that nobody initialised
-    When NVML is initialised 3 times
-    Then NVML works until it was shut down 3 times
-
-  @NVML-014
-  Scenario: Sessions leave nothing behind
-    Given NVML that nobody initialised
-    Then NVML leaks nothing over 200 sessions
-
-  @NVML-015
-  Scenario: A forked child begins anew
-    Given NVML
-    Then NVML of a forked child answers UNINITIALIZED until the child initialises it
-
-  @NVML-001 @needs:fake-nvml
-  Scenario: No function is missing
-    Given NVML
-    Then the library has every function that pynvml knows
-
-  @NVML-020 @needs:fake-nvml
-  Scenario: What the fake does not have it says
-    Given NVML
-    Then a function that the fake does not implement answers NOT_SUPPORTED and stands in the call log
-
-  @NVML-077 @needs:fake-nvml
-  Scenario: A fault rule does what it says and can be taken back
-    Given NVML
-    When every 4th call of nvmlDeviceGetName is made to fail with UNKNOWN
-    Then of 20 calls of nvmlDeviceGetName 5 fail, are counted, and none fails once the rule is cleared
+  Scenario: Each nvmlInit needs its nvmlShutdown
+    Given NVML that is not initialised
+    Then these calls return
+      | call                          | returns       |
+      | nvmlInit_v2()                 | SUCCESS       |
+      | nvmlInit_v2()                 | SUCCESS       |
+      | nvmlInit_v2()                 | SUCCESS       |
+      | nvmlShutdown()                | SUCCESS       |
+      | nvmlDeviceGetCount_v2(&count) | SUCCESS       |
+      | nvmlShutdown()                | SUCCESS       |
+      | nvmlDeviceGetCount_v2(&count) | SUCCESS       |
+      | nvmlShutdown()                | SUCCESS       |
+      | nvmlDeviceGetCount_v2(&count) | UNINITIALIZED |
+      | nvmlShutdown()                | UNINITIALIZED |
 
   @NVML-013 @needs:fake-nvml
-  Scenario: Without GPUs NVML begins only where that is allowed
-    Given NVML without GPUs that nobody initialised
-    Then NVML begins with the flag for no GPUs and not without it
+  Scenario: On a node without GPUs only nvmlInitWithFlags succeeds
+    Given NVML that is not initialised, on the GPUs of "no-gpus"
+    Then these calls return
+      | call                 | returns  |
+      | nvmlInit_v2()        | an error |
+      | nvmlInitWithFlags(1) | SUCCESS  |
+      | nvmlShutdown()       | SUCCESS  |
 
-  @NVML-079 @needs:fake-nvml
-  Scenario Outline: A mistake in an inventory is named with its line: <mistake>
+  @NVML-014
+  Scenario: Sessions leave no open files and no mappings behind
+    Given NVML that is not initialised
+    When the program "200 sessions" runs in another process
+    Then it prints "more files 0, more mappings 0, next session 0"
+
+  @NVML-015
+  Scenario: A forked child is not initialised
     Given NVML
-    Then an inventory whose GPU has "<mistake>" is refused with file, line and key
+    When the program "fork" runs in another process
+    Then it prints "child 1, child after nvmlInit 0, parent 0"
 
-    Examples:
-      | mistake                         |
-      | colour: red                     |
-      | values: {temprature_gpu: 40}    |
-      | values: {power_limit: 700 MHz}  |
-      | uuid: GPU-1                     |
-
-  @NVML-052 @needs:fake-nvml
-  Scenario Outline: A MIG layout that does not fit is refused: <layout>
+  @NVML-018
+  Scenario: Many threads get the values that one thread gets alone
     Given NVML
-    Then an inventory whose GPU has "mig: <layout>" is refused with file, line and key
+    When the program "32 threads" runs in another process
+    Then it prints "wrong values 0"
 
-    Examples:
-      | layout                                |
-      | [7g.80gb, 1g.10gb]                    |
-      | [4g.40gb, 4g.40gb]                    |
-      | [{profile: 3g.40gb, start: 2}]        |
-      | [1g.10gb+me, 1g.10gb+me]              |
+  @NVML-053
+  Scenario: A process without privileges cannot change modes
+    Given NVML
+    When the program "set modes without privileges" runs in another process
+    Then it prints "PersistenceMode 4, ComputeMode 4"

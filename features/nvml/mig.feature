@@ -1,155 +1,280 @@
 @profile:nvml @component:nvml
 Feature: NVML's MIG
-  A GPU is cut into instances by memory slices. A driver that makes and destroys instances stands on these rules; a
-  fake that breaks one teaches it the wrong thing. What is made on a real GPU is taken back at the end.
+  A GPU is partitioned into GPU instances by memory slices. Drivers create and destroy instances through these calls. On
+  a real GPU each scenario removes what it created.
 
   @NVML-031 @needs:fake-nvml
-  Scenario: A board without MIG says so in every call
+  Scenario: A board without MIG does not support any MIG call
     Given NVML on the GPUs of "t4"
-    Then no MIG call is supported on GPU 0
+    Then these calls return
+      | call                                                                  | returns       |
+      | nvmlDeviceGetMigMode(gpu0, &current, &pending)                        | NOT_SUPPORTED |
+      | nvmlDeviceSetMigMode(gpu0, 1, &activation)                            | NOT_SUPPORTED |
+      | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 0, buffer)                  | NOT_SUPPORTED |
+      | nvmlDeviceGetGpuInstancePossiblePlacements_v2(gpu0, 19, NULL, &count) | NOT_SUPPORTED |
+      | nvmlDeviceCreateGpuInstance(gpu0, 19, &made)                          | NOT_SUPPORTED |
 
   @NVML-032 @needs:fake-nvml
-  Scenario: Ampere switches with a reset
+  Scenario: On Ampere the MIG mode changes with a reset
     Given NVML on the GPUs of "dgx-a100-40gb"
-    Then switching MIG on is only pending until GPU 0 is reset
+    Then these calls return
+      | call                                           | returns | and set                   |
+      | nvmlDeviceSetMigMode(gpu0, 1, &activation)     | SUCCESS | activation=RESET_REQUIRED |
+      | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=0, pending=1      |
+    When the fake node changes
+      """
+      - {at: 0, reset: {gpu: 0}}
+      """
+    Then these calls return
+      | call                                           | returns | and set              |
+      | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=1, pending=1 |
 
   @NVML-032 @disruptive
-  Scenario: Hopper switches at once
+  Scenario: On Hopper the MIG mode changes at once
     Given NVML
     And MIG is on for GPU 0, without instances
-    Then MIG is on at once, current and pending
+    Then these calls return
+      | call                                           | returns | and set              |
+      | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=1, pending=1 |
 
   @NVML-033 @disruptive
-  Scenario: A mode in use stays
+  Scenario: The MIG mode of a GPU with instances cannot be changed
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 19 is made
-    Then MIG cannot be switched off while the instance is there
+    When a GPU instance of profile 19 is created
+    Then switching MIG off on GPU 0 is refused with IN_USE
 
   @NVML-034
   Scenario: A profile's number is not its id
     Given NVML
-    Then a profile that is asked by its number has the id by which instances are made
+    And GPU 0 supports MIG
+    Then these values agree for GPU 0
+      | value                                                | expected |
+      | nvmlDeviceGetGpuInstanceProfileInfo(0).id            | 19       |
+      | nvmlDeviceGetGpuInstanceProfileInfo(1).id            | 14       |
+      | nvmlDeviceGetGpuInstanceProfileInfo(2).id            | 9        |
+      | nvmlDeviceGetGpuInstanceProfileInfo(3).id            | 5        |
+      | nvmlDeviceGetGpuInstanceProfileInfo(4).id            | 0        |
+      | nvmlDeviceGetGpuInstanceProfileInfo(7).id            | 20       |
+      | nvmlDeviceGetGpuInstanceProfileInfo(9).id            | 15       |
+      | ids without placements among 19, 14, 9, 5, 0, 20, 15 | none     |
 
   @NVML-035
-  Scenario: Numbers without a profile are of two kinds
+  Scenario: Unknown profile numbers and profiles of other boards fail differently
     Given NVML
-    Then a profile number beyond the last is INVALID_ARGUMENT, one that the board lacks NOT_SUPPORTED
+    And GPU 0 supports MIG
+    Then these calls return
+      | call                                                  | returns          |
+      | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 40, buffer) | INVALID_ARGUMENT |
+      | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 5, buffer)  | NOT_SUPPORTED    |
 
   @NVML-036
-  Scenario: A profile is the same in every version
+  Scenario Outline: Both versions of profile <number> agree
     Given NVML
-    Then both versions of every profile tell the same
+    And GPU 0 supports MIG
+    Then these values agree for GPU 0
+      | value                                      | expected                                   |
+      | information of profile <number>, version 1 | information of profile <number>, version 2 |
+
+    Examples:
+      | number |
+      | 0      |
+      | 1      |
+      | 2      |
+      | 3      |
+      | 4      |
+      | 7      |
+      | 9      |
 
   @NVML-037
-  Scenario: Placements can be counted before they are listed
+  Scenario Outline: The placements of profile id <id> can be counted and are sorted, with MIG off
     Given NVML
-    Then placements are counted with NULL, listed in ascending order, and told with MIG off too
+    And GPU 0 supports MIG
+    Then these values agree for GPU 0
+      | value                 | expected                     |
+      | placements of id <id> | sorted placements of id <id> |
+
+    Examples:
+      | id |
+      | 19 |
+      | 14 |
+      | 9  |
+      | 5  |
+      | 0  |
+      | 20 |
+      | 15 |
 
   @NVML-038 @disruptive
-  Scenario: Instances never overlap
+  Scenario: GPU instances never overlap
     Given NVML
     And MIG is on for GPU 0, without instances
-    Then no two GPU instances overlap, whatever is made and destroyed
+    When 120 GPU instances are created and destroyed in random order
+    Then no two GPU instances shared a memory slice
 
   @NVML-039 @disruptive
-  Scenario: A taken place is a lack of resources
+  Scenario: Creating a GPU instance at an occupied placement fails
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is made at 4
-    Then another one at 4 fails with INSUFFICIENT_RESOURCES
+    When GPU instances of profile 9 are created at "4"
+    Then these calls return
+      | call                                                             | returns                |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {4, 4}, &made) | INSUFFICIENT_RESOURCES |
 
   @NVML-040 @disruptive
-  Scenario: The remaining capacity can be made
+  Scenario: As many GPU instances can be created as the remaining capacity says
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is made
-    Then as many more GPU instances of profile 19 can be made as the remaining capacity says
+    When a GPU instance of profile 9 is created
+    Then the remaining capacity of profile 19 is the number of GPU instances that can be created
 
   @NVML-041 @disruptive
-  Scenario: Media extensions go to one instance
+  Scenario: Only one GPU instance has the media extensions
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 20 is made
-    Then a second GPU instance of profile 20 is refused
+    When a GPU instance of profile 20 is created
+    Then these calls return
+      | call                                         | returns                |
+      | nvmlDeviceCreateGpuInstance(gpu0, 20, &made) | INSUFFICIENT_RESOURCES |
 
   @NVML-042 @disruptive
-  Scenario: A compute instance makes the device
+  Scenario: Each compute instance is one MIG device
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 19 is made
-    Then GPU 0 has 0 MIG devices
-    When a compute instance over all of it is made
-    Then GPU 0 has 1 MIG devices
+    When a GPU instance of profile 19 is created
+    Then these values agree for GPU 0
+      | value                | expected |
+      | UUIDs of MIG devices | none     |
+    When a compute instance over the whole GPU instance is created
+    Then these values agree for GPU 0
+      | value                | expected    |
+      | UUIDs of MIG devices | /MIG-[^,]+/ |
 
   @NVML-043 @disruptive
-  Scenario: A compute instance knows its device
+  Scenario: A compute instance's information names its MIG device
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 14 is made
-    And a compute instance over all of it is made
-    Then the compute instance names its MIG device
+    When a GPU instance of profile 14 is created
+    And a compute instance over the whole GPU instance is created
+    Then these values agree for GPU 0
+      | value                                 | expected             |
+      | UUID of the compute instance's device | UUIDs of MIG devices |
 
   @NVML-044 @disruptive
-  Scenario: Instances go in order
+  Scenario: A GPU instance is destroyed after its compute instance
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 14 is made
-    And a compute instance over all of it is made
-    Then the GPU instance can be destroyed after its compute instance only
+    When a GPU instance of profile 14 is created
+    And a compute instance over the whole GPU instance is created
+    Then these calls return
+      | call                                                 | returns   |
+      | nvmlGpuInstanceDestroy(instance)                     | IN_USE    |
+      | nvmlComputeInstanceDestroy(compute)                  | SUCCESS   |
+      | nvmlGpuInstanceDestroy(instance)                     | SUCCESS   |
+      | nvmlDeviceGetGpuInstanceById(gpu0, instance_id, &gi) | NOT_FOUND |
 
   @NVML-045 @disruptive
-  Scenario: A stale handle reaches nobody
+  Scenario: A handle to a destroyed GPU instance stays invalid
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is made at 0
-    Then a handle to a destroyed GPU instance is refused, though its place is taken again
+    When GPU instances of profile 9 are created at "0"
+    And the GPU instance at 0 is destroyed
+    And GPU instances of profile 9 are created at "0"
+    Then these calls return
+      | call                                      | returns  |
+      | nvmlGpuInstanceGetInfo(instance, buffer)  | an error |
+      | nvmlGpuInstanceGetInfo(instance2, buffer) | SUCCESS  |
 
   @NVML-046 @disruptive
-  Scenario: An instance's id is of its size and place
+  Scenario Outline: The ids of GPU instances of profile <profile> belong to their placements
     Given NVML
     And MIG is on for GPU 0, without instances
-    Then ids of instances are those of their size, one for each, and come again with the place
+    When GPU instances of profile <profile> are created at "<starts>"
+    Then these values agree for GPU 0
+      | value                                      | expected |
+      | number of different GPU instance ids       | <count>  |
+      | GPU instance ids outside <first> to <last> | none     |
+    When the GPU instance at <again> is destroyed
+    And GPU instances of profile <profile> are created at "<again>"
+    Then these values agree for GPU 0
+      | value                     | expected                                     |
+      | GPU instance ids by start | GPU instance ids by start before the removal |
+
+    Examples:
+      | profile | starts              | count | first | last | again |
+      | 19      | 0, 1, 2, 3, 4, 5, 6 | 7     | 7     | 14   | 1     |
+      | 14      | 0, 2, 4             | 3     | 3     | 6    | 2     |
 
   @NVML-049 @disruptive
   Scenario: Every process sees the instances of the others
     Given NVML
     And MIG is on for GPU 0, without instances
-    And another process that counts the GPU instances of profile 19
-    When a GPU instance of profile 19 is made
-    Then the other process counts 1 of them
-    When the GPU instance is destroyed
-    Then the other process counts 0 of them
+    When the program "count GPU instances of profile 19" runs in another process
+    Then it prints "0 instances"
+    When GPU instances of profile 19 are created at "0"
+    Then it prints "1 instances"
+    When the GPU instance at 0 is destroyed
+    Then it prints "0 instances"
 
   @NVML-054
-  Scenario: Drivers compute the profiles' names
+  Scenario Outline: The name of profile <number> follows from its memory
     Given NVML
-    Then the name of every profile follows from its memory as drivers compute it
+    And GPU 0 supports MIG
+    Then these values agree for GPU 0
+      | value                    | expected                               |
+      | name of profile <number> | name of profile <number> by its memory |
+
+    Examples:
+      | number |
+      | 0      |
+      | 1      |
+      | 2      |
+      | 3      |
+      | 4      |
+      | 7      |
+      | 9      |
 
   @NVML-047
   Scenario: With MIG off there are no MIG devices
     Given NVML
-    Then with MIG off there is no room for MIG devices, and none by index
+    And GPU 0 supports MIG
+    Then these calls return
+      | call                                              | returns   | and set |
+      | nvmlDeviceGetMaxMigDeviceCount(gpu0, &count)      | SUCCESS   | count=0 |
+      | nvmlDeviceGetMigDeviceHandleByIndex(gpu0, 0, &gi) | NOT_FOUND |         |
 
   @NVML-048 @disruptive
-  Scenario: A MIG device is a slice of its GPU
+  Scenario: A MIG device has the memory of its profile and the PCI address of its GPU
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is made
-    And a compute instance over all of it is made
-    Then the MIG device has the memory of its slice and the PCI address of its GPU
+    When a GPU instance of profile 9 is created
+    And a compute instance over the whole GPU instance is created
+    Then these values agree for GPU 0
+      | value                                                     | expected                     |
+      | memory of the MIG device, to a sixteenth of its profile's | memory of its profile        |
+      | PCI address of the MIG device                             | nvmlDeviceGetPciInfo().busId |
 
   @NVML-051 @disruptive
-  Scenario: Remapped rows are not told beside instances
+  Scenario: Remapped rows are not supported while GPU instances exist
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is made
-    Then remapped rows are not told while the instance is there
+    When a GPU instance of profile 9 is created
+    Then these calls return
+      | call                                                                         | returns       |
+      | nvmlDeviceGetRemappedRows(gpu0, &corrected, &uncorrected, &pending, &failed) | NOT_SUPPORTED |
 
   @NVML-050 @disruptive
-  Scenario: Capability files come and go with the instances
+  Scenario: Instances have capability files while they exist
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 14 is made
-    And a compute instance over all of it is made
-    Then the instance and its compute instance have capability files, and lose them when they are destroyed
+    When a GPU instance of profile 14 is created
+    And a compute instance over the whole GPU instance is created
+    Then these values agree for GPU 0
+      | value                              | expected |
+      | capability files of both instances | exist    |
+    And these calls return
+      | call                                | returns |
+      | nvmlComputeInstanceDestroy(compute) | SUCCESS |
+      | nvmlGpuInstanceDestroy(instance)    | SUCCESS |
+    And these values agree for GPU 0
+      | value                              | expected |
+      | capability files of both instances | none     |

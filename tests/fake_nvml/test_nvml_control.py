@@ -42,7 +42,6 @@ def test_every_view_of_every_inventory(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", fake_nvml.inventory_names())
 def test_every_value_has_a_source(name: str) -> None:
-    """NVML-084."""
     lines = list(describe_lines(fake_nvml.Inventory.load(name)))
     assert all(line.endswith("]") for line in lines if line.startswith(("  ", "? ")))
     assert lines[-1].startswith("warning: values marked ?")
@@ -71,7 +70,7 @@ def test_every_nth_call_fails(make_node: Make, nvml: Load) -> None:
 
 
 def test_a_probability_is_drawn_from_the_seed(make_node: Make, nvml: Load) -> None:
-    """NVML-077: one seed gives one run of faults, another seed another one; about as many as asked for."""
+    """One seed gives one sequence of faults, another seed another one, with about the requested number."""
     node = make_node("h200")
     lib = nvml(node)
 
@@ -106,7 +105,7 @@ def test_a_pattern_names_many_functions_and_a_program_limits_it(make_node: Make,
 
 @pytest.mark.parametrize("end", ["clear", "close", "reload"])
 def test_a_hanging_call_comes_back_when_it_may(make_node: Make, end: str) -> None:
-    """NVML-078: nobody else is held up meanwhile."""
+    """Other calls are not blocked meanwhile."""
     node = make_node("h200")
     lib = fake_nvml.load_pynvml(node)
     lib.nvmlInit()
@@ -136,7 +135,7 @@ def test_a_hanging_call_comes_back_when_it_may(make_node: Make, end: str) -> Non
 
 
 def test_the_call_log_says_who_asked_what(make_node: Make, start_python: Start) -> None:
-    """NVML-020: functions that are only answered Not Supported are marked."""
+    """The log marks functions that are not implemented and return NOT_SUPPORTED."""
     node = make_node("h200")
     assert node.calls() == []
     node.log_calls()

@@ -144,7 +144,7 @@ def test_fabric_of_a_rack(make_node: Make, nvml: Load) -> None:
 
 
 def test_a_rack_is_one_fabric_of_eighteen_nodes(tmp_path: Path, nvml: Load) -> None:
-    """NVML-067, 068, 080: 72 GPUs in one cluster and clique; every node sits in a tray of its own."""
+    """NVML-067, 068: 72 GPUs in one cluster and clique; every node is in a tray of its own."""
     nodes = create_rack(tmp_path / "rack", name="r1")
     try:
         seen, trays = set(), set()

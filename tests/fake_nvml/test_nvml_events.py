@@ -38,7 +38,7 @@ def xid_set(lib: Any, gpus: list[int]) -> Any:
 
 
 def test_every_waiting_process_gets_every_event_once_and_soon(make_node: Make, start_python: Start) -> None:
-    """NVML-058, 059, 060."""
+    """NVML-058, 060."""
     node = make_node()
     waiters = [start_python(node, WAITER) for _ in range(2)]
     for process in waiters:
@@ -157,7 +157,7 @@ def test_ecc_xids_move_their_counters(make_node: Make, nvml: Load) -> None:
 
 
 def test_a_storm_drops_only_the_oldest(make_node: Make, nvml: Load) -> None:
-    """NVML-065, and order."""
+    """A set that is too slow keeps the newest events, in order and without a gap."""
     node = make_node("h200")
     lib = nvml(node)
     events = xid_set(lib, [0])
@@ -176,7 +176,6 @@ def test_a_storm_drops_only_the_oldest(make_node: Make, nvml: Load) -> None:
 
 
 def test_faults(make_node: Make, nvml: Load) -> None:
-    """NVML-077, 078."""
     node = make_node()
     lib = nvml(node)
     first, second = lib.nvmlDeviceGetHandleByIndex(0), lib.nvmlDeviceGetHandleByIndex(1)
@@ -208,7 +207,7 @@ def test_faults(make_node: Make, nvml: Load) -> None:
 
 
 def test_setters_are_seen_by_all(make_node: Make, nvml: Load) -> None:
-    """NVML-049, 073: a change through NVML is the same transaction as one through the control API."""
+    """NVML-049: a change through NVML is the same transaction as one through the control API."""
     node = make_node()
     lib = nvml(node)
     handle = lib.nvmlDeviceGetHandleByIndex(5)

@@ -13,7 +13,7 @@ import pytest
 
 import fake_nvml
 from dra_conformance.components import nvml_recorded
-from dra_conformance.components.nvml_recorded import answer, plain
+from dra_conformance.components.nvml_recorded import plain, result_of
 
 RECORDED = nvml_recorded.recording()
 CASES = list(nvml_recorded.cases(RECORDED))
@@ -34,7 +34,7 @@ def test_getter_answers_as_recorded(gpu: tuple[Any, Any], name: str, key: str, e
     module, handle = gpu
     if not hasattr(module, name):
         pytest.fail(f"the installed nvidia-ml-py has no {name}; the recording is from 13.610.43")
-    got = nvml_recorded.ask(module, handle, name, key)
+    got = nvml_recorded.read(module, handle, name, key)
     assert nvml_recorded.agrees(name, expected, got), (expected, got)
 
 
@@ -75,7 +75,7 @@ def test_field_values(gpu: tuple[Any, Any]) -> None:
 def test_temperature_thresholds(gpu: tuple[Any, Any]) -> None:
     module, handle = gpu
     for index, expected in RECORDED["temperature_thresholds"].items():
-        got = answer(module, module.nvmlDeviceGetTemperatureThreshold, handle, int(index))
+        got = result_of(module, module.nvmlDeviceGetTemperatureThreshold, handle, int(index))
         if isinstance(expected, int):
             assert got == {"ok": expected}
         else:
@@ -91,7 +91,7 @@ def test_gpu_instance_profiles(gpu: tuple[Any, Any]) -> None:
             assert module.nvmlDeviceGetGpuInstanceRemainingCapacity(handle, profile.id) == expected
             continue
         version = [] if kind == "vNone" else [int(kind[1:])]
-        got = answer(module, module.nvmlDeviceGetGpuInstanceProfileInfo, handle, int(number), *version)
+        got = result_of(module, module.nvmlDeviceGetGpuInstanceProfileInfo, handle, int(number), *version)
         assert got == ({"ok": expected} if isinstance(expected, dict) else {"err": int(expected.split("(")[1][:-1])})
 
 
@@ -131,7 +131,7 @@ def test_violation_status(gpu: tuple[Any, Any]) -> None:
     module, handle = gpu
     live = {"4", "10", "11"}  # low utilization and the totals grow on an idle GPU
     for policy, expected in RECORDED["getters"]["nvmlDeviceGetViolationStatus"].items():
-        got = answer(module, module.nvmlDeviceGetViolationStatus, handle, int(policy))
+        got = result_of(module, module.nvmlDeviceGetViolationStatus, handle, int(policy))
         if "err" in expected:
             assert got == {"err": expected["err"]}
         elif policy not in live:

@@ -93,7 +93,6 @@ SAME = "GPU-00000000-0000-0000-0000-000000000001"
     ],
 )
 def test_refused(tmp_path: Path, text: str, message: str) -> None:
-    """NVML-052, 079."""
     path = tmp_path / "bad.yaml"
     path.write_text(text)
     with pytest.raises(fake_nvml.InventoryError, match=message):
@@ -187,7 +186,6 @@ def test_unknown_inventory() -> None:
 
 
 def test_a_user_s_inventory_of_more_than_eight_gpus(make_node: Make, tmp_path: Path) -> None:
-    """NVML-080."""
     path = tmp_path / "many.yaml"
     rows = [f'  - {{board: h100-sxm5-80gb, bus: "0000{index:04x}:53:00.0"}}\n' for index in range(64)]
     path.write_text(HEAD + "".join(rows))

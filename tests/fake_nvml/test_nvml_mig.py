@@ -219,7 +219,6 @@ def test_compute_instances_share_a_gpu_instance(make_node: Make, nvml: Load) -> 
 
 
 def test_a_declared_layout_is_live(make_node: Make, nvml: Load) -> None:
-    """NVML-052."""
     lib = nvml(make_node("dgx-h100-mig"))
     handle = lib.nvmlDeviceGetHandleByIndex(0)
     names = []

@@ -55,7 +55,7 @@ print(reads, bad)
 
 
 def test_killed_writers_leave_readers_and_later_writers_fine(make_node: Make, start_python: Start) -> None:
-    """NVML-071, 072: SIGKILL at random instants; no torn read, and the next change goes through at once."""
+    """SIGKILL at random instants causes no torn read, and the next change succeeds at once."""
     node = make_node()
     readers = [start_python(node, READER) for _ in range(2)]
     for process in readers:
@@ -127,7 +127,7 @@ def test_an_aborted_change_is_none(make_node: Make) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="dropping privileges needs root; a user's run has no root to drop")
 def test_who_may_only_read_cannot_change(tmp_path: Path) -> None:
-    """NVML-053, 074, 076: getters and waits work on a read-only state; setters answer NO_PERMISSION."""
+    """NVML-053: getters and waits work on a read-only state; setters return NO_PERMISSION."""
     open_dir = Path("/tmp") / f"fake-nvml-ro-{os.getpid()}"  # noqa: S108
     with fake_nvml.Node.create("h200", open_dir) as node:
         open_dir.chmod(0o755)

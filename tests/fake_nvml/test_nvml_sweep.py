@@ -99,7 +99,7 @@ for child, out in children:
 
 
 def test_a_writer_killed_at_a_thousand_points_leaves_every_reader_correct(make_node: Make, start_python: Start) -> None:
-    """NVML-071: no torn state after any kill, and the next writer always gets through."""
+    """No kill leaves a torn state, and the next writer succeeds."""
     process = start_python(make_node(), SWEEP)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
@@ -107,7 +107,7 @@ def test_a_writer_killed_at_a_thousand_points_leaves_every_reader_correct(make_n
 
 
 def test_thirty_two_reader_processes_see_no_torn_value(make_node: Make, start_python: Start) -> None:
-    """NVML-018, 072: three kinds of readings that one transaction keeps equal, while they change all the time."""
+    """NVML-018: three kinds of readings that one transaction keeps equal, while they change all the time."""
     node = make_node()
     flag = node.directory / "go"
     flag.touch()

@@ -42,7 +42,7 @@ for _ in range(int(sys.argv[1])):
 
 
 def _per_call(call: Callable[..., Any], *arguments: Any) -> list[float]:
-    """Measure processor time: a getter never sleeps (rule NVML-081), so other load does not count."""
+    """Measure processor time: a getter never sleeps, so other load does not count."""
 
     def once() -> float:
         started = time.thread_time()

@@ -1,0 +1,149 @@
+"""Small programs that use NVML in a process of their own, by name; each prints its outcome as one line.
+
+They check what only a separate process shows: how the library is loaded, forks, threads, and missing privileges. The
+first argument of each is the path of the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program.
+
+    Attributes:
+        code: Python source, run with `python -c`.
+        arguments: what follows the library's path.
+        long: whether its work takes its time on a busy machine.
+        interactive: whether it prints one line for each line that it reads, instead of one in all.
+        unprivileged: whether it gives up root; its second argument is then the node's folder.
+    """
+
+    code: str
+    arguments: tuple[str, ...] = ()
+    long: bool = False
+    interactive: bool = False
+    unprivileged: bool = False
+
+
+_LOAD: Final = """
+import ctypes, os, sys
+mode = {"RTLD_NOW": os.RTLD_NOW, "RTLD_LAZY": os.RTLD_LAZY | os.RTLD_GLOBAL}[sys.argv[2]]
+library = ctypes.CDLL(sys.argv[1], mode=mode)
+print(f"init {library.nvmlInit_v2()}, shutdown {library.nvmlShutdown()}")
+"""
+
+_SESSIONS: Final = """
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+def resources():
+    files = []
+    for entry in os.listdir("/proc/self/fd"):
+        try:
+            files.append(os.readlink(f"/proc/self/fd/{entry}"))
+        except OSError:  # the descriptor of this listing
+            continue
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+        maps = [line for line in file if "nvidia" in line or line.rstrip().endswith("/state")]
+    return len([path for path in files if "nvidia" in path or path.endswith("/state")]), len(maps)
+library.nvmlInit_v2(), library.nvmlShutdown()
+files, maps = resources()
+for _ in range(200):
+    if library.nvmlInit_v2() or library.nvmlShutdown():
+        break
+more = resources()
+count = ctypes.c_uint()
+library.nvmlInit_v2()
+print(f"more files {more[0] - files}, more mappings {more[1] - maps}, "
+      f"next session {library.nvmlDeviceGetCount_v2(ctypes.byref(count))}")
+"""
+
+_FORK: Final = """
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+count = ctypes.c_uint()
+library.nvmlInit_v2()
+source, sink = os.pipe()
+if os.fork() == 0:
+    before = library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    library.nvmlInit_v2()
+    after = library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    os.write(sink, f"child {before}, child after nvmlInit {after}".encode())
+    os._exit(0)
+os.wait()
+print(f"{os.read(source, 99).decode()}, parent {library.nvmlDeviceGetCount_v2(ctypes.byref(count))}")
+"""
+
+_THREADS: Final = """
+import ctypes, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+count = ctypes.c_uint()
+library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+handles = [ctypes.c_void_p() for _ in range(count.value)]
+def uuid(gpu):
+    room = ctypes.create_string_buffer(96)
+    code = library.nvmlDeviceGetUUID(handles[gpu], room, 96)
+    return code, room.value
+for gpu, handle in enumerate(handles):
+    library.nvmlDeviceGetHandleByIndex_v2(gpu, ctypes.byref(handle))
+alone = [uuid(gpu) for gpu in range(count.value)]
+wrong, start = [], threading.Barrier(32)
+def read(number):
+    gpu = number % count.value
+    start.wait()
+    for _ in range(200):
+        memory = (ctypes.c_ulonglong * 3)()
+        code = library.nvmlDeviceGetMemoryInfo(handles[gpu], memory)
+        if uuid(gpu) != alone[gpu] or code or memory[0] != memory[1] + memory[2]:
+            wrong.append(gpu)
+threads = [threading.Thread(target=read, args=(number,)) for number in range(32)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(f"wrong values {len(wrong)}")
+"""
+
+_COUNT: Final = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.nvmlInit_v2()
+handle, found, count = ctypes.c_void_p(), (ctypes.c_void_p * 8)(), ctypes.c_uint()
+library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+for _ in sys.stdin:
+    code = library.nvmlDeviceGetGpuInstances(handle, 19, found, ctypes.byref(count))
+    print(f"error {code}" if code else f"{count.value} instances", flush=True)
+"""
+
+_SET_MODES: Final = """
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+if sys.argv[2]:
+    os.chdir(sys.argv[2])
+    library.fnvml_use_state(b"state")
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+handle, number = ctypes.c_void_p(), ctypes.c_uint()
+library.nvmlInit_v2() and print("nvmlInit failed")
+library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) and print("no GPU 0")
+codes = []
+for name in ("PersistenceMode", "ComputeMode"):  # set to the present value: a library that permits it changes nothing
+    code = getattr(library, "nvmlDeviceGet" + name)(handle, ctypes.byref(number))
+    codes.append(f"{name} {code or getattr(library, 'nvmlDeviceSet' + name)(handle, number)}")
+print(", ".join(codes))
+"""
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "load with RTLD_NOW": Program(_LOAD, ("RTLD_NOW",)),
+    "load with RTLD_LAZY and RTLD_GLOBAL": Program(_LOAD, ("RTLD_LAZY",)),
+    "200 sessions": Program(_SESSIONS, long=True),
+    "fork": Program(_FORK),
+    "32 threads": Program(_THREADS, long=True),
+    "count GPU instances of profile 19": Program(_COUNT, interactive=True),
+    "set modes without privileges": Program(_SET_MODES, unprivileged=True),
+}
+"""All programs. RTLD_NOW is how C and Python load libraries, RTLD_LAZY with RTLD_GLOBAL how go-nvml does."""
