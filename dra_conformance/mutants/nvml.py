@@ -171,7 +171,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("ampere-needs-no-reset", rule="NVML-032", scenario="nvml/mig#ampere-switches-with-a-reset")
+@mutant("ampere-needs-no-reset", rule="NVML-032", scenario="nvml/mig#on-ampere-the-mig-mode-changes-with-a-reset")
 def _(patch: Patch) -> None:
     """Every GPU switches MIG at once."""
     patch.source(

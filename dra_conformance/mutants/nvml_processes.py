@@ -110,7 +110,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-links-is-out-of-reach")
+@mutant(
+    "links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-active-links-reaches-no-other-gpu"
+)
 def _(patch: Patch) -> None:
     """Only the links of the GPU that asks are looked at."""
     patch.source("device/topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
