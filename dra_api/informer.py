@@ -20,6 +20,7 @@ from typing import Literal
 from dra_api.client import ApiError, Forbidden, Gone, KubeClient, Watch
 from dra_api.clock import Clock
 from dra_api.objects import Obj, Resource, key_of
+from dra_api.threads import report_exception
 from dra_api.transport import TransportError
 
 log = logging.getLogger(__name__)
@@ -217,6 +218,12 @@ class Informer:
                 failures += 1
                 self._failed(error)
                 log.debug("%s: %s", self.resource, error)
+            except Exception as error:  # a bug; a dead thread would let readers wait in vain
+                if self._stopping.is_set():
+                    return
+                failures += 1
+                need_list = True
+                report_exception(error)
             delay = min(self._min_backoff * 2.0 ** min(failures - 1, 20), self._max_backoff)
             self._clock.wait(self._stopping, delay * self._random.uniform(0.5, 1.0))
 
@@ -314,8 +321,8 @@ class Informer:
         for handler in self._handlers:
             try:
                 handler(change)
-            except Exception:  # one bad handler must not end the watch for all others
-                log.exception("a handler of %s failed", self.resource)
+            except Exception as error:  # one bad handler must not end the watch for all others
+                report_exception(error)
 
 
 def _version(obj: Obj) -> int:

@@ -25,6 +25,7 @@ from dra_api.rpc.types import (
     PrepareResult,
     RegistrationStatus,
 )
+from dra_api.threads import report_exception
 
 MAX_SOCKET_PATH = 107
 """Bytes that Linux allows in the path of a Unix socket (sun_path is 108 with its final zero)."""
@@ -197,7 +198,10 @@ class SocketChannel:
         else:
             self._ready.clear()
         if changed and listener is not None:
-            listener(connected)
+            try:
+                listener(connected)
+            except Exception as error:  # gRPC would only log it
+                report_exception(error)
         if state is grpc.ChannelConnectivity.IDLE:
             self._dial_again()
 

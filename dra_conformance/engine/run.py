@@ -39,7 +39,7 @@ from dra_conformance.components.connections import Connections
 from dra_conformance.components.manager import ComponentManager
 from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.components.work_folder import WorkFolder
-from dra_conformance.control_plane.base import ControlPlane, ControlPlaneFailure
+from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.events import ControlPlaneReady, RunStarted, TargetInfo
@@ -51,6 +51,7 @@ from dra_conformance.core.events.recorder import RecordingTransport
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.options import RunOptions, plain
 from dra_conformance.core.rules import Catalogue, Version
+from dra_conformance.core.thread_failures import HarnessFailure, ThreadFailures
 from dra_conformance.engine import control_planes, crds, run_metadata
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.preflight import machine_gpus
@@ -100,6 +101,7 @@ class Run:
         self._components: ComponentManager | None = None
         self._work: WorkFolder | None = None
         self._log_handler: LogRecords | None = None
+        self._threads = ThreadFailures()
         self._resource_versions = options.resource_versions()
         self.external_driver: external_driver.ExternalDriver | None = None
         self._number = 0
@@ -164,9 +166,13 @@ class Run:
         """Whether every watch has told what was written; only the embedded control plane knows, others pass."""
         return self.control_plane is None or self.control_plane.watches_drained()
 
-    def take_control_plane_failures(self) -> list[ControlPlaneFailure]:
-        """Return failures of the control plane itself since the last call."""
-        return self.control_plane.take_failures() if self.control_plane is not None else []
+    def take_failures(self) -> list[HarnessFailure]:
+        """Return failures of the control plane itself and of the harness's threads since the last call."""
+        planes = self.control_plane.take_failures() if self.control_plane is not None else []
+        return [
+            *(HarnessFailure(f"the control plane failed: {one.message}", one.traceback) for one in planes),
+            *(HarnessFailure(f"the harness failed: {one.message}", one.traceback) for one in self._threads.take()),
+        ]
 
     @property
     def _all_in_process(self) -> bool:
@@ -297,6 +303,7 @@ class Run:
         self._started = True
         self._log_handler = LogRecords(self.log)
         self._log_handler.attach()
+        self._threads.install()
         began = time.monotonic()
         try:
             control_plane = self.control_plane or self._make_control_plane()
@@ -348,6 +355,7 @@ class Run:
             if self._work is not None:
                 ending.callback(self._work.end)
                 self._work = None
+            ending.callback(self._threads.uninstall)
             if self._log_handler is not None:
                 ending.callback(self._log_handler.detach)
                 self._log_handler = None

@@ -31,6 +31,7 @@ from yarl import URL
 
 from dra_api import certificates
 from dra_api.private_file import write_private
+from dra_api.threads import report_exception
 from dra_api.transport import Response
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 from dra_conformance.faults.upstream import Upstream
@@ -56,6 +57,8 @@ _HOP_BY_HOP = frozenset(
     }
 )
 _NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+_HANGS_UP = (aiohttp.ClientError, OSError, web.HTTPException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class FaultProxy:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.load_cert_chain(made.certificate, made.key)
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_report)
         self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
         self._thread.start()
 
@@ -151,7 +155,13 @@ class FaultProxy:
         door = _Door(component, upstream, token, _session(upstream.tls), _session(upstream.tls_for_others), runner)
 
         async def serve(request: web.Request) -> web.StreamResponse:
-            return await self._serve(door, request)
+            try:
+                return await self._serve(door, request)
+            except _HANGS_UP:
+                raise  # the client or the server closed its connection
+            except Exception as error:  # aiohttp would answer 500, which would look like the API server's answer
+                report_exception(error)
+                raise
 
         application.router.add_route("*", "/{path:.*}", serve)
         await runner.setup()
@@ -250,6 +260,13 @@ class FaultProxy:
         finally:
             ended()
         return _hang_up(request, sent)
+
+
+def _report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report an exception that no task returned; lost connections are what this proxy is for."""
+    error = context.get("exception")
+    if isinstance(error, Exception) and not isinstance(error, _HANGS_UP):
+        report_exception(error)
 
 
 async def _struck(fault: Fault) -> None:

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from dra_api.threads import report_exception
+
 _IN_ATTRIB = 0x4
 _IN_MOVED_FROM = 0x40
 _IN_MOVED_TO = 0x80
@@ -68,4 +70,7 @@ class FolderWatch:
             if self._wake[0] in ready:
                 return
             os.read(self._inotify, 65536)
-            self._on_change()
+            try:
+                self._on_change()
+            except Exception as error:  # the next change must still be noticed
+                report_exception(error)

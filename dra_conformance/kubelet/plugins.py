@@ -27,6 +27,7 @@ from dra_api.rpc import (
     RegistrationStatus,
     RpcError,
 )
+from dra_api.threads import report_exception
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletConnection, KubeletProblem, KubeletRegistration, KubeletSlices
@@ -271,6 +272,9 @@ class PluginManager:
                         self._sockets[path].error = str(error)
                     self.changed.notify_all()
                 self._queue.add_rate_limited(path)
+            except Exception as error:  # without this thread no driver registers any more
+                report_exception(error)
+                self._queue.add_rate_limited(path)
             else:
                 self._queue.forget(path)
             finally:
@@ -434,7 +438,11 @@ class PluginManager:
                 if remaining > 0:
                     self._wipes.add_after(driver, remaining)
                 else:
-                    self._wipe(driver)
+                    try:
+                        self._wipe(driver)
+                    except Exception as error:  # without this thread no slice of a lost driver is deleted any more
+                        report_exception(error)
+                        self._wipes.add_rate_limited(driver)
             self._wipes.done(driver)
 
     def _wipe(self, driver: str) -> None:

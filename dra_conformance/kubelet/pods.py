@@ -19,6 +19,7 @@ from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
+from dra_api.threads import report_exception
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletCdi, KubeletPod, KubeletProblem
@@ -234,6 +235,7 @@ class PodWorkers:
             except Exception as error:
                 told = f"defect in the harness: {type(error).__name__}: {error}"
                 self._record(KubeletProblem(about="pod", uid=uid, message=told, traceback=traceback.format_exc()))
+                report_exception(error)
                 self._failed(uid, told)
             else:
                 self._queue.forget(uid)
@@ -253,7 +255,10 @@ class PodWorkers:
 
     def _reconcile(self) -> None:
         while not self._stopping.is_set():
-            self.reconcile()
+            try:
+                self.reconcile()
+            except Exception as error:  # without this thread claims of deleted pods would stay prepared for ever
+                report_exception(error)
             # On a fixed schedule: time that is let pass during a round counts for the next.
             self._round += self._timing.reconcile
             self._clock.wait(self._stopping, max(self._round - self._clock.monotonic(), 0.0))

@@ -363,7 +363,7 @@ def pytest_runtest_makereport(
         _judge(state, item, call, call.excinfo, report)
     if call.when == "teardown":
         _tell_missing_rights(state, report)
-        _report_control_plane_failures(state, report)
+        _report_failures(state, report)
     state.tell_outcome(item, report)
     return report
 
@@ -417,15 +417,15 @@ def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
         report.outcome, report.longrepr = "failed", state.outcome[1]
 
 
-def _report_control_plane_failures(state: Session, report: pytest.TestReport) -> None:
-    """Turn any outcome into an error if the control plane itself failed: then nothing is known about the target."""
-    failures = state.run.take_control_plane_failures()
+def _report_failures(state: Session, report: pytest.TestReport) -> None:
+    """Turn any outcome into an error if control plane or harness failed: then nothing is known about the target."""
+    failures = state.run.take_failures()
     if not failures:
         return
     for failure in failures:
         state.run.log.emit(Traceback(text=(failure.traceback or failure.message)[-6000:]))
     status, reason = state.outcome
-    message = f"the control plane failed: {failures[0].message}"
+    message = failures[0].message
     state.outcome = (Status.ERROR, message if status is Status.PASSED else f"{message}; {status.value}: {reason}")
     report.outcome, report.longrepr = "failed", state.outcome[1]
 

@@ -83,9 +83,9 @@ def finish(state: Session) -> Report | None:
     run = state.run
     leftovers = run.leftovers()
     run.stop()
-    for failure in run.take_control_plane_failures():  # after the last scenario
+    for failure in run.take_failures():  # after the last scenario
         run.log.emit(Traceback(text=(failure.traceback or failure.message)[-6000:]))
-        state.fail(SuiteError(f"the control plane failed: {failure.message}"))
+        state.fail(SuiteError(failure.message))
     run.log.emit(CallsMade(made=tuple(run.calls.take())))
     if state.is_worker:
         run.log.emit(WorkerFinished(leftovers=tuple(leftovers)))

@@ -12,10 +12,18 @@ from scripted import Feed, Scripted, pod, pods, refusal
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.informer import REFUSED_S, Change, Informer
-from dra_api.objects import PODS
+from dra_api.objects import PODS, Obj, name_of
 from dra_api.transport import Response, Stream, TransportError
 
 GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The exceptions that threads report."""
+    found: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: found.append(str(arguments.exc_value)))
+    return found
 
 
 @contextmanager
@@ -154,7 +162,7 @@ def test_an_index_follows_its_objects() -> None:
         assert list(made.by_index("node", "x")) == []
 
 
-def test_a_handler_that_fails_stops_nobody_else_and_late_ones_hear_what_is_there() -> None:
+def test_a_failing_handler_is_reported_and_does_not_affect_other_handlers(reported: list[str]) -> None:
     feed = Feed()
     with informer([pods(10, pod("a", 5))], [feed]) as (made, _, changes, _clock):
         assert made.wait_synced(10)
@@ -168,6 +176,28 @@ def test_a_handler_that_fails_stops_nobody_else_and_late_ones_hear_what_is_there
         feed.say("ADDED", pod("b", 11))
         assert made.wait_for(lambda: len(late) == 2, 10)
         assert told(late) == [("ADDED", "a"), ("ADDED", "b")] == told(changes)
+    assert reported == ["ADDED"]
+
+
+def test_an_unexpected_exception_is_reported_and_the_informer_lists_again(reported: list[str]) -> None:
+    feed = Feed()
+    script = [pods(10, pod("a", 5)), pods(12, pod("a", 5), pod("b", 11))]
+    with informer(script, [feed, Feed()]) as (made, _, _changes, _clock):
+        assert made.wait_synced(10)
+        failing = True
+
+        def index(obj: Obj) -> list[str]:
+            nonlocal failing
+            if failing and obj["metadata"]["name"] == "b":
+                failing = False
+                raise RuntimeError("a bug")
+            return []
+
+        made.add_index("node", index)
+        feed.say("ADDED", pod("b", 11))
+        assert made.wait_for(lambda: made.resource_version == "12", 10)
+        assert sorted(name_of(obj) for obj in made.list()) == ["a", "b"]
+    assert reported == ["a bug"]
 
 
 def test_stopping_ends_thread_and_watch_also_twice_and_before_the_start() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from dra_api.clock import RealClock
+from dra_api.threads import report_exception
 from dra_conformance.core.events import (
     KubeletHealth,
     KubeletLogCall,
@@ -102,7 +103,10 @@ class Diary:
             except orjson.JSONDecodeError:
                 continue  # what was said before logging was set up, or a panic
             if isinstance(entry, dict):
-                self._take(entry)
+                try:
+                    self._take(entry)
+                except Exception as error:  # a line of an unexpected form must not hide the lines after it
+                    report_exception(error)
         if lines:
             self._poke()
 

@@ -1,0 +1,70 @@
+"""Records exceptions of background threads: without this a dead thread of the harness looks like a slow target.
+
+`ThreadFailures` replaces `threading.excepthook` between `install` and `uninstall`. An exception of the harness's own code
+is kept until `take` and makes the scenario an error. An exception of a reference component is logged only: the checks of
+the scenario decide about it, as they do about a third-party program that crashes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+_OTHERS = ("reference_impl", "dra_conformance.mutants")
+log = logging.getLogger("reference_impl.threads")
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessFailure:
+    """One failure of the harness or of the control plane that it started, which makes verdicts worthless."""
+
+    message: str
+    traceback: str
+
+
+class ThreadFailures:
+    """The exceptions of background threads in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: list[HarnessFailure] = []
+        self._previous: Callable[[threading.ExceptHookArgs], Any] | None = None
+
+    def install(self) -> None:
+        """Receive the exceptions of all threads from now on."""
+        self._previous = threading.excepthook
+        threading.excepthook = self._record
+
+    def uninstall(self) -> None:
+        """Restore the previous hook. Idempotent."""
+        if self._previous is not None:
+            threading.excepthook = self._previous
+            self._previous = None
+
+    def take(self) -> list[HarnessFailure]:
+        """Return the failures since the last call."""
+        with self._lock:
+            taken, self._failures = self._failures, []
+        return taken
+
+    def _record(self, arguments: threading.ExceptHookArgs, /) -> None:
+        error = arguments.exc_value
+        if error is None or isinstance(error, SystemExit):
+            return  # threading ignores SystemExit too; exc_value is None at interpreter shutdown only
+        thread = arguments.thread.name if arguments.thread is not None else "unknown"
+        message = f"thread {thread}: {type(error).__name__}: {error}"
+        if _raised_by_others(error.__traceback__):
+            log.error("%s", message, exc_info=error)
+            return
+        with self._lock:
+            self._failures.append(HarnessFailure(message, "".join(traceback.format_exception(error))))
+
+
+def _raised_by_others(found: TracebackType | None) -> bool:
+    """Whether a reference component or a mutant takes part in the call that failed."""
+    return any(str(frame.f_globals.get("__name__")).startswith(_OTHERS) for frame, _ in traceback.walk_tb(found))

@@ -1,0 +1,105 @@
+"""An exception in a background thread of the harness ends the scenario with an error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from dra_api.threads import report_exception
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.thread_failures import ThreadFailures
+
+FOCUS = "claims/api_nodes#a-node-deletes-a-slice-of-its-own"
+OBSERVER_FAILS = """
+from dra_conformance.core.events.observer import Observer
+
+
+def handler_of(self, resource):
+    def fail(change):
+        raise RuntimeError("a change was lost")
+
+    return fail
+
+
+Observer._told = handler_of
+"""
+
+
+@pytest.fixture
+def failures() -> Iterator[ThreadFailures]:
+    made = ThreadFailures()
+    made.install()
+    yield made
+    made.uninstall()
+
+
+def run_in_thread(target: object, name: str) -> None:
+    thread = threading.Thread(target=target, name=name)  # type: ignore[arg-type]
+    thread.start()
+    thread.join()
+
+
+def function_of(module: str, body: str) -> object:
+    """A function whose code belongs to a module of that name."""
+    scope: dict[str, object] = {"__name__": module, "report_exception": report_exception}
+    exec(body, scope)  # noqa: S102
+    return scope["work"]
+
+
+FAILS = "def work():\n    raise ValueError('broken')\n"
+SURVIVES = (
+    "def work():\n    try:\n        1 / 0\n    except ZeroDivisionError as error:\n        report_exception(error)\n"
+)
+
+
+def test_an_exception_that_ends_a_thread_is_kept_once(failures: ThreadFailures) -> None:
+    run_in_thread(function_of("dra_conformance.kubelet.pods", FAILS), "kubelet-n1-pods-0")
+    (failure,) = failures.take()
+    assert failure.message == "thread kubelet-n1-pods-0: ValueError: broken"
+    assert "Traceback" in failure.traceback
+    assert failures.take() == []
+
+
+def test_an_exception_that_a_thread_survives_is_kept(failures: ThreadFailures) -> None:
+    run_in_thread(function_of("dra_api.informer", SURVIVES), "informer")
+    assert [failure.message for failure in failures.take()] == ["thread informer: ZeroDivisionError: division by zero"]
+
+
+@pytest.mark.parametrize("module", ["reference_impl.binder.binder", "dra_conformance.mutants.binder"])
+def test_an_exception_of_a_component_under_test_is_only_logged(
+    failures: ThreadFailures, caplog: pytest.LogCaptureFixture, module: str
+) -> None:
+    run_in_thread(function_of(module, FAILS), "binder")
+    assert failures.take() == []
+    assert [record.message for record in caplog.records] == ["thread binder: ValueError: broken"]
+
+
+def test_the_previous_hook_returns(failures: ThreadFailures) -> None:
+    ours = threading.excepthook
+    failures.uninstall()
+    assert threading.excepthook is not ours
+    failures.uninstall()
+
+
+def test_a_scenario_ends_in_an_error(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(OBSERVER_FAILS)
+    command = [sys.executable, "-m", "dra_conformance", "run", "--focus", FOCUS, "--out", str(tmp_path / "report")]
+    subprocess.run(
+        [*command, "--progress", "none", "--patience", "1"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path[1:]])},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    report = orjson.loads((tmp_path / "report" / "report.json").read_bytes())
+    assert (report["exitCode"], report["verdict"]) == (ExitCode.HARNESS_ERROR, "invalid")
+    (reason,) = (row["reason"] for row in report["scenarios"] if row["status"] == "error")
+    assert reason.startswith("the harness failed: thread informer-")
+    assert "RuntimeError: a change was lost" in reason
