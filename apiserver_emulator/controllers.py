@@ -89,7 +89,7 @@ class Controllers:
             self._thread.join()
             self._thread = None
 
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether the queue is empty and no task runs."""
         with self._condition:
             return not self._work and not self._busy

@@ -117,14 +117,14 @@ class ApiServer:
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._counts_lock = threading.Lock()
-        self.clock.enlist(self)
+        self.clock.register(self)
 
     def _now(self) -> datetime:
         return self.clock.now()
 
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Return whether the controllers have no work and every watch is drained."""
-        return self.controllers.at_rest() and self.watches_drained()
+        return self.controllers.is_idle() and self.watches_drained()
 
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch came back for more and found nothing."""

@@ -1,6 +1,6 @@
-"""The vocabulary that every part speaks: objects, client, informer, CEL, quantities, clock, gRPC stubs.
+"""The lowest layer, which all packages share: objects, client, informer, CEL, quantities, clock, gRPC stubs.
 
-Nothing here decides; nothing here imports from the other packages.
+It contains no decisions of any component and imports no other package of the project.
 """
 
 __version__ = "0.2.0"

@@ -1,7 +1,7 @@
-"""A throw-away certificate authority for a control plane of the run's own.
+"""A temporary certificate authority for a control plane that the run starts.
 
-It signs the certificates that etcd, API servers and proxies serve, and a client certificate for every identity that
-asks. The authority's key never touches the disk; what is written has mode 0600 and goes with its owner's folder.
+It signs the server certificates of etcd, API servers and proxies, and client certificates of users. The authority's key
+is never written to disk. Written files have mode 0600 and are removed with their folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeyPair:
     key: bytes
 
     def write(self, folder: Path, name: str) -> tuple[Path, Path]:
-        """Write `name`.crt and `name`.key; their paths."""
+        """Write `name`.crt and `name`.key and return their paths."""
         certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
         write_private(certificate, self.certificate)
         write_private(key, self.key)
@@ -40,7 +40,7 @@ class KeyPair:
 
 
 class Authority:
-    """One certificate authority, made when this object is made; what it signs is good for `valid`."""
+    """One certificate authority with a new key; its certificates are valid for `valid`."""
 
     def __init__(self, name: str = "dra-conformance-ca", *, valid: timedelta = _VALID) -> None:
         self._valid = valid
@@ -71,14 +71,14 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def server(self, name: str) -> KeyPair:
-        """A certificate for a server on loopback; good as a client too, as etcd's peers need it."""
+        """Return a certificate for a server on loopback; it also works for a client, as etcd members need it."""
         names: list[x509.GeneralName] = [x509.DNSName(text) for text in _NAMES]
         names += [x509.IPAddress(ipaddress.ip_address(text)) for text in _ADDRESSES]
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         return self._issue(_subject(name), [x509.SubjectAlternativeName(names), usage])
 
     def client(self, user: str, groups: Iterable[str] = ()) -> KeyPair:
-        """A client certificate that the API server takes for `user` in `groups`."""
+        """Return a client certificate that authenticates `user` with `groups`."""
         return self._issue(_subject(user, groups), [x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])])
 
     def _issue(self, subject: x509.Name, extensions: list[x509.ExtensionType]) -> KeyPair:
@@ -94,14 +94,14 @@ class Authority:
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as unencrypted SEC 1 PEM; the API server reads no PKCS #8 key for service accounts."""
+    """Return a private key as SEC 1 PEM: the API server accepts no PKCS #8 key for service accounts."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
 
 
 def signing_key() -> bytes:
-    """A fresh key with which the API server signs service account tokens, as PEM."""
+    """Return a new key as PEM, with which the API server signs service account tokens."""
     return private_pem(ec.generate_private_key(ec.SECP256R1()))
 
 

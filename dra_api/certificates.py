@@ -1,6 +1,6 @@
-"""The server certificate of an HTTPS door, from a throw-away authority, made at start.
+"""Creates the certificate of an HTTPS server on loopback, signed by a temporary authority.
 
-Written into the folder of whoever opens the door (0700), keys with 0600; they go away with it.
+The files are written into the server's folder (0700), keys with mode 0600, and are removed with it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ VALID = timedelta(days=365)
 
 
 class CertificateError(Exception):
-    """No certificate can be made on this machine."""
+    """No certificate can be created on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Paths of what was made."""
+    """Paths of the created files."""
 
     authority: Path
     certificate: Path
@@ -28,12 +28,12 @@ class Certificates:
 
 
 def make(folder: Path) -> Certificates:
-    """Make a CA and a certificate for localhost and 127.0.0.1 in `folder`. Raises CertificateError."""
+    """Create a CA and a certificate for localhost and 127.0.0.1 in `folder`. Raises CertificateError."""
     try:
-        # Loading it takes a while, and most servers open no door.
+        # The import takes a while, and most runs serve no HTTPS.
         from dra_api.certificate_authority import Authority
     except ImportError as error:
-        raise CertificateError(f"the HTTPS door needs the Python package 'cryptography': {error}") from error
+        raise CertificateError(f"an HTTPS server needs the Python package 'cryptography': {error}") from error
     authority = Authority(valid=VALID)
     certificate, key = authority.server("kube-apiserver").write(folder, "apiserver")
     found = Certificates(folder / "ca.crt", certificate, key)

@@ -1,9 +1,10 @@
-"""A Kubernetes client of dicts: kubectl's verbs over a `Transport`, errors with the server's own words.
+"""A Kubernetes client for plain dicts: kubectl's verbs over a `Transport`, with the server's error messages.
 
-Who names a resource of resource.k8s.io in v1 handles v1 shapes: where the server has no v1, requests and answers are
-converted at this edge to the best version that it serves (`dra_api.versions`). Who names another version gets that one.
+Callers that use a resource of resource.k8s.io in v1 always handle v1 objects: if the server does not serve v1, the
+client converts requests and responses to the best version that it serves (`dra_api.versions`). Other versions are used
+as given.
 
-The client keeps no state but what discovery told it. It does not own the transport it was given.
+The client caches discovery only. It does not own its transport.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PATCH_TYPES: Mapping[str, str] = {
 
 
 class ApiError(Exception):
-    """The API server said no. Carries the Status object: code, reason, message, details."""
+    """An error response of the API server, with the Status object: code, reason, message, details."""
 
     def __init__(self, status: int, body: Obj, *, request: str = "") -> None:
         self.status = status
@@ -50,7 +51,7 @@ class ApiError(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait, if it does."""
+        """Seconds after which the server allows a retry, if it reports them."""
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if seconds else None
 
@@ -64,11 +65,11 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """409: the object was changed meanwhile, or a precondition failed."""
+    """409: the object has changed, or a precondition failed."""
 
 
 class Invalid(ApiError):
-    """422: validation refused the object; see `causes`."""
+    """422: the object is invalid; see `causes`."""
 
 
 class Forbidden(ApiError):
@@ -94,7 +95,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_from(status: int, body: bytes, *, request: str = "") -> ApiError:
-    """Turn a non-2xx answer into the ApiError that names it."""
+    """Return the ApiError of a response other than 2xx."""
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -108,7 +109,7 @@ def error_from(status: int, body: bytes, *, request: str = "") -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class ObjList:
-    """One list: its items (each with apiVersion and kind filled in) and the version to watch from."""
+    """One list: its items, each with apiVersion and kind, and the resource version to watch from."""
 
     items: list[Obj]
     resource_version: str
@@ -124,7 +125,7 @@ class WatchEvent:
 
 
 class Watch:
-    """An open watch: iterate it; close it from any thread. An ERROR event raises its ApiError."""
+    """An open watch. Iteration yields events and raises ApiError for an ERROR event; any thread may close it."""
 
     def __init__(self, stream: Stream, *, request: str, convert: Callable[[Obj], Obj] | None = None) -> None:
         self._stream = stream
@@ -154,7 +155,7 @@ class Watch:
 class KubeClient:
     """kubectl's verbs on dicts.
 
-    `user_agent` names the component in the server's records. Thread-safe as far as its transport is.
+    `user_agent` names the component in the server's logs. Thread-safe if its transport is.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class KubeClient:
         self._lock = threading.Lock()
 
     def as_agent(self, user_agent: str) -> KubeClient:
-        """The same connection under another component's name."""
+        """Return a client of the same connection with another user agent."""
         other = KubeClient(self.transport, user_agent=user_agent, namespace=self.namespace)
         other._served, other._lock = self._served, self._lock
         return other
@@ -181,7 +182,7 @@ class KubeClient:
         return _arrived(res, wire, self._call("GET", wire.path(self._ns(res, namespace), name)))
 
     def find(self, res: Resource, name: str, namespace: str | None = None) -> Obj | None:
-        """Read one object, or None where there is none."""
+        """Read one object, or return None if it does not exist."""
         try:
             return self.get(res, name, namespace)
         except NotFound:
@@ -197,7 +198,7 @@ class KubeClient:
         limit: int = 0,
         resource_version: str | None = None,
     ) -> ObjList:
-        """List objects; all pages are read when `limit` (objects a page) is given."""
+        """List objects; with `limit` (objects per page), read all pages."""
         query: list[tuple[str, str]] = []
         if label_selector:
             query.append(("labelSelector", label_selector))
@@ -232,7 +233,7 @@ class KubeClient:
         timeout_seconds: int | None = None,
         bookmarks: bool = True,
     ) -> Watch:
-        """Watch from `resource_version` (empty: from now, preceded by what exists). Raises Gone when it is too old."""
+        """Watch from `resource_version`, or, if it is empty, from now after the existing objects. Raises Gone."""
         query = [("watch", "true")]
         if resource_version:
             query.append(("resourceVersion", resource_version))
@@ -253,7 +254,7 @@ class KubeClient:
         return Watch(opened, request=f"WATCH {path}", convert=convert)
 
     def served(self, group: str) -> Sequence[str]:
-        """Versions of an API group that the server serves, preferred first; empty when the group is not there."""
+        """Return the served versions of an API group, preferred first; empty if the group is not served."""
         with self._lock:
             if group not in self._served:
                 path = f"/apis/{group}" if group else "/api"
@@ -267,7 +268,7 @@ class KubeClient:
             return self._served[group]
 
     def serves(self, res: Resource) -> bool:
-        """Whether the server serves this very resource and version."""
+        """Whether the server serves this resource in this version."""
         path = f"/apis/{res.group}/{res.version}" if res.group else f"/api/{res.version}"
         answer = self.transport.request("GET", path, headers=self._headers)
         if answer.status == 404:
@@ -276,27 +277,27 @@ class KubeClient:
         return any(entry["name"] == res.plural for entry in orjson.loads(answer.body)["resources"])
 
     def first_served(self, res: Resource, accepted: Sequence[str]) -> Resource | None:
-        """The resource in the first of `accepted` versions in which the server serves this very resource."""
+        """Return the resource in the first of the `accepted` versions that the server serves, or None."""
         served = self.served(res.group)
         found = (res.at(version) for version in accepted if version in served)
         return next((resource for resource in found if self.serves(resource)), None)
 
     def wire(self, res: Resource) -> Resource:
-        """The resource as requests name it: in the best version served for the v1 of resource.k8s.io, else itself."""
+        """Return the resource for requests: v1 of resource.k8s.io in the best served version, others unchanged."""
         if not versions.is_converted(res):
             return res
         try:
             served = self.served(res.group)
-        except Forbidden:  # who may not ask for versions may still ask for objects
+        except Forbidden:  # a user without access to discovery may still have access to objects
             return res
         return res.at(next((version for version in versions.VERSIONS if version in served), res.version))
 
     def carries(self, res: Resource) -> bool:
-        """Whether requests for this resource reach anything: it is served in the version that `wire` chooses."""
+        """Whether the server serves the resource in the version that `wire` chooses."""
         return self.wire(res).version in self.served(res.group)
 
     def require(self, res: Resource) -> None:
-        """Raise LookupError, with what there is, unless the server carries this v1 resource of resource.k8s.io."""
+        """Raise LookupError with the served versions unless the server serves this resource of resource.k8s.io."""
         if not self.carries(res):
             raise LookupError(
                 f"the API server serves {res.group} in {', '.join(self.served(res.group)) or 'no version'}; "
@@ -304,7 +305,7 @@ class KubeClient:
             )
 
     def version(self) -> Obj:
-        """The server's /version document."""
+        """Return the server's /version document."""
         return self._call("GET", "/version")
 
     # -- writing ---------------------------------------------------------------------------------------------------
@@ -352,9 +353,9 @@ class KubeClient:
         force: bool = False,
         dry_run: bool = False,
     ) -> Obj:
-        """Patch an object; `kind` names the patch format. Raises ConversionError where the served version has no such.
+        """Patch an object; `kind` is the patch format. Raises ConversionError if the served version has no equivalent.
 
-        A patch of a v1 object that travels in another version is converted; see `dra_api.versions`.
+        A patch of a v1 object is converted to the served version; see `dra_api.versions`.
         """
         query: list[tuple[str, str]] = []
         if field_manager or kind == "apply":
@@ -411,7 +412,7 @@ class KubeClient:
         return _arrived(res, wire, self._call("DELETE", wire.path(self._ns(res, namespace), name), body=options))
 
     def delete_if_there(self, res: Resource, name: str, namespace: str | None = None) -> None:
-        """Delete an object; one that is gone already is fine."""
+        """Delete an object if it exists."""
         try:
             self.delete(res, name, namespace)
         except NotFound:
@@ -420,7 +421,7 @@ class KubeClient:
     def bind(self, pod: Obj, node: str, *, annotations: Mapping[str, str] | None = None) -> None:
         """Bind a pod to a node through pods/binding, with the pod's uid as precondition.
 
-        `annotations` come to the pod with the binding, in the same write (BindingREST.setPodNodeAndMetadata, 1.36).
+        `annotations` are added to the pod in the same write (BindingREST.setPodNodeAndMetadata, 1.36).
         """
         metadata: Obj = {"name": name_of(pod), "namespace": namespace_of(pod)}
         if annotations:
@@ -452,14 +453,14 @@ class KubeClient:
         return (namespace or self.namespace or "default") if res.namespaced else None
 
     def _sent(self, res: Resource, wire: Resource, obj: Obj) -> Obj:
-        """The body of a write. An object that names a version of its own is sent as it is."""
+        """Return the body of a write. An object with another apiVersion than v1 is sent unchanged."""
         whole = self._referring(self._complete(res, obj))
         if wire == res or whole["apiVersion"] != res.api_version:
             return whole
         return versions.from_v1(res.kind, whole, wire.version)
 
     def _referring(self, obj: Obj) -> Obj:
-        """The object with references that the server can follow."""
+        """Return the object with references in versions that the server serves."""
         return versions.with_references(obj, self.wire(RESOURCE_CLAIMS).version) if versions.names_v1(obj) else obj
 
     @staticmethod
@@ -496,7 +497,7 @@ class KubeClient:
 
 
 def _arrived(res: Resource, wire: Resource, obj: Obj) -> Obj:
-    """What came over the wire, in the version that was asked for. An answer of another kind (Status) stays."""
+    """Return a response in the requested version. A response of another kind (Status) is unchanged."""
     if wire == res or obj.get("kind") not in (res.kind, None):
         return obj
     return versions.to_v1(res.kind, obj, wire.version)

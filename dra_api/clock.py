@@ -1,7 +1,7 @@
-"""Time, as a thing that is passed in.
+"""Clocks as arguments: real time, or time that a scenario can advance.
 
-Every wait of the project goes through a `Clock`, so that a scenario can let thirty seconds pass at once. A clock owns
-no thread; whoever made it may drop it.
+Every wait of the project goes through a `Clock`, so that a scenario can advance time by thirty seconds at once. A clock
+owns no thread and needs no cleanup.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakSet
 
 
-class Party(Protocol):
-    """Something that works by itself and can tell when it has nothing to do: a queue, a watch."""
+class Activity(Protocol):
+    """A source of background work that reports whether it is idle, such as a work queue or a watch."""
 
-    def at_rest(self) -> bool:
-        """Whether nothing waits to be done, now or within `SOON` seconds. Must not block for long."""
+    def is_idle(self) -> bool:
+        """Whether no work is pending, in progress, or due within `SOON` seconds. Must not block for long."""
         ...
 
 
 SOON = 0.1
-"""Seconds within which a delayed piece of work counts as waiting."""
+"""Seconds within which delayed work counts as pending."""
 
 
 @runtime_checkable
 class Clock(Protocol):
-    """What parts may ask of time."""
+    """The time functions that components use."""
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start; never goes back."""
@@ -39,20 +39,20 @@ class Clock(Protocol):
         ...
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
-        """Wait until `event` is set or `timeout` seconds of this clock have passed; True when it is set."""
+        """Wait until `event` is set or `timeout` seconds of this clock have passed; return whether it is set."""
         ...
 
     def condition_wait(self, condition: threading.Condition, timeout: float | None) -> bool:
         """Like `Condition.wait` (the lock is held), in this clock's seconds. May wake early."""
         ...
 
-    def enlist(self, party: Party) -> None:
-        """Count `party`, as long as it lives, among those that work by this clock."""
+    def register(self, activity: Activity) -> None:
+        """Include `activity` in idle checks as long as it is referenced elsewhere."""
         ...
 
 
 class RealClock:
-    """The machine's own time."""
+    """The machine's time."""
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start."""
@@ -70,23 +70,23 @@ class RealClock:
         """Wait for a notification, at most `timeout` seconds."""
         return condition.wait(timeout)
 
-    def enlist(self, party: Party) -> None:
-        """Nobody asks the machine's time who works by it."""
+    def register(self, activity: Activity) -> None:
+        """Do nothing: real time has no idle check."""
 
 
 class AdvanceableClock:
-    """Real time plus an offset that a test can raise: time flows by itself, and `advance` lets more of it pass at once.
+    """Real time plus an offset: time passes by itself, and `advance` adds to it.
 
-    Parts that wait with a timeout wake when the advanced time passes it. Programs outside this process do not see the
-    jump, which is why steps only use it where every component concerned runs in process. It also knows who works by it, and
-    so whether all of them are at rest (the idea of trio's autojump clock).
+    A wait with a timeout ends when the advanced time reaches it. Other processes do not see the offset, so steps
+    advance time only if every component concerned runs in this process. The clock also knows all registered activities,
+    and so whether everything is idle (the idea of trio's autojump clock).
     """
 
     def __init__(self) -> None:
         self._offset = 0.0
         self._lock = threading.Lock()
         self._waiting: Counter[threading.Condition] = Counter()  # several threads may wait on one condition
-        self._parties: WeakSet[Party] = WeakSet()
+        self._activities: WeakSet[Activity] = WeakSet()
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, jumps included."""
@@ -97,7 +97,7 @@ class AdvanceableClock:
         return datetime.now(UTC) + timedelta(seconds=self._offset)
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass at once. Raises ValueError when negative: time never goes back."""
+        """Advance time by `seconds`. Raises ValueError for a negative number."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
         with self._lock:
@@ -107,26 +107,26 @@ class AdvanceableClock:
             with condition:
                 condition.notify_all()
 
-    def enlist(self, party: Party) -> None:
-        """Ask `party` from now on, as long as it lives, whether it is at rest."""
+    def register(self, activity: Activity) -> None:
+        """Include `activity` in `is_idle` as long as it is referenced elsewhere."""
         with self._lock:
-            self._parties.add(party)
+            self._activities.add(activity)
 
-    def at_rest(self) -> bool:
-        """Whether everybody who works by this clock has nothing to do.
+    def is_idle(self) -> bool:
+        """Whether all registered activities are idle.
 
-        All are asked twice: what goes from one to another while they are asked was with neither at its turn, and is
-        with the second then.
+        Every activity is checked twice. Work may move from one activity to another between their checks, for example
+        from a watch to a queue, and the first round misses it. The second round finds it where it arrived.
         """
         with self._lock:
-            parties = list(self._parties)
-        return all(party.at_rest() for _ in range(2) for party in parties)
+            activities = list(self._activities)
+        return all(activity.is_idle() for _ in range(2) for activity in activities)
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
         """Wait for `event`, at most `timeout` seconds of this clock."""
         if timeout is None or event.is_set():
             return event.wait(timeout)
-        # Every CPython Event is built on a Condition of this name; waiting on it lets both set() and advance() wake us.
+        # A CPython Event is built on a Condition of this name; a wait on it ends on both set() and advance().
         condition: threading.Condition = event._cond  # type: ignore[attr-defined]
         deadline = self.monotonic() + timeout
         with condition:
@@ -161,15 +161,15 @@ class AdvanceableClock:
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 with seconds, as metav1.Time is written."""
+    """Return RFC 3339 text with seconds, the format of metav1.Time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(moment: datetime) -> str:
-    """RFC 3339 with microseconds, as metav1.MicroTime is written."""
+    """Return RFC 3339 text with microseconds, the format of metav1.MicroTime."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Read a metav1.Time or MicroTime. Raises ValueError when it is neither."""
+    """Parse a metav1.Time or MicroTime. Raises ValueError for other text."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

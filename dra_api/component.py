@@ -1,6 +1,6 @@
-"""What every runnable part is: something with a name that starts and stops.
+"""The interface of every component that runs in this process: a name, start and stop.
 
-Whoever starts a part ends it; `stop` may be called twice and returns when its threads are gone.
+The caller of `start` also calls `stop`. `stop` may be called twice and returns when the component's threads have ended.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Component(Protocol):
-    """A component that runs in threads of its own between `start` and `stop`."""
+    """A component that runs in its own threads between `start` and `stop`."""
 
     @property
     def name(self) -> str:
@@ -18,9 +18,9 @@ class Component(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin to work; returns when the part is ready to act."""
+        """Start the component; returns when it is ready."""
         ...
 
     def stop(self) -> None:
-        """End all work and join the part's threads. Idempotent."""
+        """Stop all work and join the component's threads. Idempotent."""
         ...

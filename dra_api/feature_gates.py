@@ -45,7 +45,7 @@ _TABLE: dict[str, tuple[Gate | None, Gate | None, Gate | None, Gate | None]] = {
     "ResourceHealthStatus": (_OFF, _OFF, _ON, _ON),
     "ResourceHealthStatusMessage": (_ABSENT, _ABSENT, _ON, _ON),
 }
-# Checked since 1.35; the dependency on DynamicResourceAllocation is locked there and left out.
+# Checked since 1.35. The dependency on DynamicResourceAllocation is omitted: that gate is locked.
 _DEPENDENCIES = {
     "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
     "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
@@ -58,11 +58,11 @@ _DEPENDENCIES = {
 
 
 class FeatureGateError(ValueError):
-    """A gate that a release does not have, or that is locked to the other value."""
+    """An unknown gate, or one that is locked to the other value."""
 
 
 def known_gates(kubernetes_version: str) -> dict[str, Gate]:
-    """The DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
+    """Return the DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
     minor = int(kubernetes_version.removeprefix("v").split(".")[1])
     if minor not in _MINORS:
         raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have 1.34 to 1.37")
@@ -71,7 +71,7 @@ def known_gates(kubernetes_version: str) -> dict[str, Gate]:
 
 
 def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
-    """The gates of a server: the release's defaults with overrides, which may hold gates of other features too.
+    """Return the gates of a server: the release's defaults with overrides, which may include gates of other features.
 
     Raises FeatureGateError for a DRA gate that the release lacks, that it locks to the other value, or that depends on
     one that is off.
@@ -93,7 +93,7 @@ def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | Non
 
 
 def default_gates(kubernetes_version: str) -> dict[str, bool]:
-    """The DRA gates of a release as it ships; empty for a release that is not in the table."""
+    """Return the default DRA gates of a release; empty for a release that is not in the table."""
     try:
         return {name: gate.default for name, gate in known_gates(kubernetes_version).items()}
     except (ValueError, KeyError):

@@ -1,10 +1,10 @@
-"""HTTP/1.1 to one server over kept connections: a request goes out in one piece, httptools reads the answer.
+"""HTTP/1.1 over persistent connections to one server; httptools parses the responses.
 
-urllib3 makes the connections (addresses, TLS, proxies). What it does around each request (URLs, header objects, `email`
-as parser, the body in a packet of its own) took most of a scheduler's and binder's processor time: 600 to 900 us a
-request; here it is 140 us, measured on the same API server.
+urllib3 opens the connections (addresses, TLS, proxies). Its work for each request (URLs, header objects, the `email`
+parser, a separate packet for the body) took most of the CPU time of scheduler and binder: 600 to 900 us per request.
+Here it is 140 us, measured with the same API server.
 
-Connections belong to the `Connections` that made them until `close`; a stream keeps the one that it was given.
+`Connections` owns all connections until `close`; a stream has one for itself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from urllib3.util import wait_for_read
 _PIECE = 65536
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 FAILURES = (OSError, urllib3.exceptions.HTTPError, httptools.HttpParserError)
-"""What a request or a stream raises when no whole answer comes."""
+"""Exceptions of a request or stream without a complete response."""
 
 
 class Answer:
-    """One answer while it is read; httptools calls the methods that begin with `on_`."""
+    """One response during parsing; httptools calls the methods that begin with `on_`."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -40,48 +40,48 @@ class Answer:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Read on. Raises HttpParserError for what is no HTTP, ConnectionError for an end in the middle."""
+        """Parse more data. Raises HttpParserError for invalid HTTP, ConnectionError for an incomplete response."""
         if data:
             self._parser.feed_data(data)
         elif self.begun and not self.keep and not {"content-length", "transfer-encoding"} & self.headers.keys():
             self.complete = True  # the body ends with the connection
         else:
-            raise ConnectionError("the connection ended in the middle of an answer")
+            raise ConnectionError("the connection was closed in the middle of a response")
 
     def on_message_begin(self) -> None:
-        """An answer. Raises ValueError, which the parser turns into an error of its own, for a second one."""
+        """Begin a response. Raises ValueError for a second one; the parser converts it to its own error."""
         if self.complete:
-            raise ValueError("the server answers more than was asked")
+            raise ValueError("the server sent a response without a request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A name that comes several times (Warning) is joined with commas (RFC 9110, 5.3)."""
+        """Add a header; values of a repeated name (Warning) are joined with commas (RFC 9110, 5.3)."""
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
     def on_headers_complete(self) -> None:
-        """Status and headers are known."""
+        """Store the status."""
         self.status = int(self._parser.get_status_code())
         self.keep = bool(self._parser.should_keep_alive())
         self.begun = self.status >= 200
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
+        """Add a part of the body."""
         self.body.append(piece)
 
     def on_message_complete(self) -> None:
-        """The end, unless it was that of an interim answer (1xx)."""
+        """Mark the response as complete, unless it is an interim response (1xx)."""
         self.complete = self.begun
         if not self.begun:
             self.headers.clear()
 
 
 class Connections:
-    """Connections to one server. Any number of threads may ask at once; `size` idle connections are kept.
+    """Connections to one server, for any number of threads. At most `size` idle connections are kept.
 
     Args:
-        base: scheme, host and port; a path is left out.
+        base: scheme, host and port; a path is ignored.
         tls: for https.
-        proxy: URL of an HTTP proxy, if one is between.
+        proxy: URL of an HTTP proxy, if any.
     """
 
     def __init__(self, base: str, *, tls: ssl.SSLContext | None, proxy: str | None, size: int) -> None:
@@ -90,7 +90,7 @@ class Connections:
         self._factory = manager.connection_from_url(base)
         address = urlsplit(base)
         self._host = address.netloc.rpartition("@")[2]
-        # A proxy is told the whole URL, unless TLS hides it and CONNECT has named the server before (RFC 9112, 3.2.2).
+        # A proxy needs the whole URL, except with TLS, when CONNECT has already named the server (RFC 9112, 3.2.2).
         self._before_target = f"http://{self._host}" if proxy and address.scheme == "http" else ""
         self._lock = threading.Lock()
         self._idle: deque[socket.socket] = deque()
@@ -101,8 +101,8 @@ class Connections:
     def request(
         self, method: str, target: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
     ) -> Answer:
-        """Send one request and read the whole answer; `timeout` in seconds for each wait. Raises `FAILURES`."""
-        sock, answer = self._ask(method, target, headers, body, timeout=timeout, patience=timeout)
+        """Send one request and read the whole response; `timeout` in seconds for each wait. Raises `FAILURES`."""
+        sock, answer = self._send(method, target, headers, body, timeout=timeout, patience=timeout)
         try:
             while not answer.complete:
                 answer.feed(sock.recv(_PIECE))
@@ -113,8 +113,8 @@ class Connections:
         return answer
 
     def stream(self, target: str, *, headers: Mapping[str, str], timeout: float | None) -> Lines | Answer:
-        """Open a stream of lines; a refusal is read whole. `timeout`: seconds between two pieces. Raises `FAILURES`."""
-        sock, answer = self._ask("GET", target, headers, None, timeout=10.0, patience=timeout)
+        """Open a stream of lines, or return an error response. `timeout`: seconds between reads. Raises `FAILURES`."""
+        sock, answer = self._send("GET", target, headers, None, timeout=10.0, patience=timeout)
         try:
             while not answer.begun:
                 answer.feed(sock.recv(_PIECE))
@@ -129,13 +129,13 @@ class Connections:
         return answer
 
     def close(self) -> None:
-        """Close the idle connections, and each other one when it comes back."""
+        """Close the idle connections now and the others after their request."""
         self._closed = True
         _close_all(self._idle)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _ask(
+    def _send(
         self,
         method: str,
         target: str,
@@ -145,13 +145,15 @@ class Connections:
         timeout: float,
         patience: float | None,
     ) -> tuple[socket.socket, Answer]:
-        """Send a request and read the first bytes of its answer, for which it waits `patience` seconds."""
+        """Send a request and read the first bytes of the response within `patience` seconds."""
         lines = [f"{method} {self._before_target}{target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         if any("\r" in line or "\n" in line for line in lines) or " " in target:
-            raise ValueError(f"a request line or header of {method} {target!r} has white space that ends it")
+            raise ValueError(
+                f"a request line or header of {method} {target!r} contains a line break or other white space"
+            )
         data = "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
         sock = self._kept()
         kept = sock is not None
@@ -174,13 +176,13 @@ class Connections:
             sock, kept = None, False
 
     def _kept(self) -> socket.socket | None:
-        """A connection that was kept and is still open, as far as is known here."""
+        """Return an idle connection that is not known to be closed, or None."""
         while self._idle:
             with contextlib.suppress(IndexError):  # another thread was faster
                 sock = self._idle.pop()
                 if not wait_for_read(sock, timeout=0.0):
                     return sock
-                sock.close()  # the server has closed it meanwhile: nothing else comes unasked
+                sock.close()  # readable while idle: the server has closed it
         return None
 
     def _new(self, timeout: float) -> socket.socket:
@@ -211,7 +213,7 @@ def _close_all(idle: deque[socket.socket]) -> None:
 
 
 class Lines:
-    """A body of lines that comes as long as the server has some. Whoever asked for it closes it."""
+    """A response body of lines without a known end. The caller closes it."""
 
     def __init__(self, sock: socket.socket, answer: Answer) -> None:
         self._sock = sock
@@ -219,7 +221,7 @@ class Lines:
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Raises `FAILURES` when the connection breaks; closing it from another thread ends the lines."""
+        """Yield lines until `close` is called. Raises `FAILURES` when the connection breaks."""
         rest = b""
         try:
             while True:

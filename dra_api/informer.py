@@ -1,8 +1,8 @@
 """A local copy of one API collection, kept current by list and watch.
 
-Data comes from the API server: a list, then a watch from the list's version; a broken watch resumes where it stopped;
-410 Gone lists again; failures back off with jitter. The informer owns one thread between `start` and `stop`.
-Objects in the store are shared: readers must never change them.
+The informer lists, then watches from the list's resource version. A broken watch resumes from the last version, 410
+Gone leads to a new list, and failures lead to a back-off with jitter. The informer owns one thread between `start` and
+`stop`. Objects in the store are shared: readers must not change them.
 
 Source: client-go tools/cache reflector.go and shared_informer.go v0.36 (resume, relist and bookmark behaviour).
 """
@@ -29,13 +29,15 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 IndexFunction = Callable[[Obj], Iterable[str]]
 
 REFUSED_S = 5.0
-"""Seconds of nothing but 403 after which `wait_served` gives up: a server that starts, or roles that were written just
-now, are known before."""
+"""Seconds of 403 responses after which `wait_served` reports them.
+
+A starting API server, or one that has not yet observed new roles, returns 403 for a shorter time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of one object. `old` is what the store held before, if anything."""
+    """One change of one object. `old` is the stored object before it, if any."""
 
     type: ChangeType
     object: Obj
@@ -45,8 +47,8 @@ class Change:
 class Informer:
     """Watches one resource.
 
-    Handlers run on the informer's thread, one change at a time, after the store has it. `min_backoff` and
-    `max_backoff` are seconds between attempts after failures.
+    Handlers run on the informer's thread, one change at a time, after the store is updated. `min_backoff` and
+    `max_backoff` are the seconds between attempts after failures.
     """
 
     def __init__(
@@ -89,14 +91,14 @@ class Informer:
     # -- set up ----------------------------------------------------------------------------------------------------
 
     def on_change(self, handler: Callable[[Change], None]) -> None:
-        """Call `handler` for every change; objects that are there already are delivered as ADDED at once."""
+        """Call `handler` for every change, and now with ADDED for every object in the store."""
         with self._lock:
             self._handlers.append(handler)
             for obj in self._store.values():
                 handler(Change("ADDED", obj))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index: `function` gives the index values of an object."""
+        """Add an index; `function` returns the index values of an object."""
         with self._lock:
             self._indexers[name] = function
             index = self._indices[name] = {}
@@ -105,7 +107,7 @@ class Informer:
                     index.setdefault(value, set()).add(key)
 
     def start(self) -> None:
-        """Begin to list and watch, in a thread of its own."""
+        """Start the thread that lists and watches."""
         if self._thread is not None:
             return
         self._thread = threading.Thread(
@@ -114,7 +116,7 @@ class Informer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the watch and join the thread. The store stays readable."""
+        """End the watch and join the thread. The store remains readable."""
         self._stopping.set()
         with self._lock:
             watch = self._watch
@@ -128,10 +130,10 @@ class Informer:
         return self._clock.wait(self._synced, timeout)
 
     def wait_served(self, timeout: float) -> str:
-        """Wait at most `timeout` seconds until the first list is complete and a watch was tried; what failed, or "".
+        """Wait at most `timeout` seconds for the first list and the first attempt to watch; return the failure, or "".
 
-        A part that may list and not watch would work on an old picture; so a server that refuses either (403) for
-        `REFUSED_S` seconds has answered. A watch that fails for another reason is tried again behind the reader's back.
+        403 for `REFUSED_S` seconds is a failure of the list and of the watch: a component that can list but not watch
+        would work with stale data. A watch that fails for another reason is retried in the background.
         """
         answered = self._clock.wait(self._answered, timeout)
         with self._lock:
@@ -149,29 +151,29 @@ class Informer:
 
     @property
     def resource_version(self) -> str:
-        """The version that the store has reached."""
+        """The resource version of the store."""
         with self._lock:
             return self._version
 
     def get(self, name: str, namespace: str = "") -> Obj | None:
-        """One object from the store."""
+        """Return one object from the store, or None."""
         with self._lock:
             return self._store.get((namespace, name))
 
     def list(self, namespace: str | None = None) -> list[Obj]:
-        """All objects in the store, or those of one namespace."""
+        """Return all objects in the store, or those of one namespace."""
         with self._lock:
             if namespace is None:
                 return [*self._store.values()]
             return [obj for (where, _), obj in self._store.items() if where == namespace]
 
     def by_index(self, name: str, value: str) -> Iterable[Obj]:
-        """All objects whose index `name` has `value`."""
+        """Return all objects whose index `name` has `value`."""
         with self._lock:
             return [self._store[key] for key in self._indices[name].get(value, ())]
 
     def wait_for(self, predicate: Callable[[], bool], timeout: float) -> bool:
-        """Wait at most `timeout` seconds until `predicate` holds; it is asked again after every change."""
+        """Wait at most `timeout` seconds until `predicate` is true; it is evaluated after every change."""
         deadline = self._clock.monotonic() + timeout
         with self._changed:
             while not predicate():
@@ -182,10 +184,10 @@ class Informer:
             return True
 
     def assume(self, obj: Obj) -> None:
-        """Put an object that a write just returned into the store, so that readers see their own writes.
+        """Store the result of a write, so that a component sees its own writes before the watch delivers them.
 
-        An older version than the store has is ignored; so is an object that the watch has already passed without the
-        store holding it, for that one was deleted meanwhile.
+        A version older than the stored one is ignored. So is an object that is not stored although the watch has
+        passed its version: it has been deleted since.
         """
         with self._lock:
             held = self._store.get(key_of(obj))
@@ -261,7 +263,7 @@ class Informer:
         self._synced.set()
 
     def _follow(self) -> bool:
-        """Follow one watch to its end; False when it ended at once and empty, which must not become a hot loop."""
+        """Follow one watch to its end; return False if it ended at once without events, which requires a back-off."""
         began = self._clock.monotonic()
         events = 0
         watch = self._client.watch(

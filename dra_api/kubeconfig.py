@@ -1,11 +1,11 @@
-"""A kubeconfig as the `kubernetes` package reads it, with no certificate left in a file of the temp folder.
+"""Loads a kubeconfig with the `kubernetes` package, without leaving certificates in the temp folder.
 
-One that holds a server and a token or a certificate, and nothing else that needs the package, is read without it: the
-package takes a third of a second to import, for every part that is a process of its own.
+A kubeconfig with only a server and a token or certificate is read without the package, which takes a third of a second
+to import in every process.
 
-The package writes the certificates that a kubeconfig carries inline into files, and removes them when the interpreter
-ends in order; a process that is killed leaves them. Here they lie in a private folder that goes when they have been
-read, and so the certificates of a `Configuration` are good within the block of `loaded` only.
+The package writes inline certificates into files and removes them when the interpreter exits normally; a killed process
+leaves them behind. Here they are written into a private folder and removed after they have been read. The certificate
+files of a `Configuration` are therefore valid within the block of `loaded` only.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import Any, Final
 
 from dra_api import plain_kubeconfig
 
-_ONE_AT_A_TIME: Final = threading.Lock()  # the package remembers its files in a table of the process
+_ONE_AT_A_TIME: Final = threading.Lock()  # the package keeps its files in a table of the process
 
 
 class KubeconfigError(Exception):
-    """The kubeconfig is missing, unreadable or names something that is not there."""
+    """The kubeconfig is missing, unreadable, or refers to something that does not exist."""
 
 
 @contextmanager
 def loaded(path: Path | str | None = None, *, context: str | None = None) -> Iterator[Any]:
-    """A `kubernetes.client.Configuration` or its like; its certificate files are there until the block ends.
+    """Yield a `kubernetes.client.Configuration` or equivalent; its certificate files exist until the block ends.
 
     Args:
         path: the file; None: KUBECONFIG, then ~/.kube/config.
         context: of the file's contexts; None: its current one.
 
-    Raises: KubeconfigError with the file's name and what is wrong.
+    Raises: KubeconfigError with the file's name and the reason.
     """
     folder = Path(tempfile.mkdtemp(prefix="dra-kubeconfig-"))
     simple = plain_kubeconfig.read(path, context=context, folder=folder)
@@ -58,25 +58,25 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
                     client_configuration=configuration,
                     temp_file_path=str(folder),
                 )
-            except Exception as error:  # the package raises its own, yaml's and OS errors alike
+            except Exception as error:  # the package raises its own errors, YAML's and OSError
                 where = str(path) if path else "KUBECONFIG or ~/.kube/config"
                 raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
             yield configuration
         finally:
             _forget(folder)
     if not configuration.api_key:
-        # Certificates are read once; looking for newer ones before each request took a tenth of it.
+        # Certificates are read once: a check for newer ones took a tenth of the time of each request.
         configuration.refresh_api_key_hook = None
     if configuration.refresh_api_key_hook is not None:
         configuration.refresh_api_key_hook = _refreshing(configuration.refresh_api_key_hook, folder)
 
 
 def _refreshing(refresh: Callable[[Any], None], folder: Path) -> Callable[[Any], None]:
-    """Credentials that renew themselves may write certificates again, to the folder that they were given."""
+    """Return a refresh hook that creates the folder again: renewed credentials may write certificates to it."""
 
     def renew(configuration: Any) -> None:
         try:
-            refresh(configuration)  # which puts itself in the place of this function
+            refresh(configuration)  # the package replaces this hook by its own here
         finally:
             configuration.refresh_api_key_hook = renew
             if folder.exists():
@@ -87,7 +87,7 @@ def _refreshing(refresh: Callable[[Any], None], folder: Path) -> Callable[[Any],
 
 
 def _forget(folder: Path) -> None:
-    """Remove the files, and the package's memory of them: it would hand out their names again."""
+    """Remove the files and the package's table of them: it would return their names again."""
     from kubernetes.config import kube_config
 
     known: dict[str, str] = getattr(kube_config, "_temp_files", {})

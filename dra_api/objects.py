@@ -1,7 +1,6 @@
-"""The API resources that the project speaks of, and small readers of their metadata.
+"""The API resources that the project uses, and accessors of their metadata.
 
 Objects are plain dicts (`Obj`) exactly as the API server sent them, so unknown fields survive every read and write.
-Nothing here owns data: a `Resource` is a name, not an object.
 
 Source: k8s.io/api v0.36 (groups, kinds, scopes); KAI-Scheduler 0.17 CRDs (scheduling.run.ai);
 NVIDIA DRA driver 25.12 CRDs (resource.nvidia.com).
@@ -18,7 +17,7 @@ Obj: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One API resource: where it is served and what kind it holds.
+    """One API resource: its path and its kind.
 
     `group` is empty for the core group; `plural` is the path segment; `namespaced` is its scope.
     """
@@ -31,7 +30,7 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """`apiVersion` as objects carry it: `v1`, or `group/version`."""
+        """The `apiVersion` of its objects: `v1`, or `group/version`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -40,13 +39,13 @@ class Resource:
         return (self.group, self.version, self.kind)
 
     def at(self, version: str) -> Resource:
-        """The same resource in another version of its group."""
+        """Return the same resource in another version of its group."""
         return replace(self, version=version)
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The request path of a collection, of one object, or of a subresource.
+        """Return the request path of a collection, of one object, or of a subresource.
 
-        A namespaced resource without `namespace` gives the collection over all namespaces.
+        A namespaced resource without `namespace` leads to the collection over all namespaces.
         """
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
         if self.namespaced and namespace:
@@ -104,33 +103,33 @@ KNOWN: tuple[Resource, ...] = tuple(value for value in list(globals().values()) 
 
 
 def meta(obj: Obj) -> Obj:
-    """The object's metadata; an empty dict where it has none."""
+    """Return the object's metadata, or an empty dict."""
     found = obj.get("metadata")
     return found if isinstance(found, dict) else {}
 
 
 def name_of(obj: Obj) -> str:
-    """`metadata.name`, or an empty string."""
+    """Return `metadata.name`, or an empty string."""
     return str(meta(obj).get("name") or "")
 
 
 def namespace_of(obj: Obj) -> str:
-    """`metadata.namespace`, or an empty string for cluster-scoped objects."""
+    """Return `metadata.namespace`, or an empty string for cluster-scoped objects."""
     return str(meta(obj).get("namespace") or "")
 
 
 def uid_of(obj: Obj) -> str:
-    """`metadata.uid`, or an empty string before the server gave one."""
+    """Return `metadata.uid`, or an empty string for an object that is not stored yet."""
     return str(meta(obj).get("uid") or "")
 
 
 def key_of(obj: Obj) -> tuple[str, str]:
-    """Namespace and name: the key of an object among its kind."""
+    """Return namespace and name, the key of an object within its kind."""
     return namespace_of(obj), name_of(obj)
 
 
 def owner_reference(owner: Obj, *, controller: bool = False, block_owner_deletion: bool = False) -> Obj:
-    """An owner reference to `owner`, with the optional flags only where they are set."""
+    """Return an owner reference to `owner`; flags that are false are omitted."""
     reference: Obj = {
         "apiVersion": owner.get("apiVersion", ""),
         "kind": owner.get("kind", ""),
@@ -145,7 +144,7 @@ def owner_reference(owner: Obj, *, controller: bool = False, block_owner_deletio
 
 
 def controller_of(obj: Obj) -> Obj | None:
-    """The owner reference marked `controller: true`, if there is one."""
+    """Return the owner reference with `controller: true`, or None."""
     for reference in meta(obj).get("ownerReferences") or ():
         if reference.get("controller"):
             return dict(reference)

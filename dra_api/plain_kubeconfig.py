@@ -1,7 +1,7 @@
-"""A kubeconfig with a server and a token or a certificate in it, read without the `kubernetes` package.
+"""Reads a kubeconfig with a server and a token or certificate without the `kubernetes` package.
 
-Everything else is the package's: programs that make credentials, token files that change, proxies, several files at
-once, and whatever is wrong, which it names. Where this module is in any doubt it reads nothing.
+The package handles everything else: exec credentials, token files that change, proxies, several files, and errors, for
+which it has messages. In any doubt this module returns None.
 
 Source: client-go tools/clientcmd/api/v1 v0.36 (types.go); the package's kube_config.py for which field wins.
 """
@@ -25,7 +25,7 @@ _USER = {"token", "client-certificate", "client-certificate-data", "client-key",
 
 @dataclass(frozen=True, slots=True)
 class PlainConfiguration:
-    """What is used of a `kubernetes.client.Configuration`, under the same names."""
+    """The used fields of a `kubernetes.client.Configuration`, with the same names."""
 
     host: str
     verify_ssl: bool
@@ -38,17 +38,17 @@ class PlainConfiguration:
     password: None = None
 
     def get_api_key_with_prefix(self, identifier: str) -> str | None:
-        """The Authorization header; of all identifiers only `authorization` has one."""
+        """Return the Authorization header; only the identifier `authorization` has one."""
         return f"Bearer {self.token}" if self.token and identifier == "authorization" else None
 
 
 def read(path: Path | str | None, *, context: str | None, folder: Path) -> PlainConfiguration | None:
-    """The configuration that a kubeconfig gives; None where it is one for the package.
+    """Return the configuration of a kubeconfig, or None if the package must read it.
 
     Args:
         path: the file; None: KUBECONFIG, then ~/.kube/config.
         context: of the file's contexts; None: its current one.
-        folder: a private one, for certificates that the kubeconfig holds inline.
+        folder: a private folder for inline certificates.
     """
     if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
         return None
@@ -84,7 +84,7 @@ def _configuration(found: Obj, context: str | None, beside: Path, folder: Path) 
 
 
 def _named(entries: list[Obj], name: str) -> Obj:
-    """The only entry of that name. Raises LookupError where there is none, or more than one."""
+    """Return the only entry of that name. Raises LookupError if there is none, or more than one."""
     found = [entry for entry in entries if entry["name"] == name]
     if len(found) != 1:
         raise LookupError(name)
@@ -92,7 +92,7 @@ def _named(entries: list[Obj], name: str) -> Obj:
 
 
 def _file(values: Mapping[str, Any], name: str, beside: Path, folder: Path) -> str | None:
-    """The file that a field names, relative to its kubeconfig, or one with what the field holds inline."""
+    """Return the file that a field names, relative to its kubeconfig, or a new file with inline data."""
     if inline := values.get(f"{name}-data"):
         path = folder / name
         path.touch(mode=0o600)
@@ -101,5 +101,5 @@ def _file(values: Mapping[str, Any], name: str, beside: Path, folder: Path) -> s
     if not (named := values.get(name)):
         return None
     path = beside / named
-    path.stat()  # one that is not there is the package's to name
+    path.stat()  # for a missing file the package has the message
     return str(path)

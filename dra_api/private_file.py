@@ -1,4 +1,4 @@
-"""Files that only this user may read: keys, kubeconfigs, passwords. Whoever made the folder removes them with it."""
+"""Files that only this user may read: keys, kubeconfigs, passwords. The owner of the folder removes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file with mode 0600, whatever it was before."""
+    """Write a file with mode 0600, also if it existed with another mode."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

@@ -1,7 +1,7 @@
 """Kubernetes resource quantities ("40Gi", "500m", "1e3") as immutable values.
 
-A quantity comes from a ResourceSlice capacity, a claim's capacity request or a CEL expression, and lives as long as
-whoever parsed it holds it. Parsing, rounding, canonical text and error wording follow
+Quantities are capacities in ResourceSlices, capacity requests in claims, and values in CEL expressions. Parsing,
+rounding, canonical text and error messages follow
 k8s.io/apimachinery/pkg/api/resource (quantity.go, suffix.go, amount.go; release 0.36), including its habit of
 keeping the original text when that text already looks canonical.
 """
@@ -24,8 +24,8 @@ _INT64_MAX: Final = 2**63 - 1
 _INT64_MIN: Final = -(2**63)
 _NANO: Final = -9
 _FAST_PATH_DIGITS: Final = 18
-# Above this many decimal places of difference two amounts are not brought to one scale: 1e100000000 is a legal
-# quantity, and spelling it out would cost gigabytes.
+# Two amounts with more decimal places of difference are not converted to one scale: 1e100000000 is a valid quantity,
+# and its digits would need gigabytes.
 _MAX_RESCALE: Final = 20_000
 
 
@@ -55,7 +55,7 @@ _BINARY_NAMES: Final = {0: ""} | {exponent: name for name, exponent in _BINARY_S
 
 
 class QuantityError(ValueError):
-    """The text is no quantity; the message is Kubernetes' own."""
+    """The text is not a quantity; the message is that of Kubernetes."""
 
 
 @total_ordering
@@ -83,7 +83,7 @@ class Quantity:
         big: bool = False,
         text: str | None = None,
     ) -> None:
-        """Build ``unscaled * 10**scale``. ``big`` marks an amount that Kubernetes holds as an inf.Dec, not an int64."""
+        """Create ``unscaled * 10**scale``. ``big``: Kubernetes stores this amount as inf.Dec, not as int64."""
         object.__setattr__(self, "_unscaled", unscaled)
         object.__setattr__(self, "_scale", scale)
         object.__setattr__(self, "format", format)
@@ -99,7 +99,7 @@ class Quantity:
 
     @staticmethod
     def parse(text: str) -> Quantity:
-        """Read ``text``; raises QuantityError with Kubernetes' wording. Results are cached and shared."""
+        """Parse ``text``. Raises QuantityError with the message of Kubernetes. Results are cached and shared."""
         return _parse(text)
 
     @staticmethod
@@ -112,30 +112,30 @@ class Quantity:
         return True
 
     def parts(self) -> tuple[int, int, Format, bool]:
-        """Unscaled number, decimal scale, format, and whether Kubernetes holds it as an inf.Dec."""
+        """Unscaled number, decimal scale, format, and whether Kubernetes stores it as an inf.Dec."""
         return self._unscaled, self._scale, self.format, self._big
 
     @property
     def value(self) -> int:
-        """The amount as an integer, fractions rounded away from zero (Go's ``Value()`` for what is not negative)."""
+        """Return the amount as an integer, rounded away from zero (Go's ``Value()`` for amounts of at least zero)."""
         return self.scaled_value(0)
 
     @property
     def milli_value(self) -> int:
-        """The amount in thousandths, rounded away from zero (Go's ``MilliValue()``)."""
+        """Return the amount in thousandths, rounded away from zero (Go's ``MilliValue()``)."""
         return self.scaled_value(-3)
 
     def scaled_value(self, scale: int) -> int:
-        """The amount in units of ``10**scale``, rounded away from zero."""
+        """Return the amount in units of ``10**scale``, rounded away from zero."""
         return _rescale(self._unscaled, self._scale, scale)[0]
 
     @property
     def sign(self) -> int:
-        """-1, 0 or 1."""
+        """Return -1, 0 or 1."""
         return (self._unscaled > 0) - (self._unscaled < 0)
 
     def as_int64(self) -> int | None:
-        """The exact int64, or None when Kubernetes cannot convert it fast (fractions, overflow, inf.Dec amounts)."""
+        """Return the exact int64, or None where Go's ``AsInt64`` fails (fractions, overflow, inf.Dec amounts)."""
         if self._big:
             return None
         if self._scale == 0:
@@ -150,7 +150,7 @@ class Quantity:
         return result if _INT64_MIN <= result <= _INT64_MAX else None
 
     def as_approximate_float(self) -> float:
-        """The nearest double; precision may be lost, values out of range become infinite."""
+        """Return the nearest double; precision may be lost, values out of range become infinite."""
         base = float(self._unscaled)
         if self._scale == 0:
             return base
@@ -160,7 +160,7 @@ class Quantity:
             return base * float("inf") if base else float("nan")
 
     def compare(self, other: Quantity) -> int:
-        """-1, 0 or 1 by numeric value."""
+        """Return -1, 0 or 1 by numeric value."""
         a, b, sa, sb = self._unscaled, other._unscaled, self._scale, other._scale
         if sa != sb:
             if self.sign != other.sign or a == 0:
@@ -294,7 +294,7 @@ def _magnitude(unscaled: int, scale: int) -> int:
 
 
 def _rescale(unscaled: int, scale: int, wanted: int) -> tuple[int, bool]:
-    """Express the amount at scale ``wanted``, rounding away from zero; the flag says whether it was exact."""
+    """Return the amount at scale ``wanted``, rounded away from zero, and whether it is exact."""
     if unscaled == 0 or scale == wanted:
         return unscaled, True
     difference = scale - wanted
@@ -318,7 +318,7 @@ def _digits_end(text: str, start: int) -> int:
 
 
 def _split(text: str) -> tuple[bool, str, str, str]:
-    """Split into sign, digits before and after the point, and suffix; raises on a malformed tail."""
+    """Split into sign, digits before and after the point, and suffix. Raises QuantityError for a malformed tail."""
     end = len(text)
     start = 1 if text[0] in "+-" else 0
     positive = text[0] != "-"
@@ -344,7 +344,7 @@ def _split(text: str) -> tuple[bool, str, str, str]:
 
 
 def _read_suffix(suffix: str) -> tuple[int, int, Format]:
-    """Base, exponent and family of a suffix."""
+    """Return base, exponent and family of a suffix."""
     exponent = _DECIMAL_SUFFIXES.get(suffix)
     if exponent is not None:
         return 10, exponent, Format.DECIMAL_SI
@@ -389,14 +389,14 @@ def _parse(text: str) -> Quantity:
             else:
                 keep = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
             return Quantity(result if positive else -result, scale=scale, format=format_, text=text if keep else None)
-    # Only this path minds a number without any digit: ".Ki" is zero, ".Pi" is refused.
+    # Only this path rejects a number without digits: ".Ki" is zero, ".Pi" is invalid.
     if len(digits) > _MAX_RESCALE or _DIGITS.isdisjoint(text[: len(text) - len(suffix)]):
         raise QuantityError(_NUMERIC)
     return _parse_big(positive, digits, len(fraction), base, exponent, format_)
 
 
 def _parse_big(positive: bool, digits: str, places: int, base: int, exponent: int, format_: Format) -> Quantity:
-    """The slow path: any precision, cut to nano, binary amounts capped at 2^63-1."""
+    """Return an amount of any precision, rounded to nano, with binary amounts limited to 2^63-1 (the slow path)."""
     amount, scale = int(digits), -places
     if base == 10:
         scale += exponent

@@ -1,6 +1,6 @@
-"""A request as the server's core sees it, and what its path and verb mean.
+"""A request to the API server, and the meaning of its path and verb.
 
-Both doors (HTTPS and in-process) build a `Request`; it lives for one call. `RequestInfo` follows the rules of
+The HTTPS endpoint and the in-process transport create one `Request` per call. `RequestInfo` follows the rules of
 k8s.io/apiserver pkg/endpoints/request (verbs, API prefixes, subresources).
 """
 
@@ -16,7 +16,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The identity that sends a request: `user.Info` of the API server."""
+    """The user of a request: `user.Info` of the API server."""
 
     name: str
     uid: str = ""
@@ -31,9 +31,9 @@ class User:
 
 @dataclass(slots=True)
 class Request:
-    """One request: method, decoded path, query pairs, lower-case headers, body, and the user where a door knows.
+    """One request: method, decoded path, query pairs, lower-case headers, body, and the user if the endpoint knows it.
 
-    `protobuf`: the answer goes out as protobuf, whatever the headers say.
+    `protobuf`: the response is encoded as protobuf, regardless of the headers.
     """
 
     method: str
@@ -45,18 +45,18 @@ class Request:
     protobuf: bool = False
 
     def param(self, name: str, default: str = "") -> str:
-        """The first value of a query parameter."""
+        """Return the first value of a query parameter."""
         for key, value in self.query:
             if key == name:
                 return value
         return default
 
     def params(self, name: str) -> list[str]:
-        """All values of a query parameter."""
+        """Return all values of a query parameter."""
         return [value for key, value in self.query if key == name]
 
     def flag(self, name: str) -> bool:
-        """A boolean query parameter, read as Go's conversion does: "", "0" and "false" are false."""
+        """Return a boolean query parameter, converted as in Go: "", "0" and "false" are false."""
         for key, value in self.query:
             if key == name:
                 return value.lower() not in ("false", "0")
@@ -70,7 +70,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """What a request asks for: `verb` is the authorization verb; `resource` is empty for non-resource paths."""
+    """Attributes of a request: `verb` is the authorization verb; `resource` is empty for non-resource paths."""
 
     verb: str
     path: str
@@ -89,7 +89,7 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Read method, path and query."""
+    """Return the attributes that method, path and query contain."""
     parts = [unquote(part) for part in request.path.strip("/").split("/")]
     verb = _VERBS.get(request.method, request.method.lower())
     if verb in ("get", "head"):

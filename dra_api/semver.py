@@ -1,8 +1,8 @@
 """Semantic versions 2.0.0, as DRA version attributes and the CEL semver library read them.
 
-A version is an immutable value made from text by parse() and held by whoever asked. The grammar and precedence are
-those of https://semver.org/spec/v2.0.0.html; messages follow github.com/blang/semver/v4, which Kubernetes uses, and
-normalize() follows k8s.io/apiserver/pkg/cel/library/semverlib.go (0.36).
+A version is immutable; parse() creates it. Grammar and precedence are those of https://semver.org/spec/v2.0.0.html;
+messages follow github.com/blang/semver/v4, which Kubernetes uses, and normalize() follows
+k8s.io/apiserver/pkg/cel/library/semverlib.go (0.36).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UINT64_MAX: Final = 2**64 - 1
 
 
 class SemVerError(ValueError):
-    """The text is no semantic version; the message says which part."""
+    """The text is not a semantic version; the message names the invalid part."""
 
 
 @total_ordering
@@ -63,7 +63,7 @@ class SemVer:
 
     @staticmethod
     def parse(text: str, *, normalize: bool = False) -> SemVer:
-        """Read ``text``; raises SemVerError. ``normalize`` is Kubernetes' tolerant form, see normalize_text()."""
+        """Parse ``text``. Raises SemVerError. ``normalize``: also accept the forms that normalize_text() accepts."""
         return _parse(normalize_text(text)) if normalize else _parse(text)
 
     @staticmethod
@@ -76,7 +76,7 @@ class SemVer:
         return True
 
     def compare(self, other: SemVer) -> int:
-        """-1, 0 or 1 by precedence."""
+        """Return -1, 0 or 1 by precedence."""
         mine, theirs = self._order(), other._order()
         return (mine > theirs) - (mine < theirs)
 
@@ -144,7 +144,7 @@ def _number(text: str, what: str) -> int:
 def _uint64(text: str) -> int:
     if not text:
         raise SemVerError('strconv.ParseUint: parsing "": invalid syntax')
-    # The length bound keeps int() from reading an arbitrarily long number.
+    # The length limit prevents int() from parsing an arbitrarily long number.
     if len(text) > 20 or int(text) > _UINT64_MAX:
         raise SemVerError(f"strconv.ParseUint: parsing {_quote(text)}: value out of range")
     return int(text)

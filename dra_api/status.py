@@ -1,6 +1,6 @@
-"""Kubernetes Status errors: the one exception type that the embedded API server answers with.
+"""Kubernetes Status errors, as the API server emulator and the fault proxy return them.
 
-Every refusal in this package is a `StatusError`; the request pipeline turns it into the `Status` body of
+Every error response is a `StatusError`; the request pipeline converts it to the `Status` body of
 `k8s.io/apimachinery/pkg/api/errors` (same code, reason, message and details). Values live for one request.
 """
 
@@ -17,7 +17,7 @@ Obj = dict[str, Any]
 
 
 class _Omit:
-    """Marks an error that shows no value, as field.OmitValueType does."""
+    """Marks an error without a value, like field.OmitValueType."""
 
     def __repr__(self) -> str:
         return "OMIT"
@@ -58,7 +58,7 @@ class FieldError:
     """One validation failure (`field.Error` of apimachinery).
 
     `reason` is the cause type (`FieldValueInvalid` …), `field` the path as Kubernetes writes it, `detail` the text
-    after the value, `bad_value` the offending value, or OMIT to show none.
+    after the value, `bad_value` the invalid value, or OMIT.
     """
 
     reason: str
@@ -89,7 +89,7 @@ def invalid(field: str, value: object, detail: str) -> FieldError:
 
 
 def not_supported(field: str, value: object, supported: Sequence[str]) -> FieldError:
-    """field.NotSupported: the allowed values are shown quoted, in the order given (upstream sorts them)."""
+    """field.NotSupported: the supported values are quoted, in the given order (upstream sorts them)."""
     detail = "supported values: " + ", ".join(go_quote(s) for s in supported) if supported else ""
     return FieldError("FieldValueNotSupported", field, detail, value)
 
@@ -122,7 +122,7 @@ def too_long(field: str, maximum: int) -> FieldError:
 
 
 class StatusError(Exception):
-    """A request refused: carries what the Status body will say."""
+    """An error response, with the fields of its Status body."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class StatusError(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """A resource as messages name it: `pods`, `resourceclaims.resource.k8s.io`."""
+    """Return a resource name for messages: `pods`, `resourceclaims.resource.k8s.io`."""
     return f"{plural}.{group}" if group else plural
 
 
@@ -191,7 +191,7 @@ def conflict(group: str, plural: str, name: str, detail: str = OPTIMISTIC_LOCK) 
 
 
 def precondition_failed(group: str, plural: str, meta: Mapping[str, Any], *, uid: str) -> StatusError:
-    """409 Conflict of a write that names another uid than the stored object has; `meta` is that object's."""
+    """409 Conflict of a write with a UID precondition; `meta` is the metadata of the stored object."""
     key = "/".join(part for part in (group, plural, meta.get("namespace", ""), meta["name"]) if part)
     detail = (
         f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -226,7 +226,7 @@ def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError
 
 
 def expired(message: str) -> StatusError:
-    """410 Expired (a resource version or continue token that history no longer holds)."""
+    """410 Expired (a resource version or continue token that is no longer available)."""
     return StatusError(410, "Expired", message)
 
 

@@ -1,8 +1,7 @@
-"""How bytes reach an API server: one small protocol, and its HTTPS implementation.
+"""The transport protocol between client and API server, and its HTTPS implementation.
 
-The `kubernetes` package does what it is good at (kubeconfig, exec and token auth), urllib3 connects, `http1` carries
-requests; bodies pass through untouched.
-A transport owns its connection pool: whoever made it calls `close`.
+The `kubernetes` package provides kubeconfig, exec and token authentication, urllib3 connects, and `http1` sends
+requests; bodies are not changed. A transport owns its connection pool: its creator calls `close`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ NO_HEADERS: Mapping[str, str] = {}
 
 
 class TransportError(Exception):
-    """The server could not be reached, or the connection broke before an answer came."""
+    """The server could not be reached, or the connection broke before the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer: HTTP status, headers (lower-case names), body."""
+    """One response: HTTP status, headers (lower-case names), body."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +40,7 @@ class Stream(Protocol):
     """A watch: JSON documents, one at a time."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield one document after the other; ends when the server ends the watch or `close` is called."""
+        """Yield documents until the server ends the watch or `close` is called."""
         ...
 
     def close(self) -> None:
@@ -51,7 +50,7 @@ class Stream(Protocol):
 
 @runtime_checkable
 class Transport(Protocol):
-    """Carries requests to one API server as one user."""
+    """Sends requests of one user to one API server."""
 
     def request(
         self,
@@ -64,7 +63,7 @@ class Transport(Protocol):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Send one request; `timeout` in seconds. Raises TransportError when no answer comes."""
+        """Send one request; `timeout` in seconds. Raises TransportError if there is no response."""
         ...
 
     def stream(
@@ -75,18 +74,18 @@ class Transport(Protocol):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
-        """Open a watch. A server that refuses it answers a Response instead of a Stream."""
+        """Open a watch. If the server returns an error, return a Response instead of a Stream."""
         ...
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         ...
 
 
 class TransportAround:
-    """A transport around another one, to which it passes everything on; closing it closes the inner one.
+    """A transport that passes everything on to an inner one; closing it closes the inner one.
 
-    What sees or changes the requests of a component is a subclass with the one method that it is about.
+    Subclasses that record or change requests override one method.
     """
 
     def __init__(self, inner: Transport) -> None:
@@ -103,7 +102,7 @@ class TransportAround:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Pass a request on."""
+        """Forward a request."""
         return self._inner.request(
             method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
         )
@@ -116,7 +115,7 @@ class TransportAround:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
-        """Pass a watch on."""
+        """Forward a watch."""
         return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
 
     def close(self) -> None:
@@ -125,7 +124,7 @@ class TransportAround:
 
 
 class WithHeaders(TransportAround):
-    """Puts other headers in the place of those that a request has: what `headers` makes of them."""
+    """Replaces the headers of each request by the result of `headers`."""
 
     def __init__(self, inner: Transport, headers: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
         super().__init__(inner)
@@ -142,7 +141,7 @@ class WithHeaders(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Pass a request on with the other headers."""
+        """Forward a request with the new headers."""
         return super().request(
             method,
             path,
@@ -161,7 +160,7 @@ class WithHeaders(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
-        """Pass a watch on with the other headers."""
+        """Forward a watch with the new headers."""
         return super().stream(path, query=query, headers=self._headers(headers), timeout=timeout)
 
 
@@ -174,18 +173,18 @@ def _tls(configuration: Any) -> ssl.SSLContext:
             context.load_default_certs()
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    except OSError as error:  # no such file, or no certificate in it
+    except OSError as error:  # a missing file, or a file without a certificate
         raise KubeconfigError(f"cannot use the certificates for {configuration.host}: {error}") from error
     return context
 
 
 class HttpTransport:
-    """HTTPS by a configuration of the `kubernetes` package."""
+    """HTTPS with a configuration of the `kubernetes` package."""
 
     def __init__(self, configuration: Any, *, pool_size: int = 32) -> None:
         """Use a `kubernetes.client.Configuration`; `pool_size` connections are kept open.
 
-        Its certificate files are read now, and not again. Raises KubeconfigError for one that is no certificate.
+        Its certificate files are read once, now. Raises KubeconfigError for an invalid certificate.
         """
         self._configuration = configuration
         self._base = str(configuration.host).rstrip("/")
@@ -197,14 +196,14 @@ class HttpTransport:
     def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> HttpTransport:
         """Read a kubeconfig (default: KUBECONFIG, then ~/.kube/config); exec and token auth included.
 
-        Raises KubeconfigError with the file's name and what to do.
+        Raises KubeconfigError with the file's name and a hint.
         """
         with loaded(path, context=context) as configuration:
             return cls(configuration)
 
     @classmethod
     def in_cluster(cls) -> HttpTransport:
-        """Use the service account of the pod that this runs in. Raises KubeconfigError outside a pod."""
+        """Use the service account of the current pod. Raises KubeconfigError outside a pod."""
         from kubernetes import client, config
 
         configuration = client.Configuration()
@@ -221,7 +220,7 @@ class HttpTransport:
 
     def _headers(self, extra: Mapping[str, str]) -> dict[str, str]:
         headers = {"Accept": JSON}
-        # get_api_key_with_prefix runs the refresh hook: exec credentials renew themselves here.
+        # get_api_key_with_prefix calls the refresh hook, which renews exec credentials.
         token = self._configuration.get_api_key_with_prefix("authorization") or (
             self._configuration.get_api_key_with_prefix("BearerToken")
         )

@@ -1,11 +1,10 @@
-"""resource.k8s.io in v1 shapes, whatever version goes over the wire: v1 to and from v1beta2 and v1beta1.
+"""Converts objects of resource.k8s.io between v1 and v1beta2 or v1beta1.
 
-v1beta2 has the shapes of v1. v1beta1 writes an exact request flat into the request, wraps a device's content in
-`basic`, and has plain instead of optional node fields. Pure functions: arguments are never changed, and what a result
-shares with its argument must not be changed either. Fields that nobody here knows stay where the shape puts them.
+v1beta2 has the same fields as v1. v1beta1 has the fields of an exact request in the request itself, a device's content
+in `basic`, and plain instead of optional node fields. Pure functions: arguments are never changed. A result may share
+parts with its argument, so it must not be changed either. Unknown fields are kept.
 
-The client converts at its edge with these functions, and the embedded API server stores through them, so there is one
-place that knows the difference.
+The client and the API server emulator convert with these functions.
 Source: pkg/apis/resource/v1beta1/{conversion,defaults}.go, release 1.36; rule DRA-044.
 """
 
@@ -26,7 +25,7 @@ from dra_api.objects import (
 GROUP = RESOURCE_CLAIMS.group
 VERSIONS = ("v1", "v1beta2", "v1beta1")  # best first
 
-# What an exact request of v1beta1 has beside its name.
+# Fields of an exact request of v1beta1, without its name.
 _FLAT = (
     "deviceClassName",
     "selectors",
@@ -40,7 +39,7 @@ _FLAT = (
 _V1 = f"{GROUP}/v1"
 _CONVERTED = (DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES)
 _KINDS = frozenset(each.kind for each in _CONVERTED)
-# Where each kind keeps the list whose items differ between v1 and v1beta1.
+# Path of the list whose items differ between v1 and v1beta1, by kind.
 _DIFFERENT = {
     RESOURCE_CLAIMS.kind: ("spec", "devices", "requests"),
     RESOURCE_CLAIM_TEMPLATES.kind: ("spec", "spec", "devices", "requests"),
@@ -49,22 +48,22 @@ _DIFFERENT = {
 
 
 class ConversionError(ValueError):
-    """A patch that has no counterpart in the version that the server serves."""
+    """A patch without an equivalent in the served version."""
 
 
 def is_converted(resource: Resource) -> bool:
-    """Whether this is the v1 name of a resource that the functions below convert."""
+    """Whether this is v1 of a resource that the functions below convert."""
     return resource in _CONVERTED
 
 
 def from_v1(kind: str, obj: Obj, version: str) -> Obj:
-    """A v1 object of `kind` as `version` spells it, apiVersion included; partial objects stay partial."""
+    """Return a v1 object of `kind` in `version`, with its apiVersion; partial objects remain partial."""
     found = _items(kind, obj, _flatten_device if kind == RESOURCE_SLICES.kind else _flatten_request, version)
     return {**found, "apiVersion": f"{GROUP}/{version}"}
 
 
 def to_v1(kind: str, obj: Obj, version: str) -> Obj:
-    """An object of `kind` that `version` spelled, as v1 does."""
+    """Return an object of `kind` in `version` as v1."""
     if kind == RESOURCE_SLICES.kind and version == "v1beta1":
         obj = _changed(obj, ("spec",), _without_empty_places)
     found = _items(kind, obj, _lift_device if kind == RESOURCE_SLICES.kind else _lift_request, version)
@@ -72,7 +71,7 @@ def to_v1(kind: str, obj: Obj, version: str) -> Obj:
 
 
 def in_v1(obj: Obj) -> Obj:
-    """An object as v1 spells it, whatever version it names; other kinds and groups as they are."""
+    """Return an object of any version as v1; objects of other kinds and groups are unchanged."""
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
     kind = str(obj.get("kind"))
     if group != GROUP or version not in VERSIONS[1:] or kind not in _KINDS:
@@ -81,10 +80,10 @@ def in_v1(obj: Obj) -> Obj:
 
 
 def patch_from_v1(kind: str, patch: Any, version: str) -> Any:
-    """A merge, strategic, apply or JSON patch (a list) of a v1 object, as a patch of the object in `version`.
+    """Return a merge, strategic, apply or JSON patch (a list) of a v1 object as a patch of the object in `version`.
 
-    Merge and strategic patches replace the lists that differ as a whole, so a patch converts like an object. Raises
-    ConversionError for the one JSON patch without a counterpart: of a request's `exactly` as a whole.
+    Merge and strategic patches replace the differing lists as a whole, so a patch is converted like an object. Raises
+    ConversionError for the only JSON patch without an equivalent: one of a request's whole `exactly`.
     """
     if isinstance(patch, list):
         return [_operation(kind, each, version) if isinstance(each, dict) else each for each in patch]
@@ -99,9 +98,9 @@ def patch_from_v1(kind: str, patch: Any, version: str) -> Any:
 
 
 def with_references(obj: Obj, version: str) -> Obj:
-    """An object of any kind whose references to v1 objects of resource.k8s.io name `version` instead.
+    """Return an object of any kind whose references to v1 objects of resource.k8s.io have `version` instead.
 
-    Owner references and what an Event speaks of are looked up by the version that they name, so it must be served.
+    Readers of owner references and of an Event's involved object use the version in it, so it must be served.
     """
     found = obj
     metadata = obj.get("metadata")
@@ -136,7 +135,7 @@ def _renamed(reference: Obj, version: str) -> Obj:
 
 
 def _changed(value: Any, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
-    """`value` with what lies at `path` changed; copied along the path only, itself where nothing lies there."""
+    """Return `value` with the value at `path` changed (if there is one); only the path is copied."""
     if not path:
         return change(value)
     if not isinstance(value, dict) or value.get(path[0]) is None:
@@ -171,7 +170,7 @@ def _lift_request(request: Obj) -> Obj:
     exactly = {
         name: request[name]
         for name in _FLAT
-        # v1beta1 writes an empty class where alternatives stand; nothing but zero values means: not an exact request.
+        # A v1beta1 request with alternatives has an empty class. Only zero values mean that it is not an exact request.
         if request.get(name) not in (None, "") and not (name == "count" and request[name] == 0)
     }
     rest = {name: value for name, value in request.items() if name not in _FLAT}
@@ -196,7 +195,7 @@ def _without_empty_places(spec: Any) -> Any:
 
 
 def _operation(kind: str, operation: Obj, version: str) -> Obj:
-    """One operation of a JSON patch: where it points, and what it carries."""
+    """Return one operation of a JSON patch with path and value converted."""
     path = _DIFFERENT.get(kind)
     found = dict(operation)
     for field in ("path", "from"):

@@ -1,7 +1,7 @@
-"""A work queue with client-go's semantics: a key is handled by one worker at a time and never lost.
+"""A work queue with client-go's semantics: one worker at a time handles a key, and no key is lost.
 
-A key added while it is being handled is handled once more afterwards. Delays and back-off run on the given clock.
-The queue lives until `shut_down`; it starts no thread.
+A key that is added while a worker handles it is handled again afterwards. Delays and back-off use the given clock. The
+queue starts no thread.
 
 Source: client-go util/workqueue v0.36 (queue.go, delaying_queue.go, default_rate_limiters.go).
 """
@@ -19,7 +19,7 @@ from dra_api.clock import SOON, Clock
 
 K = TypeVar("K", bound=Hashable)
 
-# Of so many keys that are handled, one may be what has waited as long as it may: it gets on, and holds up little.
+# One of this many handled keys may be an idle key whose time is over: it makes progress, and delays the others little.
 _IDLE_TURN = 4
 
 
@@ -44,15 +44,15 @@ class WorkQueue(Generic[K]):
         self._since_idle = 0
         self._sequence = itertools.count()
         self._closed = False
-        clock.enlist(self)
+        clock.register(self)
 
     def add(self, key: K) -> None:
-        """Ask for `key` to be handled as soon as a worker is free."""
+        """Queue `key` for the next free worker."""
         with self._condition:
             self._add(key)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Ask for `key` to be handled in `seconds`; an earlier wish for the same key wins."""
+        """Queue `key` in `seconds`; if it is already due earlier, that time is kept."""
         if seconds <= 0:
             self.add(key)
             return
@@ -65,10 +65,10 @@ class WorkQueue(Generic[K]):
             self._condition.notify()
 
     def add_idle(self, key: K, *, within: float) -> None:
-        """Ask for `key` to be handled once no other key is ready, or after `within` seconds in turns with the others.
+        """Queue `key` until no other key is ready, or after `within` seconds in turns with the others.
 
-        One key in four is then one that has waited so long: those get on, and what is ready is little slower for it.
-        A key that is asked for otherwise meanwhile is handled then, and not a second time for this wish.
+        After `within` seconds one key in four is such an idle key, so that they make progress and delay ready keys
+        little. If the key is added in another way before, it is handled once, then.
         """
         with self._condition:
             if self._closed or key in self._dirty or key in self._idle:
@@ -77,7 +77,7 @@ class WorkQueue(Generic[K]):
             self._condition.notify()
 
     def add_rate_limited(self, key: K) -> float:
-        """Ask for `key` again after its back-off; returns the seconds until then."""
+        """Queue `key` after its back-off and return the seconds until then."""
         with self._condition:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
@@ -86,17 +86,17 @@ class WorkQueue(Generic[K]):
         return delay
 
     def failures(self, key: K) -> int:
-        """How often `key` was added with back-off since it was last forgotten."""
+        """Return how often `key` was added with back-off since `forget`."""
         with self._condition:
             return self._failures.get(key, 0)
 
     def forget(self, key: K) -> None:
-        """`key` succeeded: its next back-off starts anew."""
+        """Reset the back-off of `key` after success."""
         with self._condition:
             self._failures.pop(key, None)
 
     def get(self, timeout: float | None = None) -> K | None:
-        """The next key, or None when the queue is shut down or `timeout` seconds pass. Call `done` after work."""
+        """Return the next key, or None after shutdown or `timeout` seconds. The worker calls `done` after work."""
         deadline = None if timeout is None else self._clock.monotonic() + timeout
         with self._condition:
             while True:
@@ -115,7 +115,7 @@ class WorkQueue(Generic[K]):
                 self._clock.condition_wait(self._condition, max(min(waits), 0.0) if waits else None)
 
     def done(self, key: K) -> None:
-        """The worker is finished with `key`."""
+        """Mark `key` as handled."""
         with self._condition:
             self._processing.discard(key)
             if key in self._dirty:
@@ -125,7 +125,7 @@ class WorkQueue(Generic[K]):
                 self._condition.notify()
 
     def shut_down(self) -> None:
-        """Wake all workers; `get` returns None once the queue is empty."""
+        """Wake all workers; `get` returns None when the queue is empty."""
         with self._condition:
             self._closed = True
             self._queue.clear()
@@ -133,8 +133,8 @@ class WorkQueue(Generic[K]):
             self._idle.clear()
             self._condition.notify_all()
 
-    def at_rest(self) -> bool:
-        """Whether no key is being handled, ready, or due soon."""
+    def is_idle(self) -> bool:
+        """Whether no key is in work, ready, or due within `SOON` seconds."""
         with self._condition:
             if self._processing:
                 return False
@@ -160,7 +160,7 @@ class WorkQueue(Generic[K]):
             self._condition.notify()
 
     def _ready(self) -> Iterator[K]:
-        """Take the key that is to be handled next, if there is one."""
+        """Yield and remove the key to be handled next, if any."""
         idle = next((key for key in self._idle if key not in self._processing), None)
         if idle is not None and (not self._queue or self._is_its_turn(idle)):
             del self._idle[idle]

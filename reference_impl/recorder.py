@@ -68,9 +68,9 @@ class EventRecorder:
         self._thread: threading.Thread | None = None
         self._last_stamp = 0
         self._writing = False
-        clock.enlist(self)
+        clock.register(self)
 
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether every event is written."""
         with self._condition:
             return not self._queue and not self._writing

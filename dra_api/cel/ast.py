@@ -1,7 +1,7 @@
-"""The tree a CEL expression parses to, with macros already expanded as cel-go expands them.
+"""The syntax tree of a CEL expression, with macros expanded as in cel-go.
 
-Nodes are made by the parser, get ids unique within one expression, and are only read afterwards; types and overloads
-found by the checker live in side tables keyed by node id. Source: cel-go 0.26 common/ast.
+The parser creates the nodes with ids that are unique within one expression; later stages only read them. The checker
+keeps types and overloads in tables by node id. Source: cel-go 0.26 common/ast.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Struct(Expr):
 
 @dataclass(slots=True, eq=False)
 class Comprehension(Expr):
-    """The one loop of CEL; all(), map(), cel.bind() and the rest expand to it."""
+    """The only loop of CEL; all(), map(), cel.bind() and the other macros expand to it."""
 
     iter_range: Expr
     iter_var: str
@@ -130,7 +130,7 @@ def children(expr: Expr) -> list[Expr]:
 
 
 def qualified_name(expr: Expr) -> str | None:
-    """``a.b.c`` when the expression is only names and plain selections, else None."""
+    """Return ``a.b.c`` if the expression has only names and plain selections, else None."""
     parts: list[str] = []
     while isinstance(expr, Select) and not expr.test_only:
         parts.append(expr.field)

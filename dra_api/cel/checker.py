@@ -1,6 +1,6 @@
 """The static type check: every node gets a type, every call its overloads, or the expression is rejected.
 
-A Checked result belongs to the compiled expression that holds it. Rules and messages are those of cel-go 0.26
+Rules and messages are those of cel-go 0.26
 checker/checker.go and cel/validator.go with the options of the Kubernetes base environment: literals of lists and
 maps are homogeneous, duration, timestamp and regex literals are tried at compile time.
 """
@@ -56,7 +56,7 @@ _LITERAL_TYPES: Final[dict[type, Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What an expression may name. ``structs`` maps a message type to its fields; ``macros`` are the optional ones."""
+    """The environment of an expression. ``structs`` maps message types to fields; ``macros`` are the optional ones."""
 
     variables: Mapping[str, Type]
     functions: Mapping[str, tuple[Overload, ...]]
@@ -66,7 +66,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The tree with what the checker found: types and overload ids by node id, names that are really types."""
+    """The tree with the checker's results: types and overload ids by node id, and names that refer to types."""
 
     root: Expr
     types: dict[int, Type]
@@ -259,7 +259,7 @@ class _Checker:
             return current
         if self.subst.unify(previous, current):
             return most_general(previous, current)
-        # Mixed literals are refused by validate(), once everything else is known to be right.
+        # validate() rejects mixed literals, after all other checks.
         return DYN
 
     def unwrap(self, expr: Expr, type_: Type) -> Type:

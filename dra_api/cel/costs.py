@@ -1,4 +1,4 @@
-"""What a function call costs when it runs.
+"""Runtime costs of function calls.
 
 Pure data and functions. Source: cel-go 0.26 interpreter/runtimecost.go costCall, ext/lists.go and ext/sets.go cost
 trackers, and k8s.io/apiserver/pkg/cel/library/cost.go 0.36 CallCost, which comes first.
@@ -20,7 +20,7 @@ Charge = Callable[[tuple[Any, ...], Any], int]
 
 
 def tenths(size: int) -> int:
-    """One unit for each ten characters or part of them: the cost of walking over a string once."""
+    """Return one unit per ten characters, rounded up: the cost of one pass over a string."""
     return math.ceil(size * 0.1)
 
 
@@ -104,7 +104,7 @@ def _output(_: tuple[Any, ...], result: Any) -> int:
     return 11 + size_of(result)
 
 
-# Calls that cost one unit whatever they are given, in the estimate as at run time.
+# Calls that cost one unit for all arguments, in the estimate and at run time.
 UNIT_FUNCTIONS: Final = [
     "masked",
     "prefixLength",
@@ -135,7 +135,7 @@ UNIT_FUNCTIONS: Final = [
     "getQuery",
 ]
 
-# By function name, as Kubernetes' own estimator decides first.
+# By function name, which Kubernetes' estimator checks first.
 _BY_FUNCTION: Final[dict[str, int | Charge]] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traverse),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _walk),
@@ -215,7 +215,7 @@ _COMPARABLE: Final = [
     "timestamp",
 ]
 
-# Overloads whose charge wins over the function's name.
+# Overloads whose cost takes precedence over that of the function.
 _FIRST: Final[dict[str, int | Charge]] = {
     **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _output),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
@@ -232,9 +232,9 @@ _FIRST: Final[dict[str, int | Charge]] = {
 
 
 def call_cost(function: str, overload: str) -> int | Charge:
-    """The fixed cost of a call, or the function that computes it from arguments and result.
+    """Return the fixed cost of a call, or the function that computes it from arguments and result.
 
-    ``overload`` is empty when the checker could not tell which overload will run.
+    ``overload`` is empty if the checker could not decide which overload runs.
     """
     for table, key in ((_FIRST, overload), (_BY_FUNCTION, function), (_BY_OVERLOAD, overload)):
         found = table.get(key)

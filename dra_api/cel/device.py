@@ -1,7 +1,7 @@
 """CEL for DRA device selectors: ``device.driver == "gpu.example.com" && device.attributes[...]...``.
 
-compile_selector() gives an immutable Selector that any thread may use; DeviceView prepares one device of a
-ResourceSlice for many selectors and lives as long as its slice is current. Source:
+compile_selector() returns an immutable, thread-safe Selector; DeviceView prepares one device of a ResourceSlice for
+many selectors. Source:
 k8s.io/dynamic-resource-allocation/cel/compile.go (0.36); rules DRA-016 to DRA-018 and DRA-159 to DRA-167.
 """
 
@@ -49,7 +49,7 @@ _ENTRIES, _DOMAIN, _ID, _DRIVER, _VALUE = 32, 63, 32, 63, 64
 
 
 class _Gates(NamedTuple):
-    """What an environment offers: the allowMultipleAllocations field, includes(), attributes as dyn instead of any."""
+    """Features of an environment: allowMultipleAllocations, includes(), and attributes of type dyn instead of any."""
 
     allow_multiple: bool
     includes: bool
@@ -75,7 +75,7 @@ def _environment(gates: _Gates) -> Environment:
 
 
 def _size_of_path(path: tuple[str, ...]) -> SizeEstimate | None:
-    """Declared maximum size of what a path below ``device`` leads to, None for what is not declared."""
+    """Return the declared maximum size of the value at a path below ``device``, or None."""
     if not path or path[0] != "device":
         return None
     if len(path) == 1:
@@ -103,12 +103,12 @@ def _size_of_path(path: tuple[str, ...]) -> SizeEstimate | None:
 
 
 class DeviceView:
-    """One device as selectors see it.
+    """The variables of one device in selectors.
 
     ``attributes`` and ``capacity`` have the ResourceSlice form: ``{"model": {"string": "A100"}}`` and
     ``{"memory": {"value": "40Gi"}}``. A name without a domain belongs to the driver's domain (DRA-159). Raises
-    CelRuntimeError for an attribute without a supported value; a list is one only with ``list_type_attributes``, the
-    gate DRAListTypeAttributes. The inputs are read once and not kept.
+    CelRuntimeError for an attribute without a supported value; lists need ``list_type_attributes``, the gate
+    DRAListTypeAttributes. The inputs are copied.
     """
 
     __slots__ = ("activation", "driver")
@@ -177,8 +177,8 @@ def _capacity_value(name: str, amount: Mapping[str, Any]) -> Quantity:
 class Selector:
     """A compiled device selector.
 
-    ``estimated_cost`` is the worst case Kubernetes computes at admission; a selector above COST_LIMIT is rejected
-    there (``too_complex``) but still runs here.
+    ``estimated_cost`` is the worst case that Kubernetes computes at admission. The API server rejects a selector above
+    COST_LIMIT (``too_complex``); it still runs here.
     """
 
     expression: str
@@ -188,13 +188,13 @@ class Selector:
 
     @property
     def too_complex(self) -> bool:
-        """Whether the API server would refuse the expression for its cost (DRA-018)."""
+        """Whether the API server rejects the expression for its cost (DRA-018)."""
         return self.estimated_cost is None or self.estimated_cost > COST_LIMIT
 
     def matches(self, device: DeviceView, *, cost_limit: int = COST_LIMIT) -> bool:
         """Whether ``device`` is selected.
 
-        Raises CelRuntimeError (``no such key: x``, or a result that is no bool) and CostExceeded.
+        Raises CelRuntimeError (``no such key: x``, or a result that is not a bool) and CostExceeded.
         """
         value = self.program.run(device.activation, cost_limit)[0]
         if value is True or value is False:
@@ -202,7 +202,7 @@ class Selector:
         raise CelRuntimeError(_not_bool(value))
 
     def evaluate(self, device: DeviceView, *, cost_limit: int = COST_LIMIT) -> tuple[bool, int]:
-        """Like matches(), with the cost that was spent."""
+        """Return the result of matches() and its actual cost."""
         value, cost = self.program.run(device.activation, cost_limit)
         if value is True or value is False:
             return bool(value), cost
@@ -240,8 +240,8 @@ def compile_selector(
 
     ``version`` is the Kubernetes minor release; ``consumable_capacity`` and ``list_type_attributes`` are the feature
     gates DRAConsumableCapacity (known from 1.34) and DRAListTypeAttributes (from 1.36). A ``stored`` expression may
-    use what the release knows even when its gate is off, as an unchanged DeviceClass and the scheduler may. Raises
-    CelCompileError with the text the API server would report (DRA-016, DRA-166). Length and estimated cost are not
+    use features of the release whose gate is off, as in an unchanged DeviceClass and in the scheduler. Raises
+    CelCompileError with the API server's message (DRA-016, DRA-166). Length and estimated cost are not
     enforced here: see MAX_LENGTH and Selector.too_complex.
     """
     minor = _minor(version)
@@ -256,7 +256,7 @@ def compile_selector(
 def _minor(version: str) -> int:
     parts = version.split(".")
     if len(parts) < 2 or not parts[1].isdigit():
-        raise ValueError(f"{version!r} is no Kubernetes version; use for example '1.36'")
+        raise ValueError(f"{version!r} is not a Kubernetes version; use for example '1.36'")
     return int(parts[1])
 
 

@@ -1,4 +1,4 @@
-"""The three ways a CEL expression fails: it does not compile, it fails while running, it costs too much.
+"""Errors of CEL expressions: compilation fails, evaluation fails, or the cost limit is exceeded.
 
 Messages follow cel-go 0.26 as Kubernetes 1.36 reports them, because conformance checks compare them.
 """
@@ -11,7 +11,7 @@ __all__ = ["CelCompileError", "CelError", "CelRuntimeError", "CostExceeded", "Is
 
 
 class CelError(Exception):
-    """Anything that CEL reports; ``message`` is the text that Kubernetes would show."""
+    """Any CEL error; ``message`` is the text that Kubernetes reports."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class CelError(Exception):
 
 
 class CelCompileError(CelError):
-    """The expression has no meaning in its environment. ``issues`` is empty when the result type is what is wrong."""
+    """The expression is invalid in its environment. ``issues`` is empty for a wrong result type."""
 
     def __init__(self, message: str, issues: tuple[Issue, ...] = ()) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class CostExceeded(CelError):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint about the source: line from 1, column from 0 in code points. Line -1 means no place."""
+    """One error in the source: line from 1, column from 0 in code points. Line -1 means no position."""
 
     line: int
     column: int
@@ -44,7 +44,7 @@ class Issue:
 
 
 def render_issues(source: str, issues: list[Issue]) -> str:
-    """All issues in source order, each with its line and a caret, in cel-go's form (common/error.go)."""
+    """Return all issues in source order, each with its line and a caret, in cel-go's format (common/error.go)."""
     return "\n".join(_render(source, issue) for issue in sorted(issues, key=lambda i: (i.line, i.column)))
 
 

@@ -1,8 +1,8 @@
-"""The static cost estimate: the range an expression may cost, from its tree and the declared sizes of its inputs.
+"""The static cost estimate: the cost range of an expression, from its tree and the declared sizes of its inputs.
 
-Kubernetes compares the upper end with a limit when it admits an expression. An Estimator serves one expression; the
-functions are pure. Source: cel-go 0.26 checker/cost.go, ext/lists.go, ext/sets.go, and
-k8s.io/apiserver/pkg/cel/library/cost.go 0.36 EstimateCallCost. All numbers are uint64 and stick at the maximum.
+Kubernetes compares the maximum with a limit at admission. An Estimator is used for one expression; the functions are
+pure. Source: cel-go 0.26 checker/cost.go, ext/lists.go, ext/sets.go, and
+k8s.io/apiserver/pkg/cel/library/cost.go 0.36 EstimateCallCost. All numbers are uint64 and saturate at the maximum.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Local:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What an estimator may know of an argument."""
+    """An argument with its path and type."""
 
     expr: Expr
     path: Path
@@ -117,7 +117,7 @@ class _CallEstimate:
 
 
 def estimate(checked: Checked, size_of: SizeOf) -> CostEstimate:
-    """The cost range of ``checked``; ``size_of`` gives declared sizes of paths that start at a variable."""
+    """Return the cost range of ``checked``; ``size_of`` returns declared sizes of paths that start at a variable."""
     return _Estimator(checked, size_of).cost(checked.root)
 
 
@@ -287,7 +287,7 @@ class _Estimator:
     def special(
         self, expr: Call, overload: str, args: list[_Node], costs: list[CostEstimate], sum_: CostEstimate
     ) -> _CallEstimate | None:
-        """Operators that do not simply add up their arguments."""
+        """Return the cost of operators that do not simply add the costs of their arguments."""
         if overload in ("logical_and", "logical_or"):
             return _CallEstimate(CostEstimate(costs[0].min, sum_.max))
         if overload == "conditional":
@@ -307,7 +307,7 @@ class _Estimator:
             return _CallEstimate(cost.plus(sum_), size)
         return None
 
-    # --- what is known of an expression
+    # --- sizes of an expression
 
     def type_of(self, expr: Expr) -> Type:
         return self.checked.types[expr.id]

@@ -1,4 +1,4 @@
-"""The named string formats of the CEL format library: format.dns1123Label().validate(x) and kin.
+"""The named string formats of the CEL format library: format.dns1123Label().validate(x) and others.
 
 Pure data and functions. Sources: k8s.io/apiserver/pkg/cel/library/format.go, k8s.io/apimachinery/pkg/util/validation
 and pkg/api/validate/content, k8s.io/kube-openapi/pkg/validation/strfmt (release 0.36), messages included.
@@ -80,7 +80,7 @@ def _subdomain(value: str) -> list[str]:
 
 
 def _as_prefix(check: Check) -> Check:
-    """Names that more will be appended to may end in a dash (generic.go maskTrailingDash)."""
+    """Allow a trailing dash, since a suffix is appended to a name prefix (generic.go maskTrailingDash)."""
     return lambda value: check(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
 

@@ -1,9 +1,9 @@
 """The named functions and methods: strings, lists, sets, optionals, regex, time, quantities and versions.
 
-FUNCTIONS maps (name, is method) to one Python function that looks at its arguments' classes, because a dyn value is
-known only at run time. Pure; errors are CelRuntimeError with Kubernetes' wording. Sources: cel-go 0.26 ext/strings.go,
-ext/lists.go, ext/sets.go, cel/library.go; k8s.io/apiserver/pkg/cel/library 0.36 lists.go, regex.go, quantity.go,
-semverlib.go.
+FUNCTIONS maps (name, is method) to one Python function. It dispatches on the classes of its arguments, because the type
+of a dyn value is known only at run time. Pure; errors are CelRuntimeError with Kubernetes' messages. Sources: cel-go
+0.26 ext/strings.go, ext/lists.go, ext/sets.go, cel/library.go; k8s.io/apiserver/pkg/cel/library 0.36 lists.go,
+regex.go, quantity.go, semverlib.go.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def substring(value: Any, start: Any, end: Any = None) -> str:
     return str(value[start:end])
 
 
-# unicode.IsSpace of Go; Python's own strip() would also take the file and group separators.
+# Go's unicode.IsSpace; Python's strip() would also remove the file and group separators.
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -341,7 +341,7 @@ def _extreme(value: Any, name: str, wanted: int) -> Any:
 
 
 def _compare_or_none(left: Any, right: Any) -> int | None:
-    """Elements without an order between them are passed over, as library/lists.go does."""
+    """Return the order of two elements, or None for elements without one, which library/lists.go ignores."""
     try:
         return compare(left, right)
     except CelRuntimeError:
@@ -435,7 +435,7 @@ def unwrap(value: Any) -> list[Any]:
 
 
 def map_insert(target: Any, key: Any, value: Any = None) -> dict[Any, Any]:
-    """cel.@mapInsert outside its own loop; the planner grows a loop's map in place."""
+    """Return the result of cel.@mapInsert outside a loop; in a loop, the planner updates the map in place."""
     if not isinstance(target, dict):
         raise no_overload()
     entries = key.items() if isinstance(key, dict) else ((to_key(key), value),)

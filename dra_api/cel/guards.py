@@ -1,8 +1,8 @@
-"""Guards of list functions that are declared type by type: what the list begins with decides whether a call is taken.
+"""Runtime guards of list functions that are declared per element type: the first element decides the overload.
 
-The checker cannot see what a list of an attribute holds, so a call that it accepts for `list(int)` may be made on a
-list that begins with a bool. cel-go asks the declaration again when the call is made: of a list's elements it looks at
-the first, and an empty list is of any type.
+The checker does not know the element type of an attribute's list, so a call that it accepts for `list(int)` may receive
+a list that begins with a bool. cel-go checks the declaration again at the call: it looks at the first element, and an
+empty list has any type.
 
 Source: cel-go common/decls/decls.go (guardedUnaryOp, matchesRuntimeUnarySignature), common/types/types.go
 (IsAssignableRuntimeType) v0.26.0; k8s.io/apiserver pkg/cel/library/lists.go v0.36.
@@ -27,7 +27,7 @@ _CLASSES: Final[dict[str, type]] = {
 }
 _SUMMED: Final = ("int", "uint", "double", "duration")
 
-# By function, what a list may begin with, by the id of the overload for lists of that.
+# By function: the class of a list's first element, by the id of the overload for such lists.
 ELEMENTS: Final[dict[str, dict[str, type]]] = {
     "isSorted": {f"list_{name}_is_sorted_bool": of for name, of in _CLASSES.items()},
     "max": {f"list_{name}_max_{name}": of for name, of in _CLASSES.items()},
@@ -37,7 +37,7 @@ ELEMENTS: Final[dict[str, dict[str, type]]] = {
 
 
 def guarded(function: str, overload: str, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """`implementation` of `function`, behind the guard of its only `overload`, or of all where that is empty."""
+    """Return `implementation` with the guard of its only `overload`, or of all overloads if that is empty."""
     elements = ELEMENTS.get(function)
     if elements is None:
         return implementation

@@ -1,4 +1,4 @@
-"""Source text to tokens, by the lexical rules of CEL.g4 (cel-go 0.26 parser/gen/CEL.g4)."""
+"""Converts source text to tokens by the lexical rules of CEL.g4 (cel-go 0.26 parser/gen/CEL.g4)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Token:
 
 
 def tokenize(source: str) -> tuple[list[Token], list[tuple[int, str]]]:
-    """Tokens, ending with one of kind ``EOF``, and the unreadable pieces as (offset, text)."""
+    """Return the tokens, ending with one of kind ``EOF``, and invalid text as (offset, text)."""
     tokens: list[Token] = []
     bad: list[tuple[int, str]] = []
     pos, end = 0, len(source)
@@ -65,7 +65,7 @@ def tokenize(source: str) -> tuple[list[Token], list[tuple[int, str]]]:
 
 
 def _bad_end(source: str, pos: int) -> int:
-    """Where an unreadable piece ends: ANTLR gives up at the first character no rule can continue with."""
+    """Return the end of invalid text: ANTLR stops at the first character with which no rule can continue."""
     first = source[pos]
     if first in "\"'":
         found = re.compile(rf"{first}(?:{_ESC}|[^\\{first}\n\r])*").match(source, pos)

@@ -1,6 +1,6 @@
-"""Macro expansion: has, all, exists, existsOne, map, filter, optMap, transformList, cel.bind, sortBy and kin.
+"""Macro expansion: has, all, exists, existsOne, map, filter, optMap, transformList, cel.bind, sortBy and others.
 
-Each expander turns a call into the comprehension that cel-go 0.26 would build (parser/macro.go, ext/bindings.go,
+Each expander converts a call to the comprehension that cel-go 0.26 builds (parser/macro.go, ext/bindings.go,
 ext/comprehensions.go, ext/lists.go, cel/library.go), node for node, because cost is counted per node.
 """
 
@@ -22,7 +22,7 @@ MacroKey = tuple[str, int, bool]
 
 
 class MacroError(Exception):
-    """The arguments do not fit the macro; ``expr`` is where."""
+    """Invalid arguments of a macro; ``expr`` is the position."""
 
     def __init__(self, expr: Expr, text: str) -> None:
         super().__init__(text)
@@ -31,7 +31,7 @@ class MacroError(Exception):
 
 
 class Maker:
-    """Makes nodes with fresh ids at the macro's own place in the source."""
+    """Creates nodes with new ids at the position of the macro in the source."""
 
     def __init__(self, next_id: Callable[[], int], pos: int) -> None:
         self._next_id = next_id
@@ -87,7 +87,7 @@ class Maker:
         return self.fold(self.list_of(), (UNUSED, None), name, value, self.literal(False), self.ident(name), body)
 
     def copy(self, expr: Expr) -> Expr:
-        """A deep copy with fresh ids."""
+        """Return a deep copy with new ids."""
         changes: dict[str, Any] = {}
         for item in fields(expr):
             value = getattr(expr, item.name)

@@ -1,8 +1,8 @@
 """IP addresses, CIDR prefixes and URLs in CEL.
 
-Pure functions over the standard library's parsers, narrowed to what Go's net/netip and net/url take. Source:
-k8s.io/apiserver/pkg/cel/library ip.go, cidr.go, urls.go (0.36). Go's own parse errors are given in their general
-form, not letter by letter.
+Pure functions over the standard library's parsers, restricted to what Go's net/netip and net/url accept. Source:
+k8s.io/apiserver/pkg/cel/library ip.go, cidr.go, urls.go (0.36). Go's parse errors have their general form, not
+always the exact text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _parse_ip(text: str) -> Ip:
 
 
 def _parse_problem(text: str) -> str:
-    """Why net/netip does not read ``text``; IPv6 faults are not told apart."""
+    """Return why net/netip rejects ``text``; all IPv6 errors have one text."""
     head = f"ParseAddr({_quote(text)}): "
     dot, colon = text.find("."), text.find(":")
     if dot < 0 or 0 <= colon < dot:
@@ -69,7 +69,7 @@ def _parse_problem(text: str) -> str:
 
 
 def _parse_cidr(text: str) -> Cidr:
-    # The first words are there twice in Kubernetes too: parseCIDR and stringToCIDR both add them.
+    # Kubernetes repeats the prefix too: parseCIDR and stringToCIDR both add it.
     prefix = "network address parse error during conversion from string: "
     address, slash, bits = text.rpartition("/")
     problem = ""
@@ -189,7 +189,7 @@ def contains_ip(prefix: Any, address: Any) -> bool:
     try:
         inner = _parse_ip(address) if address.__class__ is str else _ip(address)
     except CelRuntimeError:
-        # Kubernetes passes the parse error on as if it were the address (cidr.go cidrContainsIPString).
+        # Kubernetes returns the parse error in place of the address (cidr.go cidrContainsIPString).
         raise no_overload() from None
     return inner.address.version == network.version and inner.address in network
 
@@ -222,7 +222,7 @@ _UNESCAPED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 
 def _url_problem(text: str, *, fragment: bool) -> str | None:
-    """What Go's url.Parse finds wrong, None when nothing."""
+    """Return the error of Go's url.Parse, or None."""
     if any(ord(ch) < 0x20 or ch == "\x7f" for ch in text):
         return "net/url: invalid control character in URL"
     if fragment:
@@ -270,7 +270,7 @@ def _authority_problem(authority: str) -> str | None:
 
 
 def check_request_uri(text: str) -> str | None:
-    """Go's url.ParseRequestURI as a yes or no: None, or ``parse "x": what is wrong``."""
+    """Return None if Go's url.ParseRequestURI accepts the text, else its error ``parse "x": ...``."""
     problem = _url_problem(text, fragment=False)
     return f"parse {_quote(text)}: {problem}" if problem else None
 

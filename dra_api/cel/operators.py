@@ -35,7 +35,7 @@ from .values import (
 
 __all__ = ["CONVERSIONS", "OPERATORS", "explain", "parse_duration", "parse_timestamp"]
 
-# Longest list that is built; cel-go shares list storage and needs no such bound.
+# Maximum length of a new list; cel-go shares list storage and needs no such limit.
 MAX_LIST: Final = 10_000_000
 
 
@@ -188,7 +188,7 @@ OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "@in": member_of,
 }
 
-# The left operands for which an operator exists at all; with any other, the error names the operator.
+# Left operands for which an operator exists; for any other, the error names the operator.
 _TRAITS: Final[dict[str, frozenset[type]]] = {
     "_+_": frozenset({bytes, float, Duration, int, list, str, Timestamp, Uint}),
     "_-_": frozenset({float, Duration, int, Timestamp, Uint}),
@@ -208,7 +208,7 @@ _RECEIVERS: Final = frozenset({str, Timestamp, Duration})
 
 
 def explain(error: CelRuntimeError, function: str, args: tuple[Any, ...]) -> CelRuntimeError:
-    """A bare ``no such overload`` in the words cel-go has for this function and these arguments."""
+    """Return a ``no such overload`` error with cel-go's text for this function and these arguments."""
     if error.message != "no such overload":
         return error
     traits = _TRAITS.get(function)
@@ -244,7 +244,7 @@ _FLOAT: Final = re.compile(
 
 
 def parse_duration(text: str) -> Duration:
-    """Read Go's duration notation, ``1h30m``, ``-1.5s``."""
+    """Parse Go's duration notation, ``1h30m``, ``-1.5s``."""
     body = text[1:] if text[:1] in ("+", "-") else text
     total, pos = 0, 0
     if body == "0":
@@ -266,7 +266,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read RFC 3339 with any number of fraction digits; nanoseconds are kept."""
+    """Parse RFC 3339 with any number of fraction digits; nanoseconds are kept."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         raise _convert_error(text, "google.protobuf.Timestamp")
@@ -349,7 +349,7 @@ def to_double(value: Any) -> float:
 
 
 def format_double(value: float) -> str:
-    """Go's strconv 'g' form with the shortest digits, as string(double) gives."""
+    """Go's strconv 'g' form with the shortest digits, as string(double) returns it."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -1,7 +1,7 @@
-"""Pratt parser: tokens to a tree, macros expanded on the way.
+"""Pratt parser: converts tokens to a tree and expands macros.
 
 The grammar is CEL.g4 of cel-go 0.26 with the options Kubernetes sets: optional syntax on, backtick identifiers off.
-Syntax errors use ANTLR's wording for the common cases; the first one found ends the parse.
+Common syntax errors have ANTLR's text; the first one ends the parse.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ _SIMPLE_ESCAPES: Final = {
 
 
 def parse(source: str, *, macros: frozenset[str]) -> Expr:
-    """The tree of ``source``. ``macros`` names the optional macros that are on (``cel.bind``).
+    """Return the tree of ``source``. ``macros`` are the enabled optional macros (``cel.bind``).
 
-    Raises CelCompileError with every issue found, rendered as cel-go renders them.
+    Raises CelCompileError with every issue in cel-go's format.
     """
     parser = _Parser(source, macros)
     try:
@@ -91,7 +91,7 @@ def parse(source: str, *, macros: frozenset[str]) -> Expr:
 
 
 class _SyntaxStop(Exception):
-    """Ends the parse after its issue was recorded."""
+    """Ends the parse after an issue has been recorded."""
 
 
 class _Parser:
@@ -172,9 +172,9 @@ class _Parser:
     # --- expressions
 
     def _expr(self, minimum: int = 0) -> Expr:
-        """An expression of operators that bind at least as tight as ``minimum``; level 0 is the ternary.
+        """Parse an expression of operators of at least precedence ``minimum``; level 0 is the ternary.
 
-        One frame for the whole operator ladder: nesting may go MAX_DEPTH deep within Python's own limit.
+        One Python frame handles all precedence levels, so that MAX_DEPTH fits into Python's recursion limit.
         """
         if minimum == 0:
             self._deeper(f"expression recursion limit exceeded: {MAX_DEPTH}")
@@ -210,7 +210,7 @@ class _Parser:
         return Call(op_id, token.pos, "_?_:_", None, [condition, truthy, self._expr()])
 
     def _logical(self, left: Expr, level: int, function: str) -> Expr:
-        """Flatten a chain of one logical operator: short-circuiting makes the tree's shape invisible."""
+        """Parse a chain of one logical operator into one flat call: the result does not depend on the tree's shape."""
         symbol = "||" if function == "_||_" else "&&"
         terms, places = [left], []
         while self._peek().kind == symbol:
@@ -463,7 +463,7 @@ _PRIMARIES: Final[dict[str, Callable[[_Parser, Token], Expr]]] = {
 
 
 def _number(text: str) -> int | None:
-    # Twenty-odd digits always overflow; the bound keeps int() cheap.
+    # More than about twenty digits always overflow; the limit bounds the cost of int().
     if len(text) > 64 and text.strip("-0x"):
         text = text.replace("0x", "")
         if len(text.lstrip("-0")) > 24:

@@ -1,9 +1,9 @@
 """RE2 patterns on top of Python's re.
 
-Kubernetes uses Go's regexp, which is RE2: linear time, no back references, no look-around. A pattern that needs those
-is refused with Go's words; the rest is rewritten piece by piece so that Python's re gives the same matches (anchors,
+Kubernetes uses Go's regexp, which is RE2: linear time, no back references, no look-around. A pattern with those
+is rejected with Go's message. Others are rewritten so that Python's re returns the same matches (anchors,
 ASCII classes, POSIX classes, scoped flags). Matching time is Python's, not linear. Compiled patterns are kept in a
-bounded cache. Script names such as ``\\p{Greek}`` are refused. Source: https://pkg.go.dev/regexp/syntax.
+bounded cache. Script names such as ``\\p{Greek}`` are not supported. Source: https://pkg.go.dev/regexp/syntax.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LAST: Final = sys.maxunicode
 
 
 def _ranges(text: str) -> Ranges:
-    """Pairs of characters to ranges: ``azAZ`` is a-z and A-Z."""
+    """Return ranges of pairs of characters: ``azAZ`` is a-z and A-Z."""
     return tuple((ord(text[i]), ord(text[i + 1])) for i in range(0, len(text), 2))
 
 
@@ -63,7 +63,7 @@ _CATEGORIES: Final = frozenset(
 
 
 class _Refused(Exception):
-    """The pattern is not RE2."""
+    """The pattern is not valid RE2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Flags:
 
 
 def compile_pattern(pattern: object, *, prefix: str = "") -> re.Pattern[str]:
-    """Compile an RE2 pattern; raises CelRuntimeError (message after ``prefix``) when Go would refuse it."""
+    """Compile an RE2 pattern. Raises CelRuntimeError (message after ``prefix``) if Go rejects it."""
     if not isinstance(pattern, str):
         raise CelRuntimeError("no such overload")
     try:
@@ -150,7 +150,7 @@ class _Translator:
         return re.compile(pattern).match(self.text, self.pos)
 
     def alternatives(self, flags: _Flags) -> str:
-        """Everything up to the end or the parenthesis that closes this group."""
+        """Translate all alternatives up to the end of the pattern or of this group."""
         out: list[str] = []
         atom = False
         while self.pos < len(self.text) and self.text[self.pos] != ")":

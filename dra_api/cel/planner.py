@@ -1,8 +1,8 @@
-"""From a checked tree to nested closures that evaluate it and count its cost.
+"""Compiles a checked tree to nested closures that evaluate it and count its cost.
 
 A Program is immutable and may run in any number of threads; each run has its own frame, a list whose slot 0 is the
 cost so far, slot 1 the limit, and the rest the variables. Costs known in advance are charged once per straight run
-of code, the others where they arise; the limit is checked in loops and at the end. What costs how much follows
+of code, the others where they arise; the limit is checked in loops and at the end. The costs follow
 cel-go 0.26 interpreter/runtimecost.go and planner.go with the options Kubernetes sets (constants folded, has() free).
 """
 
@@ -53,7 +53,7 @@ _MAP_COST: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A runnable expression. ``variables`` gives the order in which run() takes values."""
+    """A runnable expression. ``variables`` is the order of run()'s values."""
 
     code: Run
     base_cost: int

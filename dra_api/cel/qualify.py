@@ -1,4 +1,4 @@
-"""Field selection and indexing: one step from a value to a part of it, with or without presence test.
+"""Field selection and indexing, with or without presence test.
 
 Pure functions. Source: cel-go 0.26 interpreter/attributes.go (refQualify, applyQualifiers).
 """
@@ -16,9 +16,10 @@ ABSENT: Final = object()
 
 
 class DefaultMap(dict[str, Any]):
-    """A map whose lookups never fail: an unknown key yields an empty map, although ``in`` still says false.
+    """A map that returns an empty map for an unknown key, although ``in`` is false for it.
 
-    Kubernetes wraps device.attributes and device.capacity so (dynamic-resource-allocation/cel/compile.go, mapper).
+    Kubernetes wraps device.attributes and device.capacity like this (dynamic-resource-allocation/cel/compile.go,
+    mapper).
     """
 
     __slots__ = ()
@@ -31,7 +32,7 @@ _EMPTY: Final[dict[str, Any]] = {}
 
 
 def key_text(key: Any) -> str:
-    """A key as error messages show it."""
+    """Return a key as text for error messages."""
     if key is None:
         return "null"
     if key.__class__ is bool:
@@ -42,7 +43,7 @@ def key_text(key: Any) -> str:
 
 
 def qualify(value: Any, key: Any) -> Any:
-    """``value.key`` or ``value[key]``; raises CelRuntimeError when it is not there."""
+    """Return ``value.key`` or ``value[key]``. Raises CelRuntimeError if it does not exist."""
     part = qualify_if_present(value, key)
     if part is not ABSENT:
         return part
@@ -52,7 +53,7 @@ def qualify(value: Any, key: Any) -> Any:
 
 
 def qualify_if_present(value: Any, key: Any) -> Any:
-    """The part, or ABSENT; raises CelRuntimeError only for an index that no list can have."""
+    """Return the value, or ABSENT. Raises CelRuntimeError only for an index that no list can have."""
     if isinstance(value, dict):
         found, part = find_key(value, key)
         if found:
@@ -65,7 +66,7 @@ def qualify_if_present(value: Any, key: Any) -> Any:
 
 
 def list_index(key: Any) -> int:
-    """A list index from an int, a uint or an integral double."""
+    """Return a list index of an int, a uint or an integral double."""
     if key.__class__ is int or key.__class__ is Uint:
         return int(key)
     if key.__class__ is float:

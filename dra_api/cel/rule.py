@@ -34,14 +34,14 @@ class Rule:
     output_type: str
 
     def evaluate(self, values: Mapping[str, Any], *, cost_limit: int = RULE_COST_LIMIT) -> Any:
-        """The value of the rule; absent variables are null. Raises CelRuntimeError and CostExceeded.
+        """Return the value of the rule; absent variables are null. Raises CelRuntimeError and CostExceeded.
 
         Values are JSON-like: None, bool, int, float, str, list and dict with str keys.
         """
         return self.run(values, cost_limit=cost_limit)[0]
 
     def run(self, values: Mapping[str, Any], *, cost_limit: int = RULE_COST_LIMIT) -> tuple[Any, int]:
-        """Like evaluate(), with the cost that was spent."""
+        """Return the result of evaluate() and its actual cost."""
         return self.program.run(tuple(values.get(name) for name in self.variables), cost_limit)
 
 

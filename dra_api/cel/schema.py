@@ -1,7 +1,7 @@
-"""What a structural schema lets a rule name: the CEL types of its fields.
+"""CEL types of the fields of a structural schema, for the compilation of validation rules.
 
-Pure functions. Only names and plain types are told apart; what may hold anything (preserved fields, nullable and
-int-or-string values) has the type dyn. Source: k8s.io/apiserver/pkg/cel/common/schemas.go (SchemaDeclType, 0.36).
+Pure functions. Only names and plain types are distinguished; preserved fields, nullable and int-or-string values have
+the type dyn. Source: k8s.io/apiserver/pkg/cel/common/schemas.go (SchemaDeclType, 0.36).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 
 
 def check_rule(expression: str, schema: Mapping[str, Any], *, root: bool = False) -> str:
-    """The type of a rule's or message expression's value, where `self` is described by a structural schema.
+    """Return the type of a rule or message expression; a structural schema describes `self`.
 
-    `root`: the schema is that of a whole object, which has kind and name besides. Raises CelCompileError.
+    `root`: the schema is that of a whole object, which also has kind and name. Raises CelCompileError.
     """
     structs: dict[str, dict[str, Type]] = {}
     self_type = _type(schema, "self", structs)

@@ -60,7 +60,7 @@ def format_text(template: str, args: list[Any]) -> str:
 def check_format(template: str, args: list[Expr], types: Mapping[int, Type]) -> tuple[Expr | None, str] | None:
     """Static check of a constant template against the types of its arguments.
 
-    Returns None, or the expression that is wrong (None: the call as a whole) and the message.
+    Returns None, or the invalid expression (None: the whole call) and the message.
     """
     used = 0
     try:
@@ -80,7 +80,7 @@ def check_format(template: str, args: list[Expr], types: Mapping[int, Type]) -> 
 
 
 def _misfit(expr: Expr, kinds: frozenset[Kind], types: Mapping[int, Type], *, deep: bool) -> Expr | None:
-    """The first expression, looking into literals when ``deep``, whose type the clause does not take."""
+    """Return the first expression whose type the clause does not accept; with ``deep``, also inside literals."""
     kind = types[expr.id].kind
     if kind is not Kind.DYN and kind not in kinds:
         return expr
@@ -126,7 +126,7 @@ def _clause(template: str, start: int) -> tuple[_Piece, int]:
 
 
 class _WrongType(Exception):
-    """The clause does not take this type."""
+    """The clause does not accept this type."""
 
 
 def _is_int(value: Any) -> bool:

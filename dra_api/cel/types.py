@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Kind(Enum):
-    """What a type is, in cel-go's classes."""
+    """The kind of a type, as in cel-go."""
 
     ANY = "any"
     BOOL = "bool"
@@ -159,7 +159,7 @@ def opaque(name: str) -> Type:
 
 
 def parse_type(text: str) -> Type:
-    """Read the notation of the declaration tables: ``map(string, list(T))``; one capital letter is a parameter."""
+    """Parse the notation of the declaration tables: ``map(string, list(T))``; one capital letter is a parameter."""
     text = text.strip()
     if text in _SIMPLE:
         return _SIMPLE[text]
@@ -234,7 +234,7 @@ _COMPOSITE: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Substitution:
-    """What is known of the type variables during one check. ``unify`` either adds knowledge or changes nothing."""
+    """Bindings of type variables during one check. ``unify`` either adds bindings or changes nothing."""
 
     __slots__ = ("_bound", "_next")
 
@@ -243,7 +243,7 @@ class Substitution:
         self._next = 0
 
     def fresh(self) -> Type:
-        """A type variable used nowhere else."""
+        """Return a new type variable."""
         self._next += 1
         return type_param(f"_var{self._next - 1}")
 
@@ -274,7 +274,7 @@ class Substitution:
         return Type(type_.kind, type_.name, tuple([self._rename(param, fresh) for param in type_.params]))
 
     def unify(self, first: Type, second: Type) -> bool:
-        """Whether ``first`` may stand where ``second`` is wanted."""
+        """Return whether ``first`` is assignable to ``second``."""
         return self.unify_all((first,), (second,))
 
     def unify_all(self, first: tuple[Type, ...], second: tuple[Type, ...]) -> bool:
@@ -312,7 +312,7 @@ class Substitution:
         return first == second
 
     def _substitutes(self, type_: Type, variable: Type) -> tuple[bool, bool]:
-        """Whether ``variable`` may be ``type_``, and whether something was known of it before."""
+        """Return whether ``variable`` may be ``type_``, and whether it was bound before."""
         if type_ == variable:
             return True, True
         known = self._bound.get(variable.name)

@@ -1,11 +1,11 @@
 """Run-time values, their equality and their order.
 
-None, bool, int, float, str, bytes, list and dict stand for themselves; uint, duration, timestamp, optional, URL, IP,
-CIDR, named formats and type names have classes here. Values belong to one evaluation, or to the device view that was
-prepared for many. Source of the rules: cel-go 0.26 common/types and k8s.io/apiserver/pkg/cel 0.36.
+None, bool, int, float, str, bytes, list and dict represent themselves; uint, duration, timestamp, optional, URL, IP,
+CIDR, named formats and type names have classes here. Source of the rules: cel-go 0.26 common/types and
+k8s.io/apiserver/pkg/cel 0.36.
 
-Maps are dicts. Python holds ``True == 1``, CEL does not, so bool keys are stored as BoolKey; every other key type
-already compares across int, uint and double as CEL wants.
+Maps are dicts. In Python ``True == 1``, in CEL not, so bool keys are stored as BoolKey; all other key types compare
+across int, uint and double as in CEL.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class QuantitySum(Quantity):
     """The result of quantity add() or sub().
 
     Kubernetes returns a pointer here (library/quantity.go quantityAdd), which its Equal does not accept on the right
-    side of ``==``; the class keeps that visible behaviour.
+    side of ``==``; the class preserves that behaviour.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class Duration:
 class Timestamp:
     """A moment in nanoseconds since 1970-01-01T00:00:00Z, years 1 to 9999.
 
-    ``offset``, in minutes, is the zone it was written in; it shows in string() and nowhere else.
+    ``offset``, in minutes, is its original zone; only string() shows it.
     """
 
     nanos: int
@@ -164,14 +164,14 @@ class Ip:
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
-    """A network prefix that keeps its host bits."""
+    """A network prefix with its host bits."""
 
     interface: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A string format of the format library; ``regex_size`` is what validate() is charged for."""
+    """A string format of the format library; ``regex_size`` decides the cost of validate()."""
 
     name: str
     validate: Callable[[str], list[str]]
@@ -192,7 +192,7 @@ _FALSE_KEY: Final = BoolKey(False)
 
 
 def to_key(value: Any) -> Any:
-    """A value as it is stored in a dict."""
+    """Return the dict key of a value."""
     if value is True:
         return _TRUE_KEY
     if value is False:
@@ -201,7 +201,7 @@ def to_key(value: Any) -> Any:
 
 
 def from_key(key: Any) -> Any:
-    """A dict key as a value."""
+    """Return the value of a dict key."""
     return key.value if key.__class__ is BoolKey else key
 
 
@@ -209,7 +209,7 @@ _MISSING: Final = object()
 
 
 def find_key(mapping: Mapping[Any, Any], key: Any) -> tuple[bool, Any]:
-    """Whether the map has ``key``, by CEL's equality, and its value."""
+    """Return whether the map has ``key``, by CEL's equality, and its value."""
     if key is True or key is False:
         key = to_key(key)
     elif key.__class__ not in _KEY_CLASSES:
@@ -247,7 +247,7 @@ _STRICT: Final[dict[type, type]] = {
 
 
 def equal(left: Any, right: Any) -> bool:
-    """CEL's ``==``; raises CelRuntimeError where Kubernetes' own types refuse to be compared with another type."""
+    """Return CEL's ``==``. Raises CelRuntimeError for Kubernetes types that cannot be compared with another type."""
     kind, other = left.__class__, right.__class__
     if kind is other and kind in _SAME_CLASS:
         return bool(left == right)
@@ -272,7 +272,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def not_equal(left: Any, right: Any) -> bool:
-    """CEL's ``!=``: true also for values that refuse to be compared (cel-go interpretable.go evalNe)."""
+    """Return CEL's ``!=``: true also for values that cannot be compared (cel-go interpretable.go evalNe)."""
     try:
         return not equal(left, right)
     except CelRuntimeError:
@@ -284,7 +284,7 @@ def _equal_lists(left: Any, right: Any) -> bool:
 
 
 def _not_unequal(left: Any, right: Any) -> bool:
-    """Elements that refuse to be compared do not make their containers differ (cel-go list.go, map.go Equal)."""
+    """Return whether elements are equal or cannot be compared (cel-go list.go, map.go Equal)."""
     try:
         return equal(left, right)
     except CelRuntimeError:
@@ -305,7 +305,7 @@ _ORDERED: Final = frozenset({bool, str, bytes, Duration, Timestamp})
 
 
 def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1; raises CelRuntimeError for values without an order between them."""
+    """Return -1, 0 or 1. Raises CelRuntimeError for values without an order."""
     kind, other = left.__class__, right.__class__
     if kind in _NUMBERS and other in _NUMBERS:
         if (kind is float and math.isnan(left)) or (other is float and math.isnan(right)):
@@ -316,7 +316,7 @@ def compare(left: Any, right: Any) -> int:
 
 
 def contains(items: Iterable[Any], value: Any) -> bool:
-    """Whether a list holds ``value``; elements of another type are not an error."""
+    """Return whether a list contains ``value``; elements of another type are not an error."""
     for item in items:
         if item.__class__ in _STRICT and value.__class__ is not _STRICT[item.__class__]:
             continue
@@ -326,7 +326,7 @@ def contains(items: Iterable[Any], value: Any) -> bool:
 
 
 def size_of(value: Any) -> int:
-    """The size that costs are counted in: code points, bytes, elements or entries; 1 for everything else."""
+    """Return the size for costs: code points, bytes, elements or entries; 1 for all other values."""
     kind = value.__class__
     if kind is str or kind is bytes or isinstance(value, (list, dict, tuple)):
         return len(value)

@@ -1,7 +1,7 @@
 """The kubelet's side of the sockets: calls to a driver and to its registration service.
 
-A client owns one gRPC connection, opened when it is made and closed by `close()`; the DRA service and the health stream
-share it, as in the real kubelet. Deadlines are in the time of the injected clock.
+A client owns one gRPC connection until `close()`; the DRA service and the health stream share it, as in the real
+kubelet. Deadlines use the injected clock.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from dra_api.rpc.types import (
 from dra_api.threads import report_exception
 
 MAX_SOCKET_PATH = 107
-"""Bytes that Linux allows in the path of a Unix socket (sun_path is 108 with its final zero)."""
+"""Maximum length of the path of a Unix socket in bytes (sun_path is 108 with its final zero)."""
 
 CHANNEL_OPTIONS: list[tuple[str, Any]] = [
     ("grpc.enable_http_proxy", 0),
     ("grpc.default_authority", "localhost"),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    # Despite its name this is how long one attempt to connect may take, the server's first frame included: grpc-go's
-    # minConnectTimeout, which the real kubelet has. With less, a driver on a loaded machine is said to be UNAVAILABLE.
+    # Despite its name this limits the time of one connection attempt, including the server's first frame: grpc-go's
+    # minConnectTimeout, which the real kubelet has. With less, a driver on a loaded machine becomes UNAVAILABLE.
     ("grpc.min_reconnect_backoff_ms", 20_000),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
@@ -46,7 +46,7 @@ class RpcError(Exception):
     """A gRPC call that did not succeed.
 
     `method` is the call's short name, `code` the gRPC status name (`UNAVAILABLE`, `DEADLINE_EXCEEDED`, `INTERNAL` for
-    an answer that is no message of the service, …) and `details` the other side's words.
+    a response that is not a message of the service, …) and `details` the message of the other side.
     """
 
     def __init__(self, method: str, code: str, details: str, socket: str) -> None:
@@ -58,7 +58,7 @@ class RpcError(Exception):
 
 
 def check_socket_path(path: Path) -> None:
-    """Raise ValueError when a path is too long for a Unix socket."""
+    """Raise ValueError if a path is too long for a Unix socket."""
     size = len(str(path).encode())
     if size > MAX_SOCKET_PATH:
         raise ValueError(
@@ -67,10 +67,10 @@ def check_socket_path(path: Path) -> None:
 
 
 class SocketChannel:
-    """One gRPC connection over a Unix socket, with deadlines by a clock.
+    """One gRPC connection over a Unix socket, with deadlines of a clock.
 
-    `socket`: path of the socket; it need not exist yet. `clock`: whose seconds the timeouts are. `eager`: connect now,
-    connect again whenever the connection is lost, and know whether it stands; otherwise calls connect as needed.
+    `socket`: path of the socket; it need not exist yet. `clock`: the clock for timeouts. `eager`: connect now,
+    reconnect whenever the connection is lost, and track whether it is established; otherwise calls connect as needed.
     """
 
     def __init__(self, socket: Path | str, *, clock: Clock | None = None, eager: bool = False) -> None:
@@ -90,18 +90,18 @@ class SocketChannel:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands now."""
+        """Whether the connection is established now."""
         return self._connected
 
     def on_connection(self, listener: Callable[[bool], None]) -> None:
-        """Call `listener(connected)` on every change, and once at once; from a thread of gRPC."""
+        """Call `listener(connected)` now, and on every change from a thread of gRPC."""
         with self._lock:
             self._listener = listener
             now = self._connected
         listener(now)
 
     def wait_connected(self, timeout: float) -> bool:
-        """Wait until the connection stands, at most `timeout` seconds."""
+        """Wait at most `timeout` seconds for the connection."""
         return self._clock.wait(self._ready, timeout)
 
     def call(
@@ -112,7 +112,7 @@ class SocketChannel:
             f"/{service}/{method}", request_serializer=_as_is, response_deserializer=_as_is
         )
         done = threading.Event()
-        # Counted from before the call is sent, so that time let pass while it is on its way counts too.
+        # The deadline starts before the call is sent, so that time advanced during the call counts too.
         deadline = None if timeout is None else self._clock.monotonic() + timeout
         try:
             with self._lock:
@@ -120,7 +120,7 @@ class SocketChannel:
                     raise ValueError("the connection was closed on our side")
                 future = unary.future(request)
                 self._calls.add(future)
-        except ValueError as closed:  # grpc's way to say that the channel was closed
+        except ValueError as closed:  # gRPC raises this for a closed channel
             raise RpcError(method, "CANCELLED", str(closed), str(self.socket)) from None
         future.add_done_callback(lambda _: done.set())
         ended = self._clock.wait(done, None if deadline is None else max(deadline - self._clock.monotonic(), 0.0))
@@ -169,7 +169,7 @@ class SocketChannel:
         self._channel.unsubscribe(self._on_state)
         for call in calls:
             call.cancel()
-        # grpcio's connectivity thread dies of an exception when the channel closes under it; it ends by itself within
+        # grpcio's connectivity thread raises an exception when the channel is closed; it ends by itself within
         # two rounds of 0.2 s after the last subscriber left (grpc/_channel.py, _poll_connectivity).
         later = threading.Timer(1.0, self._channel.close)
         later.daemon = True
@@ -206,7 +206,7 @@ class SocketChannel:
             self._dial_again()
 
     def _dial_again(self) -> None:
-        """A kubelet connects eagerly; gRPC leaves an idle channel alone unless a subscriber asks to connect."""
+        """Reconnect an idle channel, as a kubelet does: gRPC reconnects only when a new subscriber requests it."""
 
         def nothing(_: grpc.ChannelConnectivity) -> None:
             return None
@@ -215,13 +215,13 @@ class SocketChannel:
             self._channel.subscribe(nothing, try_to_connect=True)
             self._channel.unsubscribe(nothing)
         except ValueError:
-            return  # closed meanwhile: nothing to connect
+            return  # the channel has been closed
 
 
 class ServerStream:
     """Messages of a server stream; iteration ends when the server ends it or `close` is called from any thread.
 
-    A stream that breaks or that sends garbage raises RpcError.
+    A broken stream or an invalid message raises RpcError.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class ServerStream:
             raise
 
     def close(self) -> None:
-        """Hang up."""
+        """Cancel the stream."""
         self._closed = True
         self._call.cancel()
 
@@ -260,7 +260,7 @@ class DRAPluginClient:
     Arguments:
         socket: the driver's service socket.
         version: `v1.DRAPlugin` or `v1beta1.DRAPlugin`.
-        clock: whose seconds the timeouts are; the machine's own when absent.
+        clock: the clock for timeouts; default: real time.
 
     Raises ValueError for another version or a socket path that is too long.
     """
@@ -273,7 +273,7 @@ class DRAPluginClient:
         self.channel = SocketChannel(socket, clock=clock, eager=True)
 
     def prepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = 45.0) -> dict[str, PrepareResult]:
-        """NodePrepareResources; results by claim uid, exactly as answered. Raises RpcError."""
+        """Call NodePrepareResources; return the results by claim UID, exactly as received. Raises RpcError."""
         request = self._codec.encode_claims(claims, unprepare=False)
         decode = self._codec.decode_prepared
         answer: dict[str, PrepareResult] = self.channel.call(
@@ -282,7 +282,7 @@ class DRAPluginClient:
         return answer
 
     def unprepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = 45.0) -> dict[str, str]:
-        """NodeUnprepareResources; claim uid to error text, exactly as answered. Raises RpcError."""
+        """Call NodeUnprepareResources; return error texts by claim UID, exactly as received. Raises RpcError."""
         request = self._codec.encode_claims(claims, unprepare=True)
         decode = self._codec.decode_unprepared
         answer: dict[str, str] = self.channel.call(
@@ -291,7 +291,7 @@ class DRAPluginClient:
         return answer
 
     def watch_health(self) -> ServerStream:
-        """NodeWatchResources v1alpha1: an iterator of `tuple[DeviceHealth, ...]` with `close()`.
+        """Call NodeWatchResources v1alpha1; return an iterator of `tuple[DeviceHealth, ...]` with `close()`.
 
         UNIMPLEMENTED (an RpcError while iterating) means that the driver has no health service.
         """
@@ -317,12 +317,12 @@ class RegistrationClient:
         self.channel = SocketChannel(socket, clock=clock)
 
     def get_info(self, *, timeout: float | None = 1.0) -> PluginInfo:
-        """GetInfo. The kubelet gives it one second. Raises RpcError."""
+        """Call GetInfo. The kubelet's timeout is one second. Raises RpcError."""
         answer: PluginInfo = self.channel.call(codec.REGISTRATION_SERVICE, "GetInfo", b"", codec.decode_info, timeout)
         return answer
 
     def notify(self, status: RegistrationStatus, *, timeout: float | None = 1.0) -> None:
-        """NotifyRegistrationStatus. Raises RpcError."""
+        """Call NotifyRegistrationStatus. Raises RpcError."""
         self.channel.call(
             codec.REGISTRATION_SERVICE,
             "NotifyRegistrationStatus",
@@ -349,9 +349,9 @@ def _as_is(data: bytes) -> bytes:
 
 
 def _decoded(data: bytes, decode: Callable[[bytes], Any], method: str, socket: Path) -> Any:
-    """Decode after the call, not inside gRPC: its own handling of garbage writes a traceback to stderr."""
+    """Decode after the call, not inside gRPC, which writes a traceback to stderr for an invalid message."""
     try:
         return decode(data)
     except DecodeError as error:
-        told = f"the answer of {len(data)} bytes is no message of this service: {error}"
-        raise RpcError(method, "INTERNAL", told, str(socket)) from None
+        problem = f"the response of {len(data)} bytes is not a message of this service: {error}"
+        raise RpcError(method, "INTERNAL", problem, str(socket)) from None

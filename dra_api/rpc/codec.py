@@ -1,4 +1,4 @@
-"""Between protobuf messages and the values of `dra_api.rpc.types`, for every served version.
+"""Converts between protobuf messages and the values of `dra_api.rpc.types`, for every served version.
 
 Pure functions over the generated messages in `dra_api.rpc._generated` (see tools/gen_rpc.py); no state.
 """
@@ -31,7 +31,7 @@ REGISTRATION_SERVICE = "pluginregistration.Registration"
 
 @dataclass(frozen=True, slots=True)
 class DRACodec:
-    """One version of the DRAPlugin service: its name on the wire and its messages, as bytes in and out."""
+    """One version of the DRAPlugin service: its name, and encoding and decoding of its messages."""
 
     version: str
     service: str
@@ -39,18 +39,18 @@ class DRACodec:
     has_share_id: bool
 
     def encode_claims(self, claims: Iterable[ClaimRef], *, unprepare: bool) -> bytes:
-        """A Prepare or Unprepare request."""
+        """Return a Prepare or Unprepare request."""
         kind = self.messages.NodeUnprepareResourcesRequest if unprepare else self.messages.NodePrepareResourcesRequest
         request = kind(claims=[self.messages.Claim(namespace=c.namespace, uid=c.uid, name=c.name) for c in claims])
         return bytes(request.SerializeToString())
 
     def decode_claims(self, data: bytes, *, unprepare: bool) -> tuple[ClaimRef, ...]:
-        """The claims of a request. Raises google.protobuf.message.DecodeError when it is none."""
+        """Return the claims of a request. Raises google.protobuf.message.DecodeError for an invalid one."""
         kind = self.messages.NodeUnprepareResourcesRequest if unprepare else self.messages.NodePrepareResourcesRequest
         return tuple(ClaimRef(c.namespace, c.uid, c.name) for c in kind.FromString(data).claims)
 
     def encode_prepared(self, results: Mapping[str, PrepareResult]) -> bytes:
-        """A Prepare response; `share_id` is dropped where the version has no such field."""
+        """Return a Prepare response, without `share_id` if the version has no such field."""
         response = self.messages.NodePrepareResourcesResponse()
         for uid, result in results.items():
             entry = response.claims[uid]
@@ -67,7 +67,7 @@ class DRACodec:
         return bytes(response.SerializeToString())
 
     def decode_prepared(self, data: bytes) -> dict[str, PrepareResult]:
-        """The results of a Prepare response, by claim uid."""
+        """Return the results of a Prepare response, by claim UID."""
         response = self.messages.NodePrepareResourcesResponse.FromString(data)
         return {
             uid: PrepareResult(
@@ -87,14 +87,14 @@ class DRACodec:
         }
 
     def encode_unprepared(self, results: Mapping[str, str]) -> bytes:
-        """An Unprepare response from claim uid to error text."""
+        """Return an Unprepare response for error texts by claim UID."""
         response = self.messages.NodeUnprepareResourcesResponse()
         for uid, error in results.items():
             response.claims[uid].error = error
         return bytes(response.SerializeToString())
 
     def decode_unprepared(self, data: bytes) -> dict[str, str]:
-        """Claim uid to error text of an Unprepare response."""
+        """Return the error texts of an Unprepare response, by claim UID."""
         response = self.messages.NodeUnprepareResourcesResponse.FromString(data)
         return {uid: entry.error for uid, entry in response.claims.items()}
 
@@ -106,7 +106,7 @@ DRA_CODECS: Mapping[str, DRACodec] = {
 
 
 def encode_health(devices: Sequence[DeviceHealth]) -> bytes:
-    """One message of the health stream."""
+    """Return one message of the health stream."""
     response = health_v1alpha1.NodeWatchResourcesResponse(
         devices=[
             health_v1alpha1.DeviceHealth(
@@ -123,7 +123,7 @@ def encode_health(devices: Sequence[DeviceHealth]) -> bytes:
 
 
 def decode_health(data: bytes) -> tuple[DeviceHealth, ...]:
-    """The devices of a health message; a health number that we do not know counts as UNKNOWN."""
+    """Return the devices of a health message; an unknown health number becomes UNKNOWN."""
     known = {int(status) for status in HealthStatus}
     return tuple(
         DeviceHealth(
@@ -139,7 +139,7 @@ def decode_health(data: bytes) -> tuple[DeviceHealth, ...]:
 
 
 def encode_info(info: PluginInfo) -> bytes:
-    """The answer to GetInfo."""
+    """Return a GetInfo response."""
     message = registration_v1.PluginInfo(
         type=info.type, name=info.name, endpoint=info.endpoint, supported_versions=info.supported_versions
     )
@@ -147,24 +147,24 @@ def encode_info(info: PluginInfo) -> bytes:
 
 
 def decode_info(data: bytes) -> PluginInfo:
-    """The plugin's description of itself."""
+    """Return the contents of a GetInfo response."""
     message = registration_v1.PluginInfo.FromString(data)
     return PluginInfo(message.type, message.name, message.endpoint, tuple(message.supported_versions))
 
 
 def encode_status(status: RegistrationStatus) -> bytes:
-    """The request of NotifyRegistrationStatus."""
+    """Return a NotifyRegistrationStatus request."""
     message = registration_v1.RegistrationStatus(plugin_registered=status.registered, error=status.error)
     return bytes(message.SerializeToString())
 
 
 def decode_status(data: bytes) -> RegistrationStatus:
-    """What the kubelet decided."""
+    """Return the contents of a NotifyRegistrationStatus request."""
     message = registration_v1.RegistrationStatus.FromString(data)
     return RegistrationStatus(message.plugin_registered, message.error)
 
 
 def decode_nothing(data: bytes) -> bytes:
-    """Accept any well-formed message, for its arrival alone: unknown fields are allowed, garbage is not."""
+    """Accept any well-formed message; only its arrival matters. Raises DecodeError for other data."""
     registration_v1.InfoRequest.FromString(data)
     return data

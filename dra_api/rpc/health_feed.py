@@ -1,7 +1,7 @@
-"""A health source that a driver can write to and any number of kubelets can watch.
+"""Health updates that a driver publishes and any number of kubelets watch.
 
-The feed keeps only the newest complete list: each watcher sees it on arrival and then every later one, and a slow
-watcher skips to the newest. The driver owns the feed and ends it with `close`.
+The feed keeps only the newest complete list. A new watcher receives it at once and then every later one; a slow watcher
+skips to the newest. The driver owns the feed and ends it with `close`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dra_api.rpc.types import DeviceHealth
 
 
 class HealthFeed:
-    """The newest complete list of device healths, and its watchers."""
+    """The newest complete list of device health, and its watchers."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -22,14 +22,14 @@ class HealthFeed:
         self._closed = False
 
     def publish(self, devices: Sequence[DeviceHealth]) -> None:
-        """Give all watchers a new complete list."""
+        """Send a new complete list to all watchers."""
         with self._changed:
             self._devices = tuple(devices)
             self._generation += 1
             self._changed.notify_all()
 
     def watch_health(self) -> HealthSubscription:
-        """A new watcher; it starts with the newest list, if there is one."""
+        """Return a new watcher; it starts with the newest list, if any."""
         return HealthSubscription(self)
 
     def close(self) -> None:

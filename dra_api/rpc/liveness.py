@@ -1,7 +1,7 @@
-"""grpc.health.v1 over TCP, as liveness probes ask for it: the server that answers, and a client that asks.
+"""grpc.health.v1 over TCP for liveness probes: server and client.
 
-The server owns its port between `start` and `stop`. What it answers is asked of `is_alive` at every call; nothing is
-remembered. Probes come from outside, so their deadlines are in the machine's own time.
+The server owns its port between `start` and `stop`, and calls `is_alive` for every request. Probes come from other
+processes, so their deadlines use real time.
 
 Source: grpc/grpc-proto, grpc/health/v1/health.proto; cmd/gpu-kubelet-plugin health.go of
 kubernetes-sigs/dra-driver-nvidia-gpu at 95932046; rule NV-013.
@@ -21,12 +21,12 @@ from dra_api.rpc.client import RpcError
 
 SERVICE: Final = "grpc.health.v1.Health"
 LIVENESS_SERVICES: Final = ("", "liveness")
-"""The services that a driver is asked about: itself, and by the name that its probes use."""
+"""The services of a driver: the server as a whole, and the name that its probes use."""
 _WORKERS = 4
 
 
 class LivenessServer:
-    """Answers Check on a TCP port of every address: a probe comes from the node to the pod's own address.
+    """Serves Check on a TCP port of every address: the kubelet sends probes to the pod's address.
 
     `is_alive` is called from gRPC's threads, for each of `services`; another service gets NOT_FOUND.
     """
@@ -40,7 +40,7 @@ class LivenessServer:
         self._server: grpc.Server | None = None
 
     def start(self) -> None:
-        """Listen. Raises OSError when the port is taken."""
+        """Listen. Raises OSError if the port is in use."""
         pool = ThreadPoolExecutor(max_workers=_WORKERS, thread_name_prefix="grpc-liveness")
         handlers = {"Check": grpc.unary_unary_rpc_method_handler(self._check)}
         server = grpc.server(
@@ -52,7 +52,7 @@ class LivenessServer:
             server.add_insecure_port(f"[::]:{self.port}")
         except RuntimeError as error:
             server.stop(None)
-            raise OSError(f"port {self.port} cannot be listened on: {error}") from error
+            raise OSError(f"cannot listen on port {self.port}: {error}") from error
         server.start()
         self._server = server
 
@@ -66,21 +66,21 @@ class LivenessServer:
         try:
             service = api_pb2.HealthCheckRequest.FromString(data).service
         except DecodeError as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is no message of this service: {error}")
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is not a message of this service: {error}")
         if not self.knows(service):
             context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
         status = "SERVING" if self._is_alive() else "NOT_SERVING"
         return api_pb2.HealthCheckResponse(status=status).SerializeToString()
 
     def knows(self, service: str) -> bool:
-        """Whether the service is one that this server speaks for."""
+        """Whether this server reports the health of the service."""
         return service in self._services
 
 
 def check_liveness(port: int, service: str, *, timeout: float = 5.0) -> str:
-    """Ask this machine's `port` about a service: SERVING, NOT_SERVING or what else the protocol has.
+    """Return the health of a service on a local port: SERVING, NOT_SERVING or another value of the protocol.
 
-    `timeout` is in seconds. Raises RpcError: NOT_FOUND for a service that the server does not know.
+    `timeout` is in seconds. Raises RpcError: NOT_FOUND for an unknown service.
     """
 
     def as_is(data: bytes) -> bytes:
@@ -97,4 +97,4 @@ def check_liveness(port: int, service: str, *, timeout: float = 5.0) -> str:
     try:
         return str(api_pb2.HealthCheckResponse.ServingStatus.Name(api_pb2.HealthCheckResponse.FromString(data).status))
     except (DecodeError, ValueError) as error:
-        raise RpcError("Check", "INTERNAL", f"the answer is no message of this service: {error}", where) from None
+        raise RpcError("Check", "INTERNAL", f"the response is not a message of this service: {error}", where) from None

@@ -1,8 +1,7 @@
-"""The driver's side of the sockets: a driver's methods served as v1, v1beta1 and health on one socket, and its
-registration on another.
+"""The driver's side of the sockets: v1, v1beta1 and health on one socket, registration on another.
 
-`PluginServer` owns both sockets between `start` and `stop`, and removes only what it made. A socket appears under its
-name when it already listens and already has mode 0600: it is bound under a hidden name and renamed.
+`PluginServer` owns both sockets between `start` and `stop`, and removes only sockets that it created. A socket is bound
+under a hidden name and renamed when it listens and has mode 0600, so that no client connects too early.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from dra_api.rpc.types import (
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 WORKERS = 16
-"""Calls that one socket serves at a time; a health stream holds one."""
+"""Concurrent calls of one socket; a health stream is one of them."""
 
 
 class SocketServer:
     """A gRPC server on one Unix socket of mode 0600.
 
-    `socket`: where to listen; its folder is made with mode 0700 if absent, and a dead socket of that name is replaced.
-    Raises ValueError for a path that is too long, FileExistsError when something that is no socket is in the way.
+    `socket`: the path; its folder is created with mode 0700 if absent, and a stale socket is replaced. Raises
+    ValueError for a path that is too long, FileExistsError if the path exists and is not a socket.
     """
 
     def __init__(self, socket: Path | str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], *, name: str) -> None:
@@ -56,11 +55,11 @@ class SocketServer:
         self._inode: int | None = None
 
     def start(self) -> None:
-        """Listen; returns when a client can connect."""
+        """Listen; return when clients can connect."""
         folder = self.socket.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.socket.exists() and not stat.S_ISSOCK(self.socket.stat().st_mode):
-            raise FileExistsError(f"{self.socket} is in the way of the socket of {self._name}: remove it")
+            raise FileExistsError(f"{self.socket} exists and is not a socket; remove it, {self._name} listens there")
         hidden = folder / f".{secrets.token_hex(3)}"
         check_socket_path(hidden)
         pool = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix=f"grpc-{self._name}")
@@ -88,25 +87,25 @@ class SocketServer:
             if self.socket.stat().st_ino == self._inode:
                 self.socket.unlink()
         except FileNotFoundError:
-            self._inode = None  # somebody removed it before us: nothing is left to remove
+            self._inode = None  # another process has removed it
         server.stop(grace).wait()
-        # Not joined: a driver's call that never returns must not keep its server from stopping.
+        # Not joined: a driver call that never returns must not block the stop.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 class PluginServer:
-    """A driver on its two sockets, with the lock that Kubernetes' own helper has.
+    """A driver on its two sockets, with the lock of Kubernetes' kubeletplugin helper.
 
     Arguments:
         driver: its methods are called from gRPC's threads.
         driver_name: the name to register, for example `gpu.nvidia.com`.
         plugin_socket: the service socket, `…/plugins/<driver>/dra.sock`.
         registration_socket: in the kubelet's registration folder, `…/plugins_registry/<driver>-reg.sock`.
-        versions: the DRA services to offer, in the order to register them: a kubelet takes the first that it knows
+        versions: the DRA services to serve, in the order of registration: a kubelet uses the first that it knows
             (rule DRA-258). The health service is added when the driver reports health.
         serialize: whether prepare and unprepare run one at a time (rule DRA-283).
-        endpoint: what GetInfo answers as endpoint when it is not `plugin_socket`'s own absolute path.
-        extra_versions: further names to register without serving them.
+        endpoint: the endpoint that GetInfo returns, if it is not the absolute path of `plugin_socket`.
+        extra_versions: further version names to register without a service.
 
     Raises ValueError for an unknown version. The server ends with `stop()`.
     """
@@ -149,7 +148,7 @@ class PluginServer:
 
     @property
     def registration_status(self) -> RegistrationStatus | None:
-        """What a kubelet said last; None while it has said nothing."""
+        """The last status that a kubelet sent, or None."""
         return self._status
 
     def wait_notified(self, timeout: float) -> RegistrationStatus | None:
@@ -158,7 +157,7 @@ class PluginServer:
         return self._status
 
     def start(self) -> None:
-        """Serve, then register: the registration socket appears only when the driver answers."""
+        """Serve, then register: the registration socket is created when the driver serves."""
         self._notified.clear()
         self._status = None
         with ExitStack() as undo:
@@ -168,12 +167,12 @@ class PluginServer:
             undo.pop_all()
 
     def stop(self, *, grace: float | None = 1.0) -> None:
-        """Leave the registration folder first, then end the service. Idempotent."""
+        """Remove the registration socket first, then end the service. Idempotent."""
         self._registration.stop(grace=grace)
         self._plugin.stop(grace=grace)
 
     def stop_registration(self) -> None:
-        """Leave the registration folder and go on serving."""
+        """Remove the registration socket and continue to serve."""
         self._registration.stop()
 
     def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
@@ -234,15 +233,15 @@ def _decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
     try:
         return decode()
     except DecodeError as error:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is no message of this service: {error}")
-        raise  # abort raised already; this is for the type checker
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is not a message of this service: {error}")
+        raise  # unreachable, since abort raises; for the type checker
 
 
 def _answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> bytes:
     try:
         return answer()
     except Exception as error:
-        # The kubelet gets the sentence; the place in the code is for whoever debugs the driver.
+        # The kubelet receives the message; the traceback is logged for debugging only.
         LOG.warning("the driver failed: %s", error, exc_info=LOG.isEnabledFor(logging.DEBUG))
         context.abort(grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error}")
         raise

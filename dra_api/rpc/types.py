@@ -1,8 +1,7 @@
-"""What crosses the two Unix sockets between a kubelet and a DRA driver, as plain frozen values.
+"""Values that a kubelet and a DRA driver exchange over two Unix sockets.
 
-The values are made by `dra_api.rpc.codec` from protobuf messages, or by a driver, and belong to whoever holds them.
-Names follow the published services (k8s.io/kubelet v0.36.2: pkg/apis/dra/v1 and v1beta1, pkg/apis/dra-health/v1alpha1,
-pkg/apis/pluginregistration/v1).
+Frozen; `dra_api.rpc.codec` converts them to and from protobuf messages. Names follow the published services
+(k8s.io/kubelet v0.36.2: pkg/apis/dra/v1 and v1beta1, pkg/apis/dra-health/v1alpha1, pkg/apis/pluginregistration/v1).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from enum import IntEnum
 from typing import Final, Protocol, runtime_checkable
 
 DRA_PLUGIN_TYPE: Final = "DRAPlugin"
-"""The plugin type that a DRA driver registers with."""
+"""The plugin type with which a DRA driver registers."""
 
 V1: Final = "v1.DRAPlugin"
 V1BETA1: Final = "v1beta1.DRAPlugin"
@@ -25,7 +24,7 @@ DRA_VERSIONS: Final = (V1, V1BETA1)
 
 @dataclass(frozen=True, slots=True)
 class ClaimRef:
-    """All that a kubelet tells a driver about a ResourceClaim (rule DRA-263)."""
+    """The reference to a ResourceClaim in a kubelet's request (rule DRA-263)."""
 
     namespace: str
     uid: str
@@ -37,7 +36,7 @@ class ClaimRef:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDevice:
-    """One device of a prepared claim: where it came from and the CDI ids that give it to containers.
+    """One device of a prepared claim: its requests, pool and name, and the CDI ids for containers.
 
     Empty `request_names` means every request of the claim (rule DRA-272). `share_id` exists in v1 only; v1beta1 drops
     it (rule DRA-282).
@@ -52,14 +51,14 @@ class PreparedDevice:
 
 @dataclass(frozen=True, slots=True)
 class PrepareResult:
-    """The answer for one claim: its devices, or why it failed (`error`; devices are ignored then)."""
+    """The result of one claim: its devices, or an `error`, with which devices are ignored."""
 
     devices: tuple[PreparedDevice, ...] = ()
     error: str = ""
 
 
 class HealthStatus(IntEnum):
-    """The health of a device, by its number on the wire."""
+    """The health of a device, with the numbers of the protobuf enum."""
 
     UNKNOWN = 0
     HEALTHY = 1
@@ -70,8 +69,8 @@ class HealthStatus(IntEnum):
 class DeviceHealth:
     """One device of a health message.
 
-    `last_updated` is Unix time in seconds. `timeout_seconds` is how long the statement holds; zero or less means the
-    kubelet's own 30 s. A kubelet cuts `message` at 1024 characters.
+    `last_updated` is Unix time in seconds. `timeout_seconds` is how long the status is valid; zero or less means the
+    kubelet's default of 30 s. A kubelet truncates `message` to 1024 characters.
     """
 
     pool_name: str
@@ -84,7 +83,7 @@ class DeviceHealth:
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """What a plugin answers to GetInfo."""
+    """A plugin's response to GetInfo."""
 
     type: str
     name: str
@@ -94,37 +93,37 @@ class PluginInfo:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationStatus:
-    """What a kubelet tells a plugin in NotifyRegistrationStatus."""
+    """A kubelet's NotifyRegistrationStatus request."""
 
     registered: bool
     error: str = ""
 
 
 class DRADriver(Protocol):
-    """What a driver does; `dra_api.rpc.PluginServer` puts it on a socket.
+    """The methods of a driver; `dra_api.rpc.PluginServer` serves them on a socket.
 
     An exception from a method becomes the gRPC status UNKNOWN with the exception's text, which fails the whole call.
-    Failures of one claim belong in its result. Every requested claim needs an entry: a kubelet takes a missing one as
-    a failure (rule DRA-266).
+    Failures of one claim belong in its result. Every requested claim needs an entry: for a kubelet a missing one is a
+    failure (rule DRA-266).
     """
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
-        """Prepare the claims; by claim uid. Must be idempotent (rule DRA-270)."""
+        """Prepare the claims; return results by claim UID. Must be idempotent (rule DRA-270)."""
         ...
 
     def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
-        """Undo it; claim uid to error text, empty when done. Unknown claims succeed (rule DRA-279)."""
+        """Unprepare the claims; return error texts by claim UID, empty on success. Unknown claims succeed (DRA-279)."""
         ...
 
 
 @runtime_checkable
 class HealthReporter(Protocol):
-    """A driver that also reports device health; `dra_api.rpc.HealthFeed` is a ready implementation."""
+    """A driver that also reports device health; `dra_api.rpc.HealthFeed` implements it."""
 
     def watch_health(self) -> Iterator[Sequence[DeviceHealth]]:
-        """Complete lists of all devices, one after each change, until the caller goes.
+        """Yield complete lists of all devices, one after each change, until the caller closes the stream.
 
-        An iterator with a `close()` method that may be called from another thread ends at once when the kubelet hangs
-        up; a generator holds its thread until its next item.
+        An iterator with a thread-safe `close()` ends at once when the kubelet disconnects. A generator blocks its
+        thread until its next item.
         """
         ...

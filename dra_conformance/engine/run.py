@@ -158,9 +158,9 @@ class Run:
         """Whether all who work on the control plane do so in this process, by the run's clock."""
         return self._all_in_process and self.options.component("control-plane").kind == "embedded"
 
-    def at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nobody who works by the run's clock has anything to do."""
-        return self.clock.at_rest()
+        return self.clock.is_idle()
 
     def all_heard(self) -> bool:
         """Whether every watch has told what was written; only the embedded control plane knows, others pass."""

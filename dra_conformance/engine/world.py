@@ -346,7 +346,7 @@ class World:
 
             if self.log.wait_for(changed, moment):
                 continue
-            if not sees_all or (self.run.at_rest() and not changed()):
+            if not sees_all or (self.run.is_idle() and not changed()):
                 return
             if nodes and not self.log.wait_for(changed, self.run.quiet - moment):
                 return  # a kubelet calls a driver again ten times a second, and may wait for its answer for ever

@@ -51,9 +51,9 @@ def test_what_can_wait_comes_after_all_that_is_ready_and_once() -> None:
     work.add("b")
     work.add_idle("asked for", within=5)
     work.add("asked for")
-    assert not work.at_rest()
+    assert not work.is_idle()
     assert drain(work) == ["a", "b", "asked for", "late"]
-    assert work.at_rest()
+    assert work.is_idle()
 
 
 def test_what_has_waited_as_long_as_was_said_gets_one_turn_in_four() -> None:

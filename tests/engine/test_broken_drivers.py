@@ -92,7 +92,7 @@ def test_a_driver_that_dies_in_a_call(tmp_path: Path) -> None:
 def test_a_driver_that_answers_garbage(tmp_path: Path) -> None:
     ended = run(tmp_path, broken("garbage"), "--focus", f"^{ONE} ")
     assert ended.code == 1
-    assert "is no message of this service" in ended.reason(ONE)
+    assert "is not a message of this service" in ended.reason(ONE)
     in_good_order(ended)
 
 

@@ -213,7 +213,7 @@ GARBAGE = b"\xff\xff\xff"
 def test_garbage_from_the_registration_socket_is_named(node: World) -> None:
     _raw(node, "bad-reg.sock", REGISTRATION, GetInfo=lambda _, __: GARBAGE)
     message = node.log.wait(lambda: node.log.of("problem", socket="bad-reg.sock"))[0]["message"]
-    assert message.startswith("bad-reg.sock did not answer GetInfo: INTERNAL: the answer of 3 bytes is no message")
+    assert message.startswith("bad-reg.sock did not answer GetInfo: INTERNAL: the response of 3 bytes is not a message")
 
 
 def test_garbage_from_a_driver_is_an_error_of_that_call(node: World) -> None:
@@ -226,7 +226,9 @@ def test_garbage_from_a_driver_is_an_error_of_that_call(node: World) -> None:
     node.kubelet.wait_registered(DRIVER)
     node.claim("c", "p")
     node.pod("p", "c")
-    told = f"NodePrepareResources: INTERNAL from driver {DRIVER}: the answer of 3 bytes is no message of this service"
+    told = (
+        f"NodePrepareResources: INTERNAL from driver {DRIVER}: the response of 3 bytes is not a message of this service"
+    )
     node.log.wait(lambda: told in node.kubelet.pod_error("default", "p"))
 
 
