@@ -16,7 +16,6 @@ from dra_api.threads import report_exception
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.thread_failures import ThreadFailures
 
-FOCUS = "claims/api_nodes#a-node-deletes-a-slice-of-its-own"
 OBSERVER_FAILS = """
 from dra_conformance.core.events.observer import Observer
 
@@ -28,7 +27,7 @@ def handler_of(self, resource):
     return fail
 
 
-Observer._told = handler_of
+Observer._on_change = handler_of
 """
 
 
@@ -90,7 +89,7 @@ def test_the_previous_hook_returns(failures: ThreadFailures) -> None:
 
 def test_a_scenario_ends_in_an_error(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(OBSERVER_FAILS)
-    command = [sys.executable, "-m", "dra_conformance", "run", "--focus", FOCUS, "--out", str(tmp_path / "report")]
+    command = [sys.executable, "-m", "dra_conformance", "run", "--rule", "DRA-112", "--out", str(tmp_path / "report")]
     subprocess.run(
         [*command, "--progress", "none", "--patience", "1"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path[1:]])},

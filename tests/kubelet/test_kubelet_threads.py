@@ -8,10 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from dra_conformance.core.events import KubeletRegistration
+from dra_conformance.core.events import KubeletEvent, KubeletRegistration
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.real import log_follower
-from dra_conformance.kubelet.record import KubeletEvent
 
 LIMIT_S = 10.0
 
