@@ -1,1 +1,1 @@
-"""A correct DRA system: one folder for each component, each runs as a program (`python -m reference_impl COMPONENT`)."""
+"""A correct DRA system: one folder and one program for each component (`python -m reference_impl COMPONENT`)."""

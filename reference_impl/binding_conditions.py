@@ -1,4 +1,4 @@
-"""Devices that must be made ready before a pod is bound (KEP-5007): are they, have they failed, is it taking too long?
+"""Binding conditions (KEP-5007): whether devices are ready, have failed, or exceed the timeout.
 
 Pure functions over claims as the API server gives them; `status.devices` is written by drivers and their controllers.
 
@@ -12,20 +12,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dra_api.allocations import results_of
 from dra_api.clock import parse_timestamp
 from dra_api.objects import Obj, name_of
 
 
 def results_with_conditions(claim: Obj) -> Iterator[Obj]:
     """The allocation results of a claim that have binding conditions."""
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    for result in (allocation.get("devices") or {}).get("results") or ():
+    for result in results_of(claim):
         if result.get("bindingConditions"):
             yield result
 
 
 def true_conditions(claim: Obj, result: Obj) -> dict[str, Obj]:
-    """The conditions that `status.devices` reports as True for the device of a result, by type."""
+    """Return the conditions that `status.devices` reports as True for the device of a result, by type."""
     for reported in (claim.get("status") or {}).get("devices") or ():
         if all(reported.get(key) == result.get(key) for key in ("driver", "pool", "device", "shareID")):
             return {one["type"]: one for one in reported.get("conditions") or () if one.get("status") == "True"}
@@ -33,7 +33,7 @@ def true_conditions(claim: Obj, result: Obj) -> dict[str, Obj]:
 
 
 def is_ready(claim: Obj) -> bool:
-    """Whether every binding condition of every device of the claim is True (DRA-250, DRA-255)."""
+    """Return whether every binding condition of every device of the claim is True (DRA-250, DRA-255)."""
     return all(
         set(result["bindingConditions"]) <= true_conditions(claim, result).keys()
         for result in results_with_conditions(claim)
@@ -41,7 +41,7 @@ def is_ready(claim: Obj) -> bool:
 
 
 def failure(claim: Obj) -> str:
-    """What went wrong with a device of the claim, in words; empty where nothing did (DRA-251)."""
+    """Return the failure that a driver reports for a device of the claim; empty if there is none (DRA-251)."""
     for result in results_with_conditions(claim):
         held = true_conditions(claim, result)
         for kind in result.get("bindingFailureConditions") or ():
@@ -61,12 +61,12 @@ def seconds_left(claim: Obj, now: datetime, timeout: float) -> float:
 
 
 def is_allocated(claim: Obj) -> bool:
-    """Whether the claim's status has an allocation."""
+    """Return whether the claim's status has an allocation."""
     return (claim.get("status") or {}).get("allocation") is not None
 
 
 def given_up(claim: Obj, now: datetime, timeout: float) -> str:
-    """Why the allocation must be given up, in words; empty where there is hope (DRA-251, DRA-252)."""
+    """Return the reason to deallocate the claim: a failure or a timeout; empty if there is none (DRA-251, DRA-252)."""
     if reason := failure(claim):
         return reason
     if not is_ready(claim) and seconds_left(claim, now, timeout) < 0:
@@ -76,19 +76,19 @@ def given_up(claim: Obj, now: datetime, timeout: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the devices of a pod are: all ready, or `lost` in these words, or to be looked at in `seconds`."""
+    """Binding progress of the devices of a pod: ready, `lost` with the reason, or to be checked again in `seconds`."""
 
     lost: str = ""
     seconds: float = 0.0
 
     @property
     def waits(self) -> bool:
-        """Whether there is hope, and something to wait for."""
+        """Return whether devices are pending."""
         return self.seconds > 0
 
 
 def progress(claims: Sequence[Obj], now: datetime, timeout: float) -> Progress:
-    """How far the devices of reserved claims are (DRA-250 to DRA-252)."""
+    """Return the binding progress of the devices of reserved claims (DRA-250 to DRA-252)."""
     if not all(map(is_allocated, claims)):
         return Progress(lost="a claim was deallocated while its devices were made ready")
     for claim in claims:
@@ -96,5 +96,5 @@ def progress(claims: Sequence[Obj], now: datetime, timeout: float) -> Progress:
             return Progress(lost=reason)
     if all(map(is_ready, claims)):
         return Progress()
-    # A moment more than is left, so that the time is over when it is looked at again.
+    # A little more than is left, so that the timeout has passed at the next check.
     return Progress(seconds=max(0.0, min(seconds_left(claim, now, timeout) for claim in claims)) + 0.01)

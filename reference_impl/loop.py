@@ -1,7 +1,7 @@
 """The loop of every reference controller: informers feed a work queue, workers reconcile its keys.
 
 A `Loop` owns its informers, its queue and its worker threads between `start` and `stop`. A key whose reconciliation
-raises is tried again with exponential back-off; nothing else is kept about it.
+raises is tried again with exponential back-off.
 
 Source: the controller pattern of sample-controller and controller-runtime (kubernetes/community,
 contributors/devel/sig-api-machinery/controllers.md).
@@ -19,6 +19,7 @@ from dra_api.clock import Clock
 from dra_api.informer import Informer
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from reference_impl.recorder import EventRecorder
 from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,8 @@ K = TypeVar("K", bound=Hashable)
 class Loop(Generic[K]):
     """Informers, a queue and workers.
 
-    `reconcile` gets one key at a time (no two workers ever hold the same key). `workers` is the number of threads;
+    `reconcile` gets one key at a time (two workers never have the same key). `recorder` is started and stopped with the
+    loop. `workers` is the number of threads;
     `base_delay` and `max_delay`, in seconds, are the back-off after a failure; `sync_timeout`, in seconds, bounds how
     long `start` waits for the first lists.
     """
@@ -41,6 +43,7 @@ class Loop(Generic[K]):
         *,
         informers: Sequence[Informer],
         clock: Clock,
+        recorder: EventRecorder | None = None,
         workers: int = 4,
         base_delay: float = 0.05,
         max_delay: float = 30.0,
@@ -51,12 +54,17 @@ class Loop(Generic[K]):
         self.stopping = threading.Event()
         self._reconcile = reconcile
         self._informers = informers
+        self._recorder = recorder
         self._workers = workers
         self._sync_timeout = sync_timeout
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Fill the informers, then start the workers. Raises ComponentError when the server does not give the lists."""
+        """Fill the informers, then start the workers. Raises ComponentError if the API server does not return the
+        lists.
+        """
+        if self._recorder is not None:
+            self._recorder.start()
         for informer in self._informers:
             informer.start()
         for informer in self._informers:
@@ -77,6 +85,8 @@ class Loop(Generic[K]):
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(timeout=10)
+        if self._recorder is not None:
+            self._recorder.stop()  # last: it still writes what the workers reported
 
     def _work(self) -> None:
         while (key := self.queue.get()) is not None:

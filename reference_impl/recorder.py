@@ -1,7 +1,7 @@
-"""Events on objects, written in the background and never in the way of the work they tell of.
+"""Events on objects, written in the background so that they never delay the work that they report.
 
-Data comes from whoever calls `event`; each becomes a core/v1 Event in the object's namespace. An event that says the
-same as an earlier one of this process raises that one's count, as client-go's recorder does. The recorder owns one
+Each call of `event` becomes a core/v1 Event in the object's namespace. An event that repeats an earlier one of this
+process increments its count, as client-go's recorder does. The recorder owns one
 thread between `start` and `stop`; `stop` writes what is still queued.
 
 Source: client-go tools/record v0.36 (event.go, events_cache.go): names, counts, dropping when the queue is full.
@@ -71,7 +71,7 @@ class EventRecorder:
         clock.register(self)
 
     def is_idle(self) -> bool:
-        """Whether every event is written."""
+        """Return whether every event has been written."""
         with self._condition:
             return not self._queue and not self._writing
 
@@ -90,9 +90,9 @@ class EventRecorder:
             self._thread.join(timeout=10)
 
     def event(self, obj: Obj, type_: EventType, reason: str, message: str, *, at: datetime | None = None) -> None:
-        """Tell of something that happened to `obj` (it needs apiVersion, kind and metadata). Never blocks or raises.
+        """Record an event on `obj` (it needs apiVersion, kind and metadata). Never blocks or raises.
 
-        `at` is when it happened, where that is not now.
+        `at` is the time of the event; None means now.
         """
         regarding: Obj = {
             "apiVersion": obj.get("apiVersion", "v1"),

@@ -108,7 +108,7 @@ def load(component: str) -> Command | StandaloneCommand:
 
 
 def feature_gates(text: str) -> dict[str, bool]:
-    """Parse `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError that names the invalid pair."""
+    """Parse `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError."""
     gates: dict[str, bool] = {}
     for pair in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = pair.partition("=")
@@ -147,7 +147,8 @@ def add_api_server_arguments(parser: argparse.ArgumentParser) -> None:
         action=_MergeGates,
         default={},
         metavar="NAME=BOOL,…",
-        help="Kubernetes feature gates, for example DynamicResourceAllocation=true; a gate that is not named keeps its default",
+        help="Kubernetes feature gates, for example DynamicResourceAllocation=true"
+        "; a gate that is not named keeps its default",
     )
 
 

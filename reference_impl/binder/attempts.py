@@ -1,8 +1,8 @@
-"""How often a failed BindRequest is tried again, and when.
+"""Number and delay of retries of a failed BindRequest.
 
-Pure functions over the BindRequest: the attempts live in its status, so a restart of the binder forgets none.
+Pure functions over the BindRequest: the attempts live in its status, so a restart of the binder loses none.
 
-Decisions, where KAI 0.17 differs from its own field names (upstream issue #2075):
+Differences from KAI 0.17, which does not do what its field names say (upstream issue #2075):
 
 - KAI-172, KAI-174, KAI-175: every failed attempt is written to `status.failedAttempts`, up to `spec.backoffLimit`.
   KAI writes the first one only and retries for ever.
@@ -10,7 +10,7 @@ Decisions, where KAI 0.17 differs from its own field names (upstream issue #2075
   and deletes the BindRequest (KAI-072), so a late retry could bind a pod to devices that another pod got.
 - Without `backoffLimit` (KAI-171, KAI-173: 0 means the same) the first failure is the last, as the scheduler reads it
   (KAI-070).
-- KAI-184, KAI-185: whoever changes the BindRequest, or restarts the binder, asks for one more attempt.
+- KAI-184, KAI-185: a change of the BindRequest and a restart of the binder each cause one more attempt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def after_failure(request: Obj) -> int:
 
 
 def is_final(request: Obj, attempts: int) -> bool:
-    """Whether no retry follows after `attempts` failures."""
+    """Return whether no retry follows after `attempts` failures."""
     return attempts >= limit_of(request)
 
 
@@ -46,6 +46,6 @@ def retry_delay(request: Obj, *, cap: float) -> float:
 
 
 def fingerprint(request: Obj) -> bytes:
-    """What others change about a BindRequest: its spec, labels and annotations, not its status."""
+    """Return the fields that others change in a BindRequest: spec, labels and annotations, not the status."""
     held = meta(request)
     return orjson.dumps([request.get("spec"), held.get("labels"), held.get("annotations")], option=orjson.OPT_SORT_KEYS)

@@ -1,7 +1,7 @@
-"""What is checked of a BindRequest and its pod before anything is written.
+"""Checks of a BindRequest and its pod before anything is written.
 
-Pure functions over objects that the caller read; each raises what the failure is to be called. What is checked of
-claims stands with what is written to them, in `claims`.
+Pure functions over objects that the caller has read. Each raises the failure that is reported. The checks of claims are
+in `claims`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reference_impl.binder.failure import BindFailure, InvalidBindRequest, Stale
 
 
 def spec_of(request: Obj) -> Obj:
-    """The spec; an empty dict where there is none."""
+    """Return the spec; an empty dict if there is none."""
     found = request.get("spec")
     return found if isinstance(found, dict) else {}
 
@@ -29,7 +29,7 @@ def owner_uid(request: Obj) -> str:
 
 
 def fresh_enough(request: Obj, pod: Obj) -> bool:
-    """Whether a cached pod can be the one meant: same uid, and every template's claim recorded."""
+    """Return whether a cached pod can be the one meant: same uid, and every template's claim recorded."""
     if owner_uid(request) not in ("", uid_of(pod)):
         return False
     recorded = {item.get("name") for item in pod.get("status", {}).get("resourceClaimStatuses") or ()}
@@ -76,7 +76,7 @@ def check_entries(pod: Obj, entries: Mapping[str, Obj]) -> None:
 
 
 def check_uncovered(wanted: Obj, claim: Obj) -> None:
-    """A claim without an entry must be allocated already: nobody allocates after binding (DRA-119)."""
+    """Require an allocation of a claim that has no entry: no component allocates it after binding (DRA-119)."""
     if claims.allocation_of(claim) is None:
         raise BindFailure(
             f"the BindRequest says nothing about claim {wanted['name']!r} and ResourceClaim {name_of(claim)} is "

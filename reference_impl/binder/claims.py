@@ -1,13 +1,13 @@
-"""What the binder does to a ResourceClaim: find it, set its allocation, reserve it for the pod, give it back.
+"""Writes of the binder to a ResourceClaim: allocation, reservation for the pod, and their rollback.
 
 Claims come from the binder's informer or, after a conflict, from the API server; every write carries the resource
-version that it was decided on. This module owns nothing but its connection to the client.
+version that it was decided on. The client stays the caller's.
 
-Decisions, where KAI 0.17 leaves a hazard (`kai-scheduler/KAI-Scheduler` pkg/binder/plugins/k8s-plugins/
+Differences from KAI 0.17, which leaves a hazard (`kai-scheduler/KAI-Scheduler` pkg/binder/plugins/k8s-plugins/
 dynamicresources/dra.go):
 
 - KAI-110: the finalizer `resource.kubernetes.io/delete-protection` is added before the allocation, as kube-scheduler
-  does; without it a claim could vanish while its devices are in use, and nobody would deallocate it.
+  does; without it a claim could vanish while its devices are in use, and no component would deallocate it.
 - KAI-113: an allocation that is there already must be the requested one. KAI keeps whatever it finds and binds the pod
   to its own node, where the devices may not be.
 - A claim made for another pod (DRA-106) and an allocation whose node selector refuses the node are failures.
@@ -19,6 +19,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from dra_api.allocations import results_of_allocation
 from dra_api.client import Conflict, KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Informer
@@ -33,12 +34,12 @@ RESERVED_FOR_LIMIT = 256
 
 
 def consumer(pod: Obj) -> Obj:
-    """The `reservedFor` entry of a pod (KAI-107)."""
+    """Return the `reservedFor` entry of a pod (KAI-107)."""
     return {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
 
 
 def is_reserved_for(claim: Obj, pod: Obj) -> bool:
-    """Whether the claim's `reservedFor` names this very pod."""
+    """Return whether the claim's `reservedFor` names this very pod."""
     return any(
         not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
         for entry in status_of(claim).get("reservedFor") or ()
@@ -46,7 +47,7 @@ def is_reserved_for(claim: Obj, pod: Obj) -> bool:
 
 
 def status_of(claim: Obj) -> Obj:
-    """The claim's status; an empty dict where it has none."""
+    """Return the claim's status; an empty dict if it has none."""
     found = claim.get("status")
     return found if isinstance(found, dict) else {}
 
@@ -58,7 +59,7 @@ def allocation_of(claim: Obj) -> Obj | None:
 
 
 def pod_claim(pod: Obj, name: str) -> Obj | None:
-    """The entry of `pod.spec.resourceClaims` with this name."""
+    """Return the entry of `pod.spec.resourceClaims` with this name."""
     for entry in pod.get("spec", {}).get("resourceClaims") or ():
         if entry.get("name") == name:
             return dict(entry)
@@ -66,7 +67,7 @@ def pod_claim(pod: Obj, name: str) -> Obj | None:
 
 
 def claim_name(pod: Obj, entry: Obj) -> str | None:
-    """The name of the claim object behind one entry of `pod.spec.resourceClaims`.
+    """Return the name of the claim object behind one entry of `pod.spec.resourceClaims`.
 
     None when the pod's status says that no claim is needed (DRA-107). Raises BindFailure when the claim of a template
     is not recorded yet (KAI-153).
@@ -84,7 +85,7 @@ def claim_name(pod: Obj, entry: Obj) -> str | None:
 
 
 def same_allocation(one: Obj, other: Obj) -> bool:
-    """Whether two allocations mean the same: everything but `allocationTimestamp`, absent and empty alike."""
+    """Return whether two allocations mean the same: everything but `allocationTimestamp`, absent and empty alike."""
     return bool(_plain(one, top=True) == _plain(other, top=True))
 
 
@@ -123,7 +124,7 @@ class ClaimWriter:
         self._stopping = stopping
 
     def find(self, name: str, namespace: str, *, live: bool = False) -> Obj:
-        """The claim of that name, `live` from the server. Raises BindFailure when there is none (KAI-152)."""
+        """Return the claim of that name, `live` from the server. Raises BindFailure when there is none (KAI-152)."""
         found = None if live else self._informer.get(name, namespace)
         found = found or self._client.find(self.resource, name, namespace)
         if found is None:
@@ -155,7 +156,7 @@ class ClaimWriter:
         if self._options.existing_allocation == "refuse" and not same_allocation(held, wanted):
             raise BindFailure(
                 f"ResourceClaim {_ref(claim)} is already allocated to {describe(held)}, "
-                f"the BindRequest asks for {describe(wanted)}"
+                f"the BindRequest requests {describe(wanted)}"
             )
 
     def check_node(self, claim: Obj, allocation: Obj | None, node: Obj) -> None:
@@ -184,24 +185,24 @@ class ClaimWriter:
         return status if status != status_of(claim) else None
 
     def _with_time(self, allocation: Obj) -> Obj:
-        """The allocation with the time from which its devices have to get ready, where they have to."""
-        results = (allocation.get("devices") or {}).get("results") or ()
+        """Return the allocation, with a timestamp if it has binding conditions: their timeout starts there."""
+        results = results_of_allocation(allocation)
         if allocation.get("allocationTimestamp") or not any(result.get("bindingConditions") for result in results):
             return allocation
         return {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
 
     def needs_finalizer(self, claim: Obj) -> bool:
-        """Whether delete protection is to be added before this claim is allocated or reserved."""
+        """Return whether delete protection is to be added before this claim is allocated or reserved."""
         found = meta(claim)
         return "deletionTimestamp" not in found and DELETE_PROTECTION not in list(found.get("finalizers") or ())
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def commit(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
-        """Allocate `claim` (where it is not) and reserve it for `pod`.
+        """Allocate `claim` if it is not allocated yet, and reserve it for `pod`.
 
-        A conflict is tried again on a fresh copy, checks included; any other error is the caller's at once (KAI-157).
-        Raises BindFailure when every try met another writer (KAI-155) or the time is over (KAI-163).
+        A conflict is retried on a fresh copy, checks included; any other error is raised at once (KAI-157). Raises
+        BindFailure after too many conflicts (KAI-155) or after the timeout (KAI-163).
         """
         uid = uid_of(claim)
         deadline = self._clock.monotonic() + self._options.bind_timeout
@@ -212,7 +213,7 @@ class ClaimWriter:
                 if self._clock.monotonic() >= deadline:
                     raise BindFailure(f"deadline of {self._options.bind_timeout:g} s exceeded on {_ref(claim)}")
             if attempt or (self.new_status(claim, pod, allocation) is None and not fresh):
-                # After a conflict, or where the copy says that there is nothing to do: only the server knows.
+                # After a conflict, and if the cached copy needs no change: the cache may be stale, so read from the server.
                 claim, fresh = self._reread(claim, uid), True
                 self.check(claim, pod, node, allocation, generated=generated)
             try:
@@ -225,7 +226,7 @@ class ClaimWriter:
         )
 
     def release(self, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
-        """Undo `commit`: drop the pod's reservation and, where nobody else has one, `allocation` and the finalizer."""
+        """Undo `commit`: remove the pod's reservation and, if it was the last, `allocation` and the finalizer."""
         for _ in range(self._options.conflict_tries):
             current = self._client.find(self.resource, name_of(claim), namespace_of(claim))
             if current is None or uid_of(current) != uid_of(claim) or not is_reserved_for(current, pod):
@@ -265,12 +266,12 @@ class ClaimWriter:
 
 
 def with_finalizer(claim: Obj) -> Obj:
-    """The claim with delete protection."""
+    """Return the claim with delete protection."""
     return _with_finalizers(claim, [*(meta(claim).get("finalizers") or ()), DELETE_PROTECTION])
 
 
 def without_finalizer(claim: Obj) -> Obj:
-    """The claim without delete protection."""
+    """Return the claim without delete protection."""
     return _with_finalizers(claim, [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION])
 
 
@@ -279,8 +280,8 @@ def _with_finalizers(claim: Obj, finalizers: list[str]) -> Obj:
 
 
 def describe(allocation: Obj) -> str:
-    """The devices of an allocation in a few words."""
-    results = (allocation.get("devices") or {}).get("results") or []
+    """Return the devices of an allocation in a few words."""
+    results = results_of_allocation(allocation)
     names = [f"{item.get('driver')}/{item.get('pool')}/{item.get('device')}" for item in results]
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "no device"
 

@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--existing-allocation",
         choices=("refuse", "keep"),
         default="refuse",
-        help="what to do when a claim is allocated otherwise than requested (KAI 0.17 keeps it; default: refuse)",
+        help="what to do if a claim has another allocation than requested (KAI 0.17 keeps it; default: refuse)",
     )
     parser.add_argument(
         "--uncovered-claims",
         choices=("refuse", "bind"),
         default="refuse",
-        help="what to do with a pod whose claim is neither requested nor allocated (KAI 0.17 binds; default: refuse)",
+        help="what to do with a pod whose claim is neither in the BindRequest nor allocated (KAI 0.17 binds; default: refuse)",
     )
     parser.add_argument(
         "--no-rollback", action="store_true", help="leave reservations of a failed request in place, as KAI 0.17 does"
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the binder that the options ask for."""
+    """Return the binder that the options describe."""
     options = BinderOptions(
         workers=args.workers,
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),

@@ -1,11 +1,11 @@
-"""Devices that must be made ready before their pod is bound (KEP-5007): the binder waits, as it is the one who binds.
+"""Devices with binding conditions (KEP-5007): the binder binds a pod when they are ready.
 
-A scheduler that writes BindRequests cannot wait in its stead: drivers begin their work when they see the device in the
-claim's status, and that is the binder's to write. KAI 0.17 never meets such devices, as its allocator passes them over,
-so neither its documents nor its binder speak of them; who else writes BindRequests may choose them.
+The scheduler cannot wait for them: drivers start when they see the device in the claim's status, and the binder writes
+that status. The allocator of KAI 0.17 skips such devices, so neither its documentation nor its binder mentions them;
+other writers of BindRequests may allocate them.
 
-No worker waits: an attempt ends with `DevicesPending`, and the pod's turn comes again when its claim changes or the
-time is over. `DeviceWaits` knows only which pods wait; what they wait for is read from the API server each time.
+No worker blocks: an attempt ends with `DevicesPending`, and the pod is reconciled again when its claim changes or the
+timeout has passed. `DeviceWaits` stores only which pods wait; the conditions are read from the API server each time.
 
 Source: KEP-5007; resource.k8s.io/v1 Device.bindingConditions ("to proceed with binding the pod"), Kubernetes 1.36;
 rules DRA-250b, DRA-251b, DRA-252b.
@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 
 class DeviceWaits:
-    """Which pods wait for their devices. `wake` gives a pod its turn again."""
+    """The pods that wait for their devices. `wake` queues a pod again."""
 
     def __init__(
         self, writer: ClaimWriter, *, clock: Clock, timeout: float, recorder: EventRecorder, wake: Callable[[Key], None]
@@ -40,30 +40,30 @@ class DeviceWaits:
         self._waiting: set[Key] = set()
 
     def require_ready(self, pod: Obj, node: Obj, claims: Iterable[Obj]) -> None:
-        """Let the pod be bound only when all devices of its claims are ready.
+        """Raise unless all devices of the pod's claims are ready.
 
-        Raises DevicesPending while there is hope, DevicesLost when there is none.
+        Raises DevicesPending while they are being prepared, DevicesLost if they failed.
         """
         slow = [claim for claim in claims if needs_work(claim)]
         if not slow:
             return
         key = key_of(pod)
         first = key not in self._waiting
-        self._waiting.add(key)  # before the claims are read: what changes from here on wakes us
+        self._waiting.add(key)  # before the claims are read, so that no later change is lost
         current = [self._writer.find(name_of(claim), namespace_of(claim), live=True) for claim in slow]
         progress = binding_conditions.progress(current, self._clock.now(), self._timeout)
         if progress.waits:
             if first:
-                told = f"waiting for binding conditions for device on node {name_of(node)}"
+                message = f"waiting for binding conditions for device on node {name_of(node)}"
                 about = {**pod, "apiVersion": "v1", "kind": "Pod"}
-                self._recorder.event(about, "Normal", "BindingConditionsPending", told)
+                self._recorder.event(about, "Normal", "BindingConditionsPending", message)
             raise DevicesPending(progress.seconds)
         self.forget(key)
         if progress.lost:
             raise DevicesLost(f"DynamicResources: {progress.lost}")
 
     def forget(self, key: Key) -> None:
-        """The pod waits no more."""
+        """Stop waiting for the devices of a pod."""
         self._waiting.discard(key)
 
     def on_claim(self, change: Change) -> None:
@@ -75,5 +75,5 @@ class DeviceWaits:
 
 
 def needs_work(claim: Obj) -> bool:
-    """Whether any device of an allocated claim must be made ready."""
+    """Return whether any device of an allocated claim must be made ready."""
     return any(True for _ in binding_conditions.results_with_conditions(claim))

@@ -1,9 +1,9 @@
-"""The claim behind extended resources (KEP-5004): made, allocated and reserved by the binder, recorded in the pod.
+"""The claim behind extended resources (KEP-5004): created, allocated and reserved by the binder, recorded in the pod.
 
 The claim belongs to its pod (controller owner); the garbage collector or the claim controller ends it. A crash at any
 point leaves a claim that the next attempt finds by its owner and annotation (KAI-118, KAI-119).
 
-Decisions, where KAI 0.17 differs (`dynamicresources/dra.go`):
+Differences from KAI 0.17 (`dynamicresources/dra.go`):
 
 - A claim that is terminating is never reused (its reservation would be refused), and on roll-back the finalizer is
   removed with the allocation, so that the deleted claim does not linger.
@@ -35,7 +35,7 @@ def owners(claim: Obj) -> list[str]:
 
 
 def is_extended_resource_claim(claim: Obj) -> bool:
-    """Whether the claim was made for extended resources."""
+    """Return whether the claim was made for extended resources."""
     return (meta(claim).get("annotations") or {}).get(EXTENDED_RESOURCE_CLAIM) == "true"
 
 
@@ -55,9 +55,9 @@ class ExtendedClaims:
         return None
 
     def stored(self, pod: Obj) -> Obj | None:
-        """The same, asked of the API server: a claim that was made a moment ago is not in our copy yet (KAI-119).
+        """Return the claim of an earlier attempt from the API server: the cache may not have it yet (KAI-119).
 
-        Its name is the server's choice, so a second creation would not be refused.
+        Its name is generated, so the API server would not refuse a second creation.
         """
         for claim in self._client.list(self._writer.resource, namespace_of(pod)).items:
             mine = is_extended_resource_claim(claim) and uid_of(pod) in owners(claim)
@@ -93,7 +93,7 @@ class ExtendedClaims:
         self._record(pod, None)
 
     def fits(self, claim: Obj, entry: Obj) -> bool:
-        """Whether a claim of an earlier attempt holds what this BindRequest asks for."""
+        """Return whether a claim of an earlier attempt matches the BindRequest."""
         held = allocation_of(claim)
         names = [item.get("name") for item in claim.get("spec", {}).get("devices", {}).get("requests") or ()]
         wanted = [item.get("name") for item in entry.get("deviceRequests") or ()]

@@ -1,4 +1,4 @@
-"""How carrying out a BindRequest fails, with a reason that a person can act on, or has to wait."""
+"""Reasons why a BindRequest cannot be carried out now or ever; each message lets a user act on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DevicesLost(BindFailure):
 
 
 class DevicesPending(Exception):
-    """A device of the pod is being made ready; `seconds` is when to look again though nothing was heard."""
+    """A device of the pod is not ready yet; check again after `seconds` even without a change."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"devices are being made ready; looked at again in {seconds:g} s")

@@ -1,4 +1,4 @@
-"""What can be chosen about the binder. Plain values; nobody owns them."""
+"""Options of the binder."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class BinderOptions:
     """Settings of one binder.
 
     `workers`: pods bound at the same time. `dynamic_resource_allocation`: True or False sets the feature gate; None
-    asks the API server once, at start, whether it serves resource.k8s.io v1beta1 or newer (KAI-041).
-    `conflict_tries` and `conflict_delay` (seconds): how often a claim write that met another writer is tried
+    enables it if the API server serves resource.k8s.io v1beta1 or newer at start (KAI-041).
+    `conflict_tries` and `conflict_delay` (seconds): how often a claim write is tried after a conflict
     (KAI-154). `max_retry_delay`: the cap, in seconds, of the wait between attempts of one BindRequest.
     `event_delay`: seconds that condition, event and phase of a bound pod may wait while other pods are to be bound.
     `binding_timeout`: seconds that a claim may be allocated before its devices are ready (KEP-5007).
     `bind_timeout`: seconds that the claim writes of one attempt may take (KAI's `bindTimeoutSeconds`, 120).
 
-    Two rules of KAI 0.17 ask for what can never work, and the strict value is the default:
+    Two rules of KAI 0.17 cannot work, so the strict value is the default:
     `existing_allocation="keep"` keeps an allocation that differs from the requested one and still binds (KAI-113);
-    `uncovered_claims="bind"` binds a pod whose claim nobody has allocated (KAI-115).
-    `rollback`: give back, after the last attempt, what the attempts had reserved (KAI keeps it: KAI-159, KAI-160).
+    `uncovered_claims="bind"` binds a pod whose claim is not allocated (KAI-115).
+    `rollback`: release reservations after the last attempt (KAI keeps them: KAI-159, KAI-160).
     """
 
     workers: int = 10  # as KAI's max-concurrent-reconciles

@@ -1,7 +1,7 @@
-"""What the binder does to a Pod: the binding with its annotations, the condition PodBound.
+"""Writes of the binder to a Pod: the binding with its annotations, the condition PodBound.
 
 Pods belong to the API server; every write carries the pod's uid, so that a pod recreated under the same name is never
-touched. Annotations travel in the Binding: the API server copies them to the pod in the write that sets its node, so
+changed. Annotations travel in the Binding: the API server copies them to the pod in the write that sets its node, so
 no pod is bound without them (KAI-183) and it costs no write of its own; KAI patches the pod first.
 
 Source: KAI-Scheduler 0.17 pkg/binder/binding/binder.go and controllers/bindrequest_controller.go.
@@ -28,7 +28,7 @@ def node_of(pod: Obj) -> str:
 
 
 def is_finished(pod: Obj) -> bool:
-    """Whether the pod's phase is terminal."""
+    """Return whether the pod's phase is terminal."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
@@ -53,7 +53,7 @@ class PodWriter:
         self._client.bind(pod, node, annotations=annotations)
 
     def set_bound_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
-        """Set the condition PodBound; nothing is written when the pod says the same already."""
+        """Set the condition PodBound; nothing is written if the pod has it already."""
         held: Obj = next((c for c in pod.get("status", {}).get("conditions") or () if c.get("type") == POD_BOUND), {})
         if (held.get("status"), held.get("reason"), held.get("message")) == (status, reason, message):
             return

@@ -1,26 +1,26 @@
-"""The binder: watches BindRequests and carries each out, in an order that a crash cannot spoil.
+"""The binder: watches BindRequests and carries out each of them, in an order that survives a crash at any point.
 
 Data comes from the API server (BindRequests, pods, nodes, claims); nothing is kept in memory that a restart would
-miss. One worker at a time works for a pod, whatever number of BindRequests name it. The order of one attempt is check
-all, write claims, wait for devices, annotate and bind, condition and event, phase: each step is skipped where it is
-done already, and the phase comes last, so that reconciling again from any point completes the request. Condition,
-event and phase of a bound pod wait while other pods are to be bound, `BinderOptions.event_delay` at most: a pod that
-can start helps more than the news of one that has started.
+miss. One worker at a time reconciles a pod, however many BindRequests name it. The steps of one attempt are: check
+all, write claims, wait for devices, annotate and bind, condition and event, phase. A step that is done already is
+skipped and the phase comes last, so that reconciling again from any point completes the request. Condition, event and
+phase of a bound pod are deferred while other pods wait for their binding, at most `BinderOptions.event_delay`: the
+binding of a pod is more urgent than the report about another one.
 
-Decisions, where KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go) leaves a defect or a hazard:
+Differences from KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go), which has a defect or a hazard there:
 
-- KAI-177: the event Bound and PodBound=True tell of a bound pod only; every failed attempt is a BindingError. (KAI
-  reports Bound after the second failure; upstream #2155.)
+- KAI-177: the event Bound and PodBound=True are written for a bound pod only; every failed attempt is a BindingError.
+  (KAI reports Bound after the second failure; upstream #2155.)
 - KAI-139: the BindRequest's owner reference must name this pod's uid, else it was made for an earlier pod.
 - KAI-115, KAI-113: see `BinderOptions`.
 - KAI-137: a pod that is terminating or finished is refused before its claims are written, not after.
-- KAI-159, KAI-160: once no retry is left, reservations of the failed request are given back, unless the pod turns out
-  to be bound (an answer may have been lost). KAI leaves them until the pod is deleted.
+- KAI-159, KAI-160: after the last attempt, reservations of the failed request are released, unless the pod is bound
+  after all (a response may have been lost). KAI leaves them until the pod is deleted.
 - A status patch carries the resource version, so that it never lands on a new BindRequest of the same name.
-- Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`. Devices that must be
-  made ready: see `devices`.
+- Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`. Devices with
+  binding conditions: see `devices`.
 
-GPU sharing (`receivedResourceType: Fraction`) is no part of DRA: a request without groups is deleted as KAI does
+GPU sharing (`receivedResourceType: Fraction`) does not belong to DRA: a request without groups is deleted as KAI does
 (KAI-202), one with groups fails with that reason.
 """
 
@@ -81,7 +81,7 @@ class PlannedClaim:
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """What this process knows about a failed request: what was tried, and when the next try is due."""
+    """State of a failed request in this process: its fingerprint, and when the next attempt is due."""
 
     fingerprint: bytes
     due: float | None
@@ -111,15 +111,21 @@ class Binder:
         informers = [self.bind_requests, self.pods, self.nodes]
         if self.dra_enabled:
             informers.append(self.claims)
+        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
         self.loop: Loop[Key] = Loop(
-            self.name, self.reconcile, informers=informers, clock=clock, workers=self.options.workers, base_delay=0.1
+            self.name,
+            self.reconcile,
+            informers=informers,
+            clock=clock,
+            recorder=self.recorder,
+            workers=self.options.workers,
+            base_delay=0.1,
         )
         self.claim_writer = ClaimWriter(
             client, resource, self.claims, options=self.options, clock=clock, stopping=self.loop.stopping
         )
         self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
-        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
         self.devices = DeviceWaits(
             self.claim_writer,
             clock=clock,
@@ -135,15 +141,13 @@ class Binder:
 
     def start(self) -> None:
         """Begin to bind; returns when the informers are filled. Raises ComponentError when they cannot be."""
-        self.recorder.start()
         self.loop.start()
 
     def stop(self) -> None:
         """End all work. Idempotent."""
         self.loop.stop()
-        self.recorder.stop()
 
-    # -- which requests are worked on, and when ----------------------------------------------------------------------
+    # -- which requests are reconciled, and when ----------------------------------------------------------------------
 
     def _on_bind_request(self, change: Change) -> None:
         gone = change.object if change.type == "DELETED" else change.old
@@ -169,7 +173,7 @@ class Binder:
                 self.reconcile_request(request)
 
     def needs_attempt(self, request: Obj) -> bool:
-        """Whether this BindRequest is to be tried now (KAI-117, KAI-135, KAI-179, KAI-185)."""
+        """Return whether this BindRequest is to be tried now (KAI-117, KAI-135, KAI-179, KAI-185)."""
         if meta(request).get("deletionTimestamp"):
             return False
         phase = (request.get("status") or {}).get("phase")
@@ -183,10 +187,10 @@ class Binder:
         return memory.due is not None and self._clock.monotonic() >= memory.due
 
     def reconcile_request(self, request: Obj) -> None:
-        """Make one attempt and write what came of it."""
+        """Make one attempt and write its outcome."""
         uid = uid_of(request)
         if (request.get("status") or {}).get("phase") == "Failed" or uid in self._memory:
-            # A retry: the scheduler may have taken the request back, which the informer need not know yet.
+            # A retry: the scheduler may have deleted the request, and the informer may not have it yet.
             current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
             if current is None or uid_of(current) != uid or meta(current).get("deletionTimestamp"):
                 return
@@ -197,7 +201,7 @@ class Binder:
             if outcome is None:
                 return
             self._unwritten[uid] = outcome
-            if outcome.bound:  # told when no other pod waits to be bound
+            if outcome.bound:  # reported when no other pod waits for its binding
                 self.loop.queue.add_idle(self._key(request), within=self.options.event_delay)
                 return
         if outcome.unreported is not None:
@@ -208,7 +212,7 @@ class Binder:
         self.remember(request, outcome)
 
     def remember(self, request: Obj, outcome: Outcome) -> None:
-        """Keep what was tried, and plan the retry."""
+        """Remember the failed attempt and schedule the retry."""
         if outcome.bound:
             self._memory.pop(uid_of(request), None)
             return
@@ -222,9 +226,9 @@ class Binder:
     # -- one attempt -------------------------------------------------------------------------------------------------
 
     def attempt(self, request: Obj) -> Outcome | None:
-        """Try to bind once; None when the request was deleted as invalid, or its devices are being made ready.
+        """Try to bind once. Return None if the request was deleted as invalid, or if its devices are not ready yet.
 
-        Raises ApiError or TransportError only where it cannot be told what came of it.
+        Raises ApiError or TransportError only if the outcome is unknown.
         """
         pod: Obj | None = None
         try:
@@ -247,7 +251,7 @@ class Binder:
             return self.fail(request, pod, str(failure))
         except (ApiError, TransportError, OSError) as failure:
             return self.fail(request, pod, getattr(failure, "message", "") or str(failure) or type(failure).__name__)
-        except Exception as failure:  # KAI-181: one request's bug must not cost the others
+        except Exception as failure:  # KAI-181: a bug in one request must not stop the others
             log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
             return self.fail(request, pod, f"Internal Error: {type(failure).__name__}: {failure}")
         return Outcome(node=node, unreported=pod)
@@ -267,7 +271,7 @@ class Binder:
         try:
             self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         except Conflict:
-            # Bound meanwhile, by another binder or by an attempt whose answer was lost.
+            # Bound meanwhile, by another binder or by an attempt whose response was lost.
             current = self._client.find(PODS, name_of(pod), namespace_of(pod))
             if current is None or uid_of(current) != uid_of(pod) or not pods.node_of(current):
                 raise
@@ -275,7 +279,7 @@ class Binder:
         return name_of(node)
 
     def claims_to_use(self, pod: Obj, planned: Sequence[PlannedClaim], *, extended: bool) -> list[Obj]:
-        """The pod's claims as they are now written, with what was promised where our copy is behind."""
+        """Return the pod's claims as just written; the cached copies may not have the allocations yet."""
         found = []
         for item in planned:
             claim = self.claims.get(name_of(item.claim), namespace_of(item.claim)) or item.claim
@@ -286,7 +290,7 @@ class Binder:
         return found if special is None else [*found, special]
 
     def find_pod(self, request: Obj) -> Obj:
-        """The pod that the request names. Raises BindFailure when there is none (KAI-132)."""
+        """Return the pod that the request names. Raises BindFailure when there is none (KAI-132)."""
         name, namespace = str(spec_of(request).get("podName") or ""), namespace_of(request)
         if not name:
             raise BindFailure("spec.podName is empty")
@@ -298,7 +302,7 @@ class Binder:
         return pod
 
     def find_node(self, request: Obj) -> Obj:
-        """The selected node. Raises BindFailure when there is none (KAI-134)."""
+        """Return the selected node. Raises BindFailure when there is none (KAI-134)."""
         name = str(spec_of(request).get("selectedNode") or "")
         node = (self.nodes.get(name) or self._client.find(NODES, name)) if name else None
         if node is None:
@@ -306,14 +310,14 @@ class Binder:
         return node
 
     def check_dra_enabled(self) -> None:
-        """Claims need the feature gate DynamicResourceAllocation."""
+        """Require the feature gate DynamicResourceAllocation, because the pod uses claims."""
         if not self.dra_enabled:
             raise BindFailure(
                 "DynamicResources: the pod uses resource claims and DynamicResourceAllocation is off in this binder"
             )
 
     def plan_claims(self, request: Obj, pod: Obj, node: Obj) -> list[PlannedClaim]:
-        """The pod's claims and what to write to each, all checked. Raises BindFailure naming the claim."""
+        """Return the pod's claims and what to write to each, all checked. Raises BindFailure naming the claim."""
         wanted = pod.get("spec", {}).get("resourceClaims") or ()
         if not wanted:
             return []  # entries of a pod without claims are ignored (KAI-116)
@@ -357,10 +361,10 @@ class Binder:
         generated = not wanted.get("resourceClaimName")
         self.claim_writer.check(claim, pod, node, allocation, generated=generated)
 
-    # -- what came of it ---------------------------------------------------------------------------------------------
+    # -- outcomes ---------------------------------------------------------------------------------------------
 
     def fail(self, request: Obj, pod: Obj | None, reason: str, *, for_good: bool = False) -> Outcome:
-        """Turn a failure into an outcome; give reservations back when no retry follows, as when it is `for_good`."""
+        """Turn a failure into an outcome; release reservations if no retry follows, as for a failure `for_good`."""
         count = attempts.limit_of(request) if for_good else attempts.after_failure(request)
         final = attempts.is_final(request, count)
         if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
@@ -369,10 +373,10 @@ class Binder:
         return Outcome(reason=reason, attempts=count, final=final)
 
     def roll_back(self, request: Obj, pod: Obj) -> str:
-        """Give back what the request reserved for the pod; returns the node if the pod is bound after all.
+        """Release the reservations of the request for the pod. Return the node if the pod is bound after all.
 
-        Raises ApiError or TransportError where the API server does not tell whether it is: then nothing may be
-        written, neither Failed nor a deallocation, and the request is taken up again (KAI-260).
+        Raises ApiError or TransportError if it is unknown whether the pod is bound. Then neither Failed nor a
+        deallocation may be written, and the request is reconciled again (KAI-260).
         """
         spec = spec_of(request)
         current = self._client.find(PODS, name_of(pod), namespace_of(pod))
@@ -395,7 +399,7 @@ class Binder:
         return ""
 
     def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
-        """Delete a BindRequest that can never work (KAI-202), and say so on the pod."""
+        """Delete a BindRequest that can never work (KAI-202), and report it on the pod."""
         self.reporter.report_failure(request, pod, reason)
         try:
             self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))

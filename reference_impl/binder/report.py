@@ -1,7 +1,7 @@
-"""What came of an attempt, and who is told: the pod by condition and event, the BindRequest by its phase.
+"""Reports of an attempt: condition and event of the pod, phase of the BindRequest.
 
-Outcomes come from the binder; everything goes to the API server and nothing is kept. Condition and event inform
-people, so a failure to write them is logged; the phase is what others act on, so a failure to write it is the caller's.
+Condition and event inform users, so a failure to write them is logged. Other components act on the phase, so a failure
+to write it is raised.
 
 Source: KAI-Scheduler 0.17 pkg/binder/controllers/bindrequest_controller.go; rules KAI-103, KAI-170 to KAI-182.
 """
@@ -26,10 +26,10 @@ _STATUS_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one attempt came to. `node` is where the pod is bound; `reason` is why it is not.
+    """The outcome of one attempt. `node` is the node of the bound pod; `reason` is the failure.
 
-    `attempts` is the new `failedAttempts`, `final` says that no retry follows. `unreported` is the bound pod whose
-    condition and event are still to be written.
+    `attempts` is the new `failedAttempts`, `final` means that no retry follows. `unreported` is the bound pod whose
+    condition and event are not written yet.
     """
 
     node: str = ""
@@ -40,12 +40,12 @@ class Outcome:
 
     @property
     def bound(self) -> bool:
-        """Whether the pod is bound."""
+        """Return whether the pod is bound."""
         return not self.reason
 
 
 class Reporter:
-    """Writes what came of attempts. `stored` is told of each BindRequest whose status was written."""
+    """Writes the outcome of attempts. `stored` is called with each BindRequest whose status was written."""
 
     def __init__(
         self, client: KubeClient, *, pods: PodWriter, recorder: EventRecorder, stored: Callable[[Obj], None]
@@ -97,7 +97,7 @@ class Reporter:
         raise TransportError(f"BindRequest {namespace_of(request)}/{name_of(request)}: its status keeps changing")
 
     def new_status(self, request: Obj, outcome: Outcome) -> Obj:
-        """The status patch of an outcome (null removes a field)."""
+        """Return the status patch of an outcome (null removes a field)."""
         if outcome.bound:
             held = (request.get("status") or {}).get("reason")
             return {"phase": "Succeeded", **({"reason": None} if held else {})}

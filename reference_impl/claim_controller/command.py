@@ -16,5 +16,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the claim controller that the options ask for."""
+    """Return the claim controller that the options describe."""
     return ClaimController(client, clock=clock, options=ClaimControllerOptions(workers=args.workers))

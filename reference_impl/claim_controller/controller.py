@@ -1,20 +1,20 @@
-"""The claim controller: what kube-controller-manager does for ResourceClaims.
+"""The claim controller: the tasks of kube-controller-manager for ResourceClaims.
 
 Data comes from the API server (pods, claims, templates). Two kinds of keys are reconciled: a pod (make and record its
-claims; reserve them where someone else gave it a node) and a claim (drop consumers that are gone; deallocate; end
+claims; reserve them if another component bound it to a node) and a claim (drop consumers that are gone; deallocate; end
 generated claims). Nothing is kept in memory that a restart would miss; a claim made just before a crash is found again
 by its owner and annotation (DRA-105).
 
-Decisions, where kube-controller-manager v1.36 has a known defect (observed on 1.36.2):
+Differences from kube-controller-manager v1.36, which has a known defect there (observed on 1.36.2):
 
 - DRA-104: a generated claim that was deleted by mistake is made anew at once. (1.36 "adopts" the deleted one from its
   mutation cache for an hour.)
-- DRA-108, DRA-110: a finished pod is never added to `reservedFor` again. (1.36 adds and removes it in a loop where a
+- DRA-108, DRA-110: a finished pod is never added to `reservedFor` again. (1.36 adds and removes it in a loop if a
   live pod shares the claim.)
 - A pod entry whose uid differs from the pod in the informer is checked with a live read, as an unknown pod is: the
-  informer may be the one that is behind.
-- A creation whose answer never came may have been carried out: before the next one the API server itself is asked for
-  the pod's claims. (1.36 asks its cache, which may not have been told yet, and makes a second claim.)
+  informer may be stale.
+- A creation without a response may have succeeded: the pod's claims are listed from the API server before the next one.
+  (1.36 reads its cache, which may not have the claim yet, and creates a second one.)
 - A missing template is looked for again as soon as a template of that name appears, not only after a back-off.
 
 Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go; rules DRA-100 to DRA-121.
@@ -55,7 +55,7 @@ FAILED_CREATION = "FailedResourceClaimCreation"
 
 
 class Key(NamedTuple):
-    """What is reconciled. A `consumer` is a pod that is gone or done: `name` is its uid."""
+    """A key of the work queue. A `consumer` is a pod that is gone or done: `name` is its uid."""
 
     kind: Literal["pod", "claim", "consumer", "template"]
     namespace: str
@@ -71,7 +71,7 @@ class ClaimControllerOptions:
 
 
 class ClaimCreationFailed(Exception):
-    """A claim of a pod could not be made; the pod's event says why."""
+    """A claim of a pod could not be created; the message becomes the pod's event."""
 
 
 class ClaimController:
@@ -98,31 +98,30 @@ class ClaimController:
         self.claims.add_index("owner", _owner_uids)
         self.claims.add_index("consumer", _consumer_uids)
         self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES, clock=clock)
+        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
             informers=[self.pods, self.claims, self.templates],
             clock=clock,
+            recorder=self.recorder,
             workers=self.options.workers,
         )
-        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
         self._unanswered: set[tuple[str, str]] = set()
-        """Creations that may have been carried out: uid of the pod and name of its entry."""
+        """Creations without a response, which may have succeeded: uid of the pod and name of its entry."""
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.templates.on_change(self._on_template)
 
     def start(self) -> None:
         """Begin to work; returns when the informers are filled. Raises ComponentError when they cannot be."""
-        self.recorder.start()
         self.loop.start()
 
     def stop(self) -> None:
         """End all work. Idempotent."""
         self.loop.stop()
-        self.recorder.stop()
 
-    # -- what is reconciled, and when --------------------------------------------------------------------------------
+    # -- keys --------------------------------------------------------------------------------
 
     # Handlers run under their informer's lock: they only name keys and never read another informer.
 
@@ -150,7 +149,7 @@ class ClaimController:
             self.loop.queue.add(Key("template", *_key(change.object)))
 
     def reconcile(self, key: Key) -> None:
-        """Bring one pod or one claim to where it should be, or find those that a change concerns."""
+        """Reconcile one pod or one claim, or queue the objects that a change concerns."""
         match key.kind:
             case "pod":
                 if (pod := self.pods.get(key.name, key.namespace)) is not None:
@@ -176,7 +175,7 @@ class ClaimController:
     # -- a pod -------------------------------------------------------------------------------------------------------
 
     def sync_pod(self, pod: Obj) -> None:
-        """Make and record the claims of a pod; reserve them where someone else gave the pod its node."""
+        """Create and record the claims of a pod; reserve them if another component bound the pod."""
         if not self.needs_claims(pod):
             return
         held = pod_state.recorded(pod)
@@ -203,9 +202,9 @@ class ClaimController:
         return not meta(pod).get("deletionTimestamp") and not pod_state.is_done(pod)
 
     def ensure_claim(self, pod: Obj, entry: Obj, held: dict[str, str | None]) -> str | None:
-        """The name of the claim for one template reference, made where there is none.
+        """Return the name of the claim for one template reference; create the claim if it does not exist.
 
-        None where the pod's status says that no claim is needed. Raises ClaimCreationFailed with the event's text.
+        Return None if the pod's status says that no claim is needed. Raises ClaimCreationFailed with the event's text.
         """
         claim_name = str(entry["name"])
         if claim_name in held:
@@ -220,7 +219,7 @@ class ClaimController:
         return name_of(claim)
 
     def is_still_there(self, pod: Obj, claim_name: str) -> bool:
-        """Whether a recorded claim exists and is this pod's (DRA-104)."""
+        """Return whether a recorded claim exists and is this pod's (DRA-104)."""
         namespace = namespace_of(pod)
         claim = self.claims.get(claim_name, namespace) or self._client.find(RESOURCE_CLAIMS, claim_name, namespace)
         return claim is not None and pod_state.is_owned_by(claim, pod)
@@ -232,7 +231,7 @@ class ClaimController:
         )
 
     def find_stored(self, pod: Obj, claim_name: str) -> Obj | None:
-        """The same, asked of the API server, which knows what the watch has not told yet."""
+        """Return the same from the API server, which may have claims that the watch has not delivered yet."""
         stored = self._client.list(RESOURCE_CLAIMS, namespace_of(pod)).items
         return _oldest(
             claim for claim in stored if pod_state.is_owned_by(claim, pod) and generate.is_claim_for(claim, claim_name)
@@ -289,7 +288,7 @@ class ClaimController:
         self.pods.assume(written)
 
     def should_reserve(self, pod: Obj, claim: Obj) -> bool:
-        """Whether the controller reserves this allocated claim for a pod that someone else gave a node (DRA-118)."""
+        """Return whether to reserve this allocated claim for a pod that another component bound (DRA-118)."""
         return (
             pod_state.is_scheduled(pod)
             and not pod_state.is_done(pod)
@@ -314,7 +313,7 @@ class ClaimController:
                 self._write_status(claim, status)
 
     def report_failure(self, pod: Obj, message: str) -> None:
-        """The event that says why a claim was not made (DRA-103, DRA-120, DRA-121)."""
+        """Record why a claim was not created (DRA-103, DRA-120, DRA-121)."""
         self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", FAILED_CREATION, message)
 
     # -- a claim -----------------------------------------------------------------------------------------------------
@@ -335,7 +334,7 @@ class ClaimController:
                 log.debug("claim %s/%s is gone already", namespace_of(claim), name_of(claim))
 
     def is_valid_consumer(self, claim: Obj, entry: Obj) -> bool:
-        """Whether a `reservedFor` entry still stands; kinds that are not known here always do (DRA-111)."""
+        """Return whether a `reservedFor` entry still stands; kinds that are not known here always do (DRA-111)."""
         if entry.get("apiGroup") or entry.get("resource") != "pods":
             return True
         name, namespace, uid = str(entry.get("name")), namespace_of(claim), entry.get("uid")
@@ -345,7 +344,7 @@ class ClaimController:
         return pod is not None and self.is_same_pod(pod, uid) and not pod_state.is_done(pod)
 
     def is_same_pod(self, pod: Obj, uid: object) -> bool:
-        """Pods are told apart by uid, not by name (DRA-112)."""
+        """Return whether the entry and the pod have the same uid; the name is not enough (DRA-112)."""
         return uid_of(pod) == uid
 
     def release(self, claim: Obj, kept: list[Obj]) -> Obj:
@@ -362,11 +361,11 @@ class ClaimController:
         return self._unprotect(self._write_status(claim, status))
 
     def is_protected(self, claim: Obj) -> bool:
-        """Whether a scheduler or binder allocated the claim under delete protection: only then it is deallocated."""
+        """Return whether the claim was allocated under delete protection; only such a claim is deallocated."""
         return DELETE_PROTECTION in (meta(claim).get("finalizers") or ())
 
     def is_ending(self, claim: Obj) -> bool:
-        """Whether an unused claim is being deleted and waits for this controller (DRA-114, DRA-115).
+        """Return whether an unused claim is being deleted and waits for this controller (DRA-114, DRA-115).
 
         An allocated claim that was never reserved is left alone until then (DRA-113).
         """
@@ -381,7 +380,7 @@ class ClaimController:
         return self._unprotect(claim)
 
     def should_delete(self, claim: Obj) -> bool:
-        """Whether the claim was made for a pod that still exists and is done (DRA-116, DRA-246).
+        """Return whether the claim was made for a pod that still exists and is done (DRA-116, DRA-246).
 
         A claim without such an owner is the user's (DRA-117); when the owner is gone, the garbage collector acts.
         """

@@ -15,7 +15,7 @@ _MAX_BASE = 57
 
 
 def generate_name(pod_name: str, claim_name: str) -> str:
-    """`<pod>-<claim>-`; where that is over 57 characters both parts are cut in proportion (DRA-102)."""
+    """`<pod>-<claim>-`; if that is over 57 characters, both are cut in proportion (DRA-102)."""
     full = f"{pod_name}-{claim_name}-"
     if len(full) <= _MAX_BASE:
         return full
@@ -23,7 +23,7 @@ def generate_name(pod_name: str, claim_name: str) -> str:
 
 
 def claim_from(template: Obj, pod: Obj, claim_name: str) -> Obj:
-    """The claim object for one entry of `pod.spec.resourceClaims`, in the template's API version."""
+    """Return the claim object for one entry of `pod.spec.resourceClaims`, in the template's API version."""
     spec = template.get("spec") or {}
     template_meta = spec.get("metadata") or {}
     metadata: Obj = {
@@ -45,6 +45,6 @@ def claim_from(template: Obj, pod: Obj, claim_name: str) -> Obj:
 
 
 def is_claim_for(claim: Obj, claim_name: str) -> bool:
-    """Whether an owned claim was made for this entry of `pod.spec.resourceClaims` (DRA-105)."""
+    """Return whether an owned claim was made for this entry of `pod.spec.resourceClaims` (DRA-105)."""
     found = meta(claim)
     return (found.get("annotations") or {}).get(POD_CLAIM_NAME) == claim_name and not found.get("deletionTimestamp")

@@ -1,4 +1,4 @@
-"""What a pod's object says about its need for claims. Pure functions over objects that the caller owns.
+"""The claims that a pod needs, from its own object. Pure functions.
 
 Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go (isPodDone, needsWork).
 """
@@ -13,14 +13,14 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 
 def is_done(pod: Obj) -> bool:
-    """Whether the pod will never use its claims (any more): finished, or deleted before it was scheduled (DRA-108)."""
+    """Return whether the pod uses its claims no more: finished, or deleted before it was scheduled (DRA-108)."""
     if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return True
     return bool(meta(pod).get("deletionTimestamp")) and not is_scheduled(pod)
 
 
 def is_scheduled(pod: Obj) -> bool:
-    """Whether the pod has a node."""
+    """Return whether the pod has a node."""
     return bool(pod.get("spec", {}).get("nodeName"))
 
 
@@ -30,7 +30,7 @@ def pod_claims(pod: Obj) -> list[Obj]:
 
 
 def recorded(pod: Obj) -> dict[str, str | None]:
-    """`pod.status.resourceClaimStatuses` as a mapping; None where no claim is needed (DRA-107)."""
+    """`pod.status.resourceClaimStatuses` as a mapping; None if no claim is needed (DRA-107)."""
     return {
         str(item.get("name")): item.get("resourceClaimName")
         for item in pod.get("status", {}).get("resourceClaimStatuses") or ()
@@ -50,20 +50,20 @@ def claim_names(pod: Obj) -> Iterator[str]:
 
 
 def template_names(pod: Obj) -> set[str]:
-    """The names of the templates that the pod refers to."""
+    """Return the names of the templates that the pod refers to."""
     return {
         str(entry["resourceClaimTemplateName"]) for entry in pod_claims(pod) if entry.get("resourceClaimTemplateName")
     }
 
 
 def is_owned_by(claim: Obj, pod: Obj) -> bool:
-    """Whether the claim's controller owner is this very pod."""
+    """Return whether the claim's controller owner is this very pod."""
     owner = controller_of(claim)
     return owner is not None and owner.get("uid") == uid_of(pod)
 
 
 def is_reserved_for(claim: Obj, pod: Obj) -> bool:
-    """Whether the claim's `reservedFor` names this very pod."""
+    """Return whether the claim's `reservedFor` names this very pod."""
     return any(
         not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
         for entry in (claim.get("status") or {}).get("reservedFor") or ()

@@ -1,9 +1,9 @@
 """Prepare and Unprepare of IMEX channels and of daemons, one attempt at a time.
 
-The order of writes is that of the GPU plugin: `PrepareStarted`, node label, CDI spec, `PrepareCompleted`. Waiting
-is the service's part (`plugin`); this module only says whether to wait. An unprepared attempt is remembered as
-aborted for a while, so that a kubelet's late call for the same allocation cannot take the channel back (upstream
-issue #1162).
+The order of writes is that of the GPU plugin: `PrepareStarted`, node label, CDI spec, `PrepareCompleted`. Waiting is
+the service's task (`plugin`); this module only decides whether to wait. An unprepared attempt stays recorded as aborted
+for a while, so that a late call of the kubelet for the same allocation cannot prepare the channel again (upstream issue
+#1162).
 
 Source: cmd/compute-domain-kubelet-plugin device_state.go, cdi.go and cleanup.go at 95932046; rules NV-156 to NV-172.
 """
@@ -25,8 +25,8 @@ from reference_impl.compute_domain.membership import Membership, NotYetError, Pe
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.atomicfile import write_atomically
 from reference_impl.kubelet_plugin.cdi import CdiFolder
-from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
-from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.configs import (
     ComputeDomainChannelConfig,
     ComputeDomainDaemonConfig,
@@ -34,7 +34,7 @@ from reference_impl.kubelet_plugin.configs import (
     DeviceKind,
 )
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 
 log = logging.getLogger(__name__)
 
@@ -57,14 +57,14 @@ IMEX_CMD_ENABLED=1
 
 @dataclass(frozen=True, slots=True)
 class _Edits:
-    """What one device adds to a container; None where it adds nothing and needs no CDI device."""
+    """The CDI edits of one device; None if it adds nothing and needs no CDI device."""
 
     container: Obj | None
     cdi_ids: tuple[str, ...]
 
 
 def published_devices(*, host_managed: bool = False) -> list[Obj]:
-    """What the plugin publishes on every node: one channel and, where it runs daemons, one (NV-046, NV-047)."""
+    """Return the devices of every node: one channel and, unless IMEX is host managed, one daemon (NV-046, NV-047)."""
     channel = {"name": CHANNEL, "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}}
     daemon = {"name": DAEMON, "attributes": {"type": {"string": "daemon"}, "id": {"int": 0}}}
     return [channel] if host_managed else [channel, daemon]
@@ -76,8 +76,8 @@ class ChannelPreparer:
     Arguments:
         driver: the driver whose results count.
         data_dir: where daemons' configuration folders go.
-        clique_id: asked for the node's clique, empty when it has no fabric.
-        host_imex: the IMEX daemon that the node's administrator runs; None where daemons belong to ComputeDomains.
+        clique_id: returns the node's clique, empty if it has no fabric.
+        host_imex: the IMEX daemon that the node's administrator runs; None if daemons belong to ComputeDomains.
         cdi, base_cdi: the folders for claims' specs and for the base spec that daemons need.
     """
 
@@ -87,29 +87,26 @@ class ChannelPreparer:
         driver: str,
         data_dir: Path,
         clock: Clock,
-        claims: ClaimReader,
-        checkpoint: Checkpoint,
-        cdi: CdiFolder,
+        storage: ClaimStorage,
         base_cdi: CdiFolder,
         root: DriverRoot,
         channels: Channels,
         membership: Membership,
         host_imex: HostImex | None,
-        lock: NodeLock,
         clique_id: Callable[[], str],
     ) -> None:
         self.driver = driver
         self._data_dir = data_dir
         self._clock = clock
-        self._claims = claims
-        self._checkpoint = checkpoint
-        self._cdi = cdi
+        self._claims = storage.claims
+        self._checkpoint = storage.checkpoint
+        self._cdi = storage.cdi
         self._base_cdi = base_cdi
         self._root = root
         self._channels = channels
         self._membership = membership
         self._host_imex = host_imex
-        self._lock = lock
+        self._lock = storage.lock
         self._clique_id = clique_id
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
@@ -159,7 +156,7 @@ class ChannelPreparer:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def check_not_aborted(self, claim: AllocatedClaim, entry: ClaimEntry | None) -> None:
-        """Refuse an allocation whose attempt was given up, as long as that is remembered (rules NV-167 to NV-169)."""
+        """Refuse an allocation whose attempt was aborted, while that is recorded (rules NV-167 to NV-169)."""
         if entry is None or entry.state is not ClaimState.ABORTED or self.is_expired(entry):
             return
         if entry.status.get("allocation") == claim.status.get("allocation"):
@@ -168,16 +165,16 @@ class ChannelPreparer:
             )
 
     def is_expired(self, entry: ClaimEntry) -> bool:
-        """Whether an aborted attempt is old enough to be forgotten."""
+        """Return whether an aborted attempt is old enough to be forgotten."""
         return self._clock.now() - parse_timestamp(entry.aborted_at) >= ABORTED_FOR
 
     def remember_aborted(self, uid: str, entry: ClaimEntry) -> None:
-        """Keep the attempt as given up (rule NV-167)."""
+        """Record the attempt as aborted (rule NV-167)."""
         aborted_at = timestamp(self._clock.now())
         self._checkpoint.put(uid, replace(entry, state=ClaimState.ABORTED, aborted_at=aborted_at))
 
     def choose(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[tuple[Result, Config]]:
-        """The config of each result. Undecodable configs are permanent failures (rules NV-160, NV-172)."""
+        """Return the config of each result. Undecodable configs are permanent failures (rules NV-160, NV-172)."""
         if not results:
             raise PermanentError("invalid spec, no devices")
         try:
@@ -207,7 +204,7 @@ class ChannelPreparer:
                     )
 
     def edits(self, claim: AllocatedClaim, result: Result, config: Config) -> _Edits:
-        """What a container gets for one result."""
+        """Return the CDI edits of one result."""
         if isinstance(config, ComputeDomainDaemonConfig):
             return self.daemon_edits(claim, config)
         if isinstance(config, ComputeDomainChannelConfig):
@@ -263,7 +260,7 @@ class ChannelPreparer:
     def write_spec(
         self, claim: AllocatedClaim, chosen: Sequence[tuple[Result, Config]], edits: Sequence[_Edits]
     ) -> None:
-        """Write the claim's CDI spec, if there is anything to say."""
+        """Write the claim's CDI spec, if it has any edits."""
         devices = {
             result.device: {
                 "name": self._cdi.device_name(claim.uid, result.device),
@@ -289,7 +286,7 @@ class ChannelPreparer:
             self._membership.leave(domain)
 
     def domains_of(self, entry: ClaimEntry) -> set[str]:
-        """The domains that a claim's channel results name. Unknown fields do not matter here: the claim must end."""
+        """Return the domains that a claim's channel results name. Unknown fields are ignored: Unprepare must work."""
         results = own_results(entry.status, self.driver)
         if not any(result.device == CHANNEL for result in results):
             return set()
@@ -335,10 +332,10 @@ class ChannelPreparer:
         return cleaned
 
     def is_gone(self, uid: str, entry: ClaimEntry) -> bool:
-        """Whether the API has no such claim any more."""
+        """Return whether the API has no such claim any more."""
         return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False
 
 
 def domain_id(config: Config) -> str:
-    """The domain that a config names."""
+    """Return the domain that a config names."""
     return config.domain_id if isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig) else ""

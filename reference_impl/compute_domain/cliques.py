@@ -1,7 +1,7 @@
-"""ComputeDomainCliques: who takes part in a domain, node by node, within one NVLink clique.
+"""ComputeDomainCliques: the nodes of a domain within one NVLink clique.
 
-The objects live in the driver's namespace. Daemons write their own entry, the controller removes entries of the dead,
-and kubelet plugins read. Pure functions, and a writer that retries when another daemon was faster.
+The objects live in the driver's namespace. Daemons write their own entry, the controller removes entries of deleted
+pods, and kubelet plugins read. Pure functions, and a writer that retries when another daemon was faster.
 
 Source: cmd/compute-domain-daemon cdclique.go at 95932046; rules NV-150, NV-151, NV-173, NV-174.
 """
@@ -22,7 +22,7 @@ class CliqueFullError(Exception):
 
 
 def lowest_free_index(daemons: Sequence[Obj], *, limit: int = MAX_NODES) -> int:
-    """The index for a new daemon. Raises CliqueFullError when all `limit` places are taken."""
+    """Return the index for a new daemon. Raises CliqueFullError when all `limit` places are taken."""
     taken = {daemon.get("index") for daemon in daemons}
     for index in range(limit):
         if index not in taken:
@@ -31,7 +31,7 @@ def lowest_free_index(daemons: Sequence[Obj], *, limit: int = MAX_NODES) -> int:
 
 
 def joined(daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready: bool) -> list[Obj]:
-    """The daemon list with this node's entry made or renewed; an index once given stays."""
+    """Return the daemon list with this node's entry made or renewed; an index once given stays."""
     others = [daemon for daemon in daemons if daemon["nodeName"] != node]
     own = next((daemon for daemon in daemons if daemon["nodeName"] == node), None)
     index = own["index"] if own is not None and own.get("index") is not None else lowest_free_index(others)
@@ -46,12 +46,12 @@ def joined(daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready:
 
 
 def without(daemons: Sequence[Obj], nodes: set[str]) -> list[Obj]:
-    """The daemon list without the entries of some nodes."""
+    """Return the daemon list without the entries of some nodes."""
     return [daemon for daemon in daemons if daemon["nodeName"] not in nodes]
 
 
 def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
-    """Whether any clique says that the node's daemon is ready."""
+    """Return whether any clique lists the node's daemon as ready."""
     return any(
         daemon["nodeName"] == node and daemon.get("status") == "Ready"
         for clique in cliques

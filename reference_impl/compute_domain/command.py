@@ -15,7 +15,7 @@ from reference_impl.kubelet_plugin.options import OptionError
 
 
 class Fabric:
-    """The controller and, where there is no NVLink, the simulated daemons; they start and stop together."""
+    """The controller and, without NVLink hardware, the simulated daemons; they start and stop together."""
 
     def __init__(self, controller: ComputeDomainController, daemons: SimulatedImexDaemons | None) -> None:
         self._components: list[Component] = [controller, *([daemons] if daemons else [])]

@@ -1,8 +1,8 @@
-"""The ComputeDomain controller: makes what a domain needs, says whether it is ready, and takes all of it away again.
+"""The ComputeDomain controller: creates the objects of a domain, reports its status, and deletes the objects again.
 
 It watches ComputeDomains and everything that carries their label, and reconciles one domain at a time on one thread
-between `start` and `stop`. The objects that it makes belong to the domain and go with it, in an order that a
-finalizer guards.
+between `start` and `stop`. The objects belong to the domain and are deleted with it, in an order that a finalizer
+guards.
 
 Source: cmd/compute-domain-controller at 95932046; rules NV-145 to NV-155.
 """
@@ -218,14 +218,14 @@ class ComputeDomainController:
         """Drop clique entries whose daemon pod is gone (rule NV-151)."""
         for clique in self._cliques_of(domain):
             if status.dead_entries(clique, self._pods_of(domain)):
-                # The watch of pods may be behind that of cliques: ask before throwing a node out.
+                # The pod informer may be behind the clique informer: read live before removing a node.
                 pods = self._client.list(PODS, self._namespace, label_selector=f"{DOMAIN_LABEL}={uid_of(domain)}").items
                 if dead := status.dead_entries(clique, pods):
                     clique_id = str((meta(clique).get("labels") or {}).get(CLIQUE_LABEL) or "")
                     self._cliques_writer.leave(uid_of(domain), clique_id, dead)
 
     def update_status(self, domain: Obj) -> None:
-        """Say which nodes joined and whether the domain is ready (rules NV-148 to NV-152)."""
+        """Write the joined nodes and whether the domain is ready (rules NV-148 to NV-152)."""
         fresh = self._informers[COMPUTE_DOMAINS].get(name_of(domain), namespace_of(domain)) or domain
         wanted = self.wanted_status(fresh)
         if fresh.get("status") != wanted:
@@ -233,7 +233,7 @@ class ComputeDomainController:
             self._informers[COMPUTE_DOMAINS].assume(changed)
 
     def wanted_status(self, domain: Obj) -> Obj:
-        """The status that cliques and pods ask for; a domain without daemons waits for none."""
+        """Return the status that follows from cliques and pods; a domain without daemons waits for none."""
         if self._host_managed:
             return {"status": "Ready"}
         return status.domain_status(domain, self._cliques_of(domain), self._pods_of(domain))
@@ -297,7 +297,7 @@ class ComputeDomainController:
                 kept = [entry for entry in meta(fresh)["finalizers"] if entry != FINALIZER]
                 self._client.update(resource, {**fresh, "metadata": {**meta(fresh), "finalizers": kept}})
 
-    # -- what nobody owns any more ---------------------------------------------------------------------------------
+    # -- orphaned objects ---------------------------------------------------------------------------------
 
     def sweep(self) -> list[str]:
         """Remove objects and node labels of domains that are gone; returns those domains' uids."""

@@ -1,6 +1,7 @@
 """Simulated IMEX daemons: what a cluster's DaemonSet controller and nvidia-imex do together, without NVLink.
 
-For every DaemonSet of a ComputeDomain and every node that its selector matches, this component creates the daemon pod, calls
+For every DaemonSet of a ComputeDomain and every node that its selector matches, this component creates the daemon pod,
+calls
 it running, and enters the node into the clique as Ready. Only the API objects are real; no IMEX traffic exists. In a
 cluster with a DaemonSet controller and the driver's own daemon image this component must not run.
 
@@ -66,7 +67,7 @@ class _Place:
 
 
 class SimulatedImexDaemons:
-    """Stands in for the daemons of all ComputeDomains.
+    """Simulates the daemons of all ComputeDomains.
 
     `namespace` is the driver's. `address` gives a node's daemon its IP in the clique; the default is a documentation
     address, since nothing connects to it.
@@ -155,7 +156,7 @@ class SimulatedImexDaemons:
         ]
 
     def selects(self, daemon_set: Obj, node: Obj) -> bool:
-        """Whether a DaemonSet's pods belong on a node."""
+        """Return whether a DaemonSet's pods belong on a node."""
         wanted = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
         has = meta(node).get("labels") or {}
         return all(has.get(key) == value for key, value in wanted.items())
@@ -165,7 +166,7 @@ class SimulatedImexDaemons:
         return (meta(pod).get("annotations") or {}).get(SIMULATED) == "true"
 
     def join(self, place: _Place, pod: Obj) -> None:
-        """One daemon's work: be ready, and say so in the clique."""
+        """Act as the daemon of one node: become ready, and write that into the clique."""
         if not is_pod_ready(pod):
             pod = self._run(pod)
         clique_id = self.clique_of(place.node)
@@ -175,7 +176,7 @@ class SimulatedImexDaemons:
             pod = self._client.patch(PODS, name_of(pod), patch, namespace_of(pod))
             self._informers[PODS].assume(pod)
         if not clique_id:
-            return  # the pod's empty label tells the controller (rule NV-152)
+            return  # the pod's empty label reports that to the controller (rule NV-152)
         try:
             self._writer.join(
                 domain_of(pod), clique_id, node=name_of(place.node), ip=self._address, ready=is_pod_ready(pod), pod=pod
@@ -184,7 +185,7 @@ class SimulatedImexDaemons:
             log.warning("node %s cannot join: %s", name_of(place.node), error)
 
     def clique_of(self, node: Obj) -> str:
-        """The NVLink clique of a node; empty when it has none."""
+        """Return the NVLink clique of a node; empty when it has none."""
         return str((meta(node).get("labels") or {}).get(NODE_CLIQUE_LABEL) or "")
 
     # -- pods ------------------------------------------------------------------------------------------------------

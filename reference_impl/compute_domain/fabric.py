@@ -1,6 +1,6 @@
-"""Which NVLink clique a node is in, as NVML says; and the node's IMEX channel files.
+"""The NVLink clique of a node as NVML reports it, and the node's IMEX channel files.
 
-Read once at start. Nothing here is owned but the stand-in files of a fake node's channels.
+Read once at start. On a fake node the channel files are plain files that this module creates.
 
 Source: cmd/compute-domain-kubelet-plugin nvlib.go at 95932046; rules NV-016, NV-017, NV-163, NV-170.
 """
@@ -29,7 +29,7 @@ class FabricError(ComponentError):
 
 
 def clique_id(nvml: Nvml, *, strict: bool = True) -> str:
-    """The node's clique, `<cluster uuid>.<clique number>`; empty when its GPUs are in none.
+    """Return the node's clique, `<cluster uuid>.<clique number>`; empty when its GPUs are in none.
 
     Raises FabricError when its GPUs disagree and, if `strict`, when a GPU's fabric is not up (rule NV-017).
     """
@@ -40,7 +40,7 @@ def clique_id(nvml: Nvml, *, strict: bool = True) -> str:
 
 
 def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
-    """One GPU's clique; empty where NVML knows no fabric and, unless `strict`, where the fabric is not up."""
+    """Return one GPU's clique; empty if NVML supports no fabric and, unless `strict`, if the fabric is not up."""
     module = nvml.module
     info = module.c_nvmlGpuFabricInfo_t()
     try:
@@ -48,7 +48,7 @@ def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
     except module.NVMLError as error:
         if error.value in (module.NVML_ERROR_NOT_SUPPORTED, module.NVML_ERROR_FUNCTION_NOT_FOUND):
             return ""
-        raise FabricError(f"NVML cannot tell the state of the NVLink fabric: {error}") from error
+        raise FabricError(f"NVML cannot report the state of the NVLink fabric: {error}") from error
     if info.state == module.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
         return ""
     if info.state != module.NVML_GPU_FABRIC_STATE_COMPLETED or info.status != module.NVML_SUCCESS:
@@ -84,7 +84,7 @@ class Channels:
         return self._root.major(CHANNEL_DRIVER)
 
     def nodes(self, mode: str) -> list[Obj]:
-        """The CDI device nodes of a claim: channel 0, or every channel in mode `All` (rule NV-163)."""
+        """Return the CDI device nodes of a claim: channel 0, or every channel in mode `All` (rule NV-163)."""
         ids = range(CHANNEL_COUNT) if mode == "All" else range(1)
         major = self.major
         return [self.node(number, major) for number in ids]

@@ -1,6 +1,6 @@
-"""The nvidia-imex daemon that a node's administrator runs: asked whether it is ready before a channel is given.
+"""The nvidia-imex daemon that a node's administrator runs: it must be ready before a channel is prepared.
 
-Runs nvidia-imex-ctl of the driver root for each question, as the driver does; nothing is kept.
+Runs nvidia-imex-ctl of the driver root for each check, as the driver does.
 
 Source: cmd/compute-domain-kubelet-plugin nvlib.go (checkHostIMEXReady) at 95932046; rule NV-171c.
 """
@@ -23,12 +23,12 @@ class HostImex:
         self._socket = root.root / socket.lstrip("/")
 
     def check_ready(self) -> None:
-        """Raise NotYetError until the daemon says READY."""
+        """Raise NotYetError until the daemon reports READY."""
         program = self._root.imex_control()
         if program is None:
             raise NotYetError(f"nvidia-imex-ctl is not in the driver root {self._root.root}: is nvidia-imex installed?")
         try:
-            # Upstream runs it in a chroot of the driver root, which takes rights that are not needed to ask.
+            # Upstream runs it in a chroot of the driver root, which needs privileges that the check does not need.
             done = subprocess.run(
                 [str(program), "-q", f"--u={self._socket}"], capture_output=True, timeout=_TIMEOUT, check=False
             )

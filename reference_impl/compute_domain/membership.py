@@ -76,7 +76,7 @@ class Membership:
         return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
 
     def check_domain(self, uid: str, *, claim_namespace: str) -> Obj:
-        """The domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159)."""
+        """Return the domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159)."""
         domain = self.domain(uid)
         if domain is None:
             raise PermanentError(f"ComputeDomain not found: {uid}")
@@ -93,7 +93,7 @@ class Membership:
             raise NotYetError(f"node {self._node_name} is not ready in ComputeDomain {shown(domain)} yet")
 
     def is_ready(self, domain: Obj) -> bool:
-        """Whether the node is Ready in one of the domain's cliques, or in its status where there is no clique."""
+        """Return whether the node is Ready in one of the domain's cliques; without cliques, in the domain's status."""
         own = [clique for clique in self._cliques.list() if domain_of(clique) == uid_of(domain)]
         return cliques.is_node_ready(own, self._node_name) or status.is_node_ready(domain, self._node_name)
 
@@ -130,6 +130,6 @@ class Membership:
                 self._label(node, {NODE_CLIQUE_LABEL: clique_id or None})
 
     def _label(self, node: Obj, labels: Obj) -> None:
-        # The resource version makes a label that somebody set meanwhile a conflict, not a loss.
+        # The resource version turns a concurrent label change into a conflict.
         metadata = {"labels": labels, "resourceVersion": meta(node).get("resourceVersion")}
         self._client.patch(NODES, self._node_name, {"metadata": metadata})

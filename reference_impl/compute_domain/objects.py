@@ -1,4 +1,4 @@
-"""The names, labels and objects that the fabric's parts share. Pure functions; nothing here reads or writes.
+"""Names, labels and objects that the ComputeDomain components share. Pure functions.
 
 Source: cmd/compute-domain-controller (resourceclaimtemplate.go, daemonset.go) at 95932046; rules NV-145 to NV-147,
 NV-173.
@@ -26,7 +26,7 @@ MAX_NODES: Final = 18
 
 
 def daemon_name(domain_uid: str) -> str:
-    """The name of a domain's DaemonSet and of its claim template."""
+    """Return the name of a domain's DaemonSet and of its claim template."""
     return f"computedomain-daemon-{domain_uid}"
 
 
@@ -37,12 +37,12 @@ def labels(domain: Obj, target: str | None = None) -> Obj:
 
 
 def workload_template_name(domain: Obj) -> str:
-    """The template that workloads refer to; the domain's author named it."""
+    """Return the template that workloads refer to; the domain's author named it."""
     return str(domain["spec"]["channel"]["resourceClaimTemplate"]["name"])
 
 
 def workload_template(domain: Obj, *, host_managed: bool = False) -> Obj:
-    """The claim template for the workload's channel, in the domain's namespace (rules NV-147, NV-171d)."""
+    """Return the claim template for the workload's channel, in the domain's namespace (rules NV-147, NV-171d)."""
     mode = "Single" if host_managed else domain["spec"]["channel"].get("allocationMode") or "Single"
     config = {"kind": "ComputeDomainChannelConfig", "domainID": uid_of(domain), "allocationMode": mode}
     return _template(
@@ -51,7 +51,7 @@ def workload_template(domain: Obj, *, host_managed: bool = False) -> Obj:
 
 
 def daemon_template(domain: Obj, namespace: str) -> Obj:
-    """The claim template for the domain's daemons, in the driver's namespace (rule NV-146)."""
+    """Return the claim template for the domain's daemons, in the driver's namespace (rule NV-146)."""
     config = {"kind": "ComputeDomainDaemonConfig", "domainID": uid_of(domain)}
     return _template(domain, daemon_name(uid_of(domain)), namespace, "Daemon", "daemon", DAEMON_CLASS, config)
 
@@ -77,7 +77,7 @@ def _template(domain: Obj, name: str, namespace: str, target: str, request: str,
 
 
 def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
-    """The DaemonSet that runs an IMEX daemon on every node that joined the domain (rule NV-146).
+    """Return the DaemonSet that runs an IMEX daemon on every node that joined the domain (rule NV-146).
 
     Nodes join lazily: the selector matches the label that the kubelet plugin sets at the first channel claim.
     """
@@ -133,7 +133,7 @@ def _field_env(name: str, path: str) -> Obj:
 
 
 def clique_name(domain_uid: str, clique_id: str) -> str:
-    """The name of the clique object of a domain in one NVLink clique."""
+    """Return the name of the clique object of a domain in one NVLink clique."""
     return f"{domain_uid}.{clique_id}"
 
 
@@ -143,18 +143,18 @@ def domain_of(obj: Obj) -> str:
 
 
 def is_pod_ready(pod: Obj) -> bool:
-    """Whether a pod's Ready condition is true."""
+    """Return whether a pod's Ready condition is true."""
     conditions: Iterable[Mapping[str, str]] = (pod.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
 def has_finalizer(obj: Obj) -> bool:
-    """Whether the fabric's finalizer holds the object."""
+    """Return whether the fabric's finalizer holds the object."""
     return FINALIZER in (meta(obj).get("finalizers") or ())
 
 
 def is_deleting(obj: Obj) -> bool:
-    """Whether the object waits for its finalizers."""
+    """Return whether the object waits for its finalizers."""
     return bool(meta(obj).get("deletionTimestamp"))
 
 

@@ -1,4 +1,4 @@
-"""What the fabric's parts are told at their start: gates, and who runs the IMEX daemons. Values only.
+"""Options of the ComputeDomain components: feature gates and the owner of the IMEX daemons.
 
 Source: pkg/featuregates and pkg/imex of kubernetes-sigs/dra-driver-nvidia-gpu at 95932046; rules NV-017, NV-018.
 """
@@ -31,7 +31,7 @@ class FabricGates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImexOptions:
-    """Who runs the IMEX daemons, and how workloads are kept apart; `host_socket` is a path below the driver root."""
+    """Owner of the IMEX daemons, and isolation of workloads; `host_socket` is a path below the driver root."""
 
     mode: str = DRIVER_MANAGED
     isolation: str = "domain"
@@ -39,7 +39,7 @@ class ImexOptions:
 
     @property
     def host_managed(self) -> bool:
-        """Whether the host's administrator runs one nvidia-imex a node, and the driver none."""
+        """Return whether the host's administrator runs one nvidia-imex a node, and the driver none."""
         return self.mode == HOST_MANAGED
 
     def check(self, gates: FabricGates) -> None:
@@ -55,7 +55,7 @@ class ImexOptions:
 
 
 def add_imex_arguments(parser: argparse.ArgumentParser, *, gates: str) -> None:
-    """Add the options that controller and kubelet plugin share; `gates` tells which gates matter to the part."""
+    """Add the options that controller and kubelet plugin share; `gates` lists the gates that the component uses."""
     parser.add_argument("--driver-feature-gates", default="", metavar="NAME=BOOL,…", help=gates)
     parser.add_argument(
         "--imex-mode",
@@ -74,7 +74,7 @@ def add_imex_arguments(parser: argparse.ArgumentParser, *, gates: str) -> None:
 
 
 def imex_options(args: argparse.Namespace, gates: FabricGates, *, host_socket: str = HOST_SOCKET) -> ImexOptions:
-    """The options that `add_imex_arguments` read. Raises OptionError when they cannot work."""
+    """Return the options that `add_imex_arguments` read. Raises OptionError when they cannot work."""
     options = ImexOptions(mode=args.imex_mode, isolation=args.imex_isolation, host_socket=host_socket)
     options.check(gates)
     return options

@@ -1,7 +1,7 @@
-"""The kubelet plugin for `compute-domain.nvidia.com` as one part, and the waiting that its claims need.
+"""The kubelet plugin for `compute-domain.nvidia.com`, and the waiting that its claims need.
 
-A channel claim labels its node, which brings an IMEX daemon, which takes a while: the call waits for it, within the
-time that a kubelet gives. The plugin owns its threads and sockets between `start` and `stop`; slices and prepared
+A channel claim labels its node, which starts an IMEX daemon there. Prepare waits for the daemon, within the timeout of
+the kubelet. The plugin owns its threads and sockets between `start` and `stop`; slices and prepared
 claims stay.
 
 Source: cmd/compute-domain-kubelet-plugin driver.go at 95932046; rules NV-161, NV-162, NV-164.
@@ -27,35 +27,32 @@ from reference_impl.compute_domain.membership import Membership, PermanentError
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import FabricGates, ImexOptions
 from reference_impl.kubelet_plugin.cdi import CdiFolder
-from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.kubelet_plugin.liveness import serve_liveness
-from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.node_service import ClaimStorage, publish, serve, slice_publisher, wait_published
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
-from reference_impl.kubelet_plugin.service import DriverService, sockets
-from reference_impl.kubelet_plugin.slices import SlicePublisher, layout
+from reference_impl.kubelet_plugin.service import DriverService
+from reference_impl.kubelet_plugin.slices import layout
 
 log = logging.getLogger(__name__)
 
-_FIRST_PUBLICATION = 10.0
 _MIN_BACKOFF = 0.25
 _MAX_BACKOFF = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeDomainPluginOptions:
-    """Where the plugin lives and how long it waits.
+    """Options of the ComputeDomain kubelet plugin.
 
     Arguments:
         node: folders and names; its `driver_name` is `compute-domain.nvidia.com`.
         gates: feature gates of this driver; those of `node` are the GPU driver's.
-        imex: who runs the IMEX daemons.
-        driver_namespace: where cliques are.
-        clique_id: the node's clique when NVML shall not be asked; empty says that there is no fabric.
-        patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its answer, which a
-            kubelet with the same limit never sees; a second less lets the reason arrive.
+        imex: owner of the IMEX daemons.
+        driver_namespace: namespace of the cliques.
+        clique_id: the node's clique, instead of NVML's value; empty means no fabric.
+        patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its response, which a
+            kubelet with the same timeout never receives; one second less delivers the reason.
     """
 
     node: KubeletPluginOptions
@@ -88,13 +85,13 @@ class WaitingService(DriverService):
         self._changes = 0
 
     def changed(self) -> None:
-        """Something happened that a waiting claim may have waited for."""
+        """Wake waiting claims after a change that may help them."""
         with self._changed:
             self._changes += 1
             self._changed.notify_all()
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
-        """Prepare claims, waiting where that may help."""
+        """Prepare claims; wait for those that may succeed later."""
         pending = [self._reader.fetch(reference) for reference in claims]
         answers: dict[str, PrepareResult] = {}
         deadline = self._clock.monotonic() + self._patience
@@ -119,7 +116,7 @@ class WaitingService(DriverService):
         return answers
 
     def failed(self, claim: AllocatedClaim, error: Exception) -> PrepareResult:
-        """The answer for a claim that was given up."""
+        """Return the result of a claim that could not be prepared."""
         log.warning("claim %s: %s", claim, error)
         return PrepareResult(error=f"error preparing devices for claim {claim}: prepare devices failed: {error}")
 
@@ -155,7 +152,7 @@ class ComputeDomainPlugin:
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
         root = DriverRoot(node.driver_root)
-        claims = ClaimReader(self._client)
+        storage = ClaimStorage.of(self._client, node, clock=clock)
         self._channels = Channels(root)
         self.membership = Membership(
             self._client,
@@ -164,37 +161,30 @@ class ComputeDomainPlugin:
             driver_namespace=options.driver_namespace,
             on_change=self._changed,
         )
-        vendor = f"k8s.{node.driver_name}"
         self.preparer = ChannelPreparer(
             driver=node.driver_name,
             data_dir=node.data_dir,
             clock=clock,
-            claims=claims,
-            checkpoint=Checkpoint(node.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
-            cdi=CdiFolder(node.cdi_root, vendor=vendor),
-            base_cdi=CdiFolder(node.cdi_root, vendor=vendor, cdi_class="device"),
+            storage=storage,
+            base_cdi=CdiFolder(node.cdi_root, vendor=f"k8s.{node.driver_name}", cdi_class="device"),
             root=root,
             channels=self._channels,
             membership=self.membership,
             host_imex=HostImex(root, socket=options.imex.host_socket) if options.imex.host_managed else None,
-            lock=NodeLock(node.data_dir / "pu.lock", clock=clock, timeout=node.lock_timeout),
             clique_id=lambda: self._clique_id,
         )
         self.service = WaitingService(
-            claims=claims, preparer=self.preparer, clock=clock, patience=options.patience, stopping=self._stopping
-        )
-        self.publisher = SlicePublisher(
-            self._client,
+            claims=storage.claims,
+            preparer=self.preparer,
             clock=clock,
-            driver=node.driver_name,
-            node_name=node.node_name,
-            resync_delay=node.resync_delay,
-            on_error=lambda error: log.error("%s: %s", self.name, error),
+            patience=options.patience,
+            stopping=self._stopping,
         )
+        self.publisher = slice_publisher(self._client, node, clock=clock, name=self.name)
         self.server: PluginServer | None = None
 
     def start(self) -> None:
-        """Find the clique, repair, serve, register and publish. Raises ComponentError when the fabric cannot be used."""
+        """Find the clique, repair, serve, register and publish. Raises ComponentError if the fabric is unusable."""
         if self._ending is not None:
             return
         node = self.options.node
@@ -205,20 +195,14 @@ class ComputeDomainPlugin:
             self.preparer.repair()
             self.membership.start()
             ending.callback(self.membership.stop)
-            serve_liveness(node, ending, clock=self._clock)
-            self.server = sockets(self.service, node, clock=self._clock)
-            self.server.start()
-            ending.callback(self.server.stop)
-            self.publisher.start()
-            ending.callback(self.publisher.stop)
-            self.publisher.publish(layout(published_devices(host_managed=self.options.imex.host_managed)))
+            self.server = serve(self.service, node, ending, clock=self._clock)
+            publish(self.publisher, layout(published_devices(host_managed=self.options.imex.host_managed)), ending)
             keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
             keeper.start()
             ending.callback(keeper.join)
             ending.callback(self._end_waits)
             self._ending = ending.pop_all()
-        if not self.publisher.wait_published(_FIRST_PUBLICATION):
-            log.warning("%s: no slice published yet; does the Node object exist?", self.name)
+        wait_published(self.publisher, self.name)
 
     def stop(self) -> None:
         """Leave the kubelet and end all threads; prepared claims, slices and labels stay. Idempotent."""
@@ -227,7 +211,7 @@ class ComputeDomainPlugin:
             ending.close()
 
     def find_clique(self) -> str:
-        """The node's clique: what the options say, else what NVML says."""
+        """Return the node's clique, from the options or else from NVML."""
         if self.options.clique_id is not None or self._nvml is None:
             return self.options.clique_id or ""
         nvml = Nvml(self._nvml)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
-    """The options that `add_arguments` read. Raises ComponentError when they cannot work."""
+    """Return the options that `add_arguments` read. Raises ComponentError when they cannot work."""
     gates = FabricGates.parse(args.driver_feature_gates)
     return ComputeDomainPluginOptions(
         node=node_options(args, gates=FeatureGates()),

@@ -1,4 +1,4 @@
-"""What a ComputeDomain's status must say, from its cliques and its daemon pods. Pure functions.
+"""The status of a ComputeDomain, computed from its cliques and its daemon pods. Pure functions.
 
 Source: cmd/compute-domain-controller cdstatus.go and computedomain.go at 95932046; rules NV-148 to NV-152.
 """
@@ -12,7 +12,7 @@ from reference_impl.compute_domain.objects import CLIQUE_LABEL, is_pod_ready
 
 
 def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
-    """The nodes that joined: those in cliques that have a daemon pod, and those without a fabric (index -1)."""
+    """Return the nodes that joined: those in cliques that have a daemon pod, and those without a fabric (index -1)."""
     living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
     nodes = {
         daemon["nodeName"]: {
@@ -40,7 +40,7 @@ def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
 
 
 def has_no_fabric(pod: Obj) -> bool:
-    """Whether a daemon pod says that its node is in no clique (rule NV-152)."""
+    """Return whether a daemon pod reports that its node is in no clique (rule NV-152)."""
     return (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) == ""
 
 
@@ -57,13 +57,13 @@ def global_status(domain: Obj, nodes: Sequence[Obj]) -> str:
 
 
 def domain_status(domain: Obj, cliques: Sequence[Obj], pods: Sequence[Obj]) -> Obj:
-    """The whole status."""
+    """Return the whole status."""
     nodes = nodes_of(cliques, pods)
     status: Obj = {"status": global_status(domain, nodes)}
     return {**status, "nodes": nodes} if nodes else status
 
 
 def is_node_ready(domain: Obj, node: str) -> bool:
-    """Whether the domain's status says that a node is ready."""
+    """Return whether the domain's status lists a node as ready."""
     entries: Sequence[Obj] = (domain.get("status") or {}).get("nodes") or ()
     return any(entry["name"] == node and entry.get("status") == "Ready" for entry in entries)

@@ -1,1 +1,1 @@
-"""A DRA driver for devices of any kind, listed in a file: NICs, FPGAs, whatever a node has."""
+"""A DRA driver for devices of any kind, listed in a file: NICs, FPGAs or others."""

@@ -1,7 +1,7 @@
 """A node's devices from a YAML file, read once and strictly.
 
-An entry of `devices` is what a ResourceSlice says of a device, in Kubernetes' own field names, and `containerEdits`,
-what a container with it gets, in CDI's. `sharedCounters` are those of the slice. The file belongs to the user.
+An entry of `devices` has the fields of a device in a ResourceSlice, and `containerEdits` with the fields of CDI.
+`sharedCounters` are those of the slice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Inventory:
 
     @classmethod
     def of(cls, document: object, *, where: str) -> Inventory:
-        """The inventory of a parsed file. Raises ComponentError that names the place."""
+        """Return the inventory of a parsed file. Raises ComponentError that names the place."""
         known_fields(document, frozenset({"devices", "sharedCounters"}), where)
         assert isinstance(document, dict)  # noqa: S101 - known_fields refuses everything else
         entries = document.get("devices")

@@ -14,32 +14,29 @@ from collections.abc import Mapping, Sequence
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.inventory_plugin.inventory import Inventory
-from reference_impl.kubelet_plugin.cdi import CdiFolder
-from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
-from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 
 log = logging.getLogger(__name__)
 
 
 class NotPreparedError(Exception):
-    """This claim cannot be prepared now; the kubelet will ask again."""
+    """This claim cannot be prepared now; the kubelet will retry."""
 
 
 class InventoryPreparer:
     """Prepares claims for the devices of one inventory, one at a time. `driver` is the driver whose results count."""
 
-    def __init__(
-        self, *, driver: str, inventory: Inventory, checkpoint: Checkpoint, cdi: CdiFolder, lock: NodeLock
-    ) -> None:
+    def __init__(self, *, driver: str, inventory: Inventory, storage: ClaimStorage) -> None:
         self.driver = driver
         self._inventory = inventory
-        self._checkpoint = checkpoint
-        self._cdi = cdi
-        self._lock = lock
+        self._checkpoint = storage.checkpoint
+        self._cdi = storage.cdi
+        self._lock = storage.lock
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
-        """Make the claim's devices usable. Raises with the reason when it cannot; asking again is safe."""
+        """Make the claim's devices usable. Raises with the reason if it cannot; a retry is safe."""
         with self._lock.hold():
             held = self._checkpoint.claims()
             entry = held.get(claim.uid)
@@ -92,7 +89,7 @@ class InventoryPreparer:
                 )
 
     def shared(self, device: str) -> bool:
-        """Whether several claims may have a device."""
+        """Return whether several claims may have a device."""
         return any(one["name"] == device and one.get("allowMultipleAllocations") for one in self._inventory.devices)
 
     def write_spec(self, uid: str, results: Sequence[Result]) -> None:
@@ -104,11 +101,11 @@ class InventoryPreparer:
         self._cdi.write(uid, devices, {})
 
     def edits(self, device: str) -> Obj:
-        """What a container gets of a device. CDI asks for at least one edit."""
+        """Return the container edits of a device. CDI requires at least one edit."""
         return dict(self._inventory.edits[device]) or {"env": [f"DRA_DEVICE={device}"]}
 
     def held(self, uid: str, result: Result) -> HeldDevice:
-        """What the kubelet is told of one device, and what is kept of it."""
+        """Return the response to the kubelet for one device, as the checkpoint stores it."""
         ids = (self._cdi.device_id(uid, result.device),)
         answer = PreparedDevice((result.request_name,), result.pool, result.device, ids, result.share_id)
         return HeldDevice(answer=answer, type="plain")

@@ -42,11 +42,11 @@ class CdiFolder:
         return f"{self.vendor}/{self.cdi_class}"
 
     def device_name(self, claim_uid: str, device: str) -> str:
-        """The CDI name of a claim's device."""
+        """Return the CDI name of a claim's device."""
         return f"{claim_uid}-{device}"
 
     def device_id(self, claim_uid: str, device: str) -> str:
-        """The fully qualified id that Prepare returns (rule NV-050)."""
+        """Return the fully qualified id that Prepare returns (rule NV-050)."""
         return f"{self.kind}={self.device_name(claim_uid, device)}"
 
     def path(self, claim_uid: str) -> Path:

@@ -7,9 +7,9 @@ What it says is true until the node reboots, so it need not outlive the kernel, 
 marker beside it, synced to disk, names the boot in which it was written last: what a power cut made of it is then known
 to be of another boot, and forgotten. Where the kernel tells no boot id every write is synced.
 
-The layout is that of the NVIDIA driver: a `v2` section with all claims and a `v1` section with the completed ones, each with
-a checksum. The checksum is the CRC-32 of the section's canonical JSON; upstream hashes a Go memory dump instead, so the
-files of the two read alike but do not pass each other's check.
+The layout is that of the NVIDIA driver: a `v2` section with all claims and a `v1` section with the completed ones, each
+with a checksum. The checksum is the CRC-32 of the section's canonical JSON; upstream hashes a Go memory dump instead,
+so the files of the two read alike but do not pass each other's check.
 
 Source: cmd/gpu-kubelet-plugin checkpoint.go and checkpointv.go at 95932046; rules NV-099 to NV-106, NV-167.
 """
@@ -120,7 +120,7 @@ class Checkpoint:
         return ""
 
     def claims(self) -> dict[str, ClaimEntry]:
-        """All claims by uid."""
+        """Return all claims by uid."""
         return self._read()[0]
 
     def get(self, uid: str) -> ClaimEntry | None:
@@ -186,7 +186,7 @@ class Written:
         return len(self._texts)
 
     def texts(self, uid: str, entry: ClaimEntry) -> tuple[orjson.Fragment, orjson.Fragment]:
-        """An entry in the layout of `v1` and in that of `v2`."""
+        """Return an entry in the layout of `v1` and in that of `v2`."""
         known = self._texts.get(uid)
         if known is None or known[0] is not entry:
             groups = _groups(entry)
@@ -202,7 +202,7 @@ class Written:
 
 
 def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written | None = None) -> bytes:
-    """The file's bytes; `written` remembers those of the entries."""
+    """Return the file's bytes; `written` remembers those of the entries."""
     known = Written() if written is None else written
     known.forget_but(claims)
     texts = {uid: known.texts(uid, entry) for uid, entry in claims.items()}
@@ -312,7 +312,7 @@ def completed(started: ClaimEntry, devices: tuple[HeldDevice, ...]) -> ClaimEntr
 
 
 def kernel_boot_id(procfs: Path = Path("/proc")) -> str:
-    """The kernel's id of this boot; empty where /proc has none."""
+    """Return the kernel's id of this boot; empty if /proc has none."""
     with contextlib.suppress(OSError):
         return (procfs / "sys/kernel/random/boot_id").read_text().strip()
     return ""

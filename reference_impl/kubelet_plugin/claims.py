@@ -8,9 +8,9 @@ NV-068.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dra_api.allocations import results_of_status
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import ClaimRef
@@ -64,7 +64,7 @@ class ClaimReader:
         self._client = client
 
     def fetch(self, reference: ClaimRef) -> AllocatedClaim:
-        """The allocated claim that the kubelet means. Raises ClaimRefusedError (rules NV-053 to NV-055)."""
+        """Return the allocated claim that the kubelet means. Raises ClaimRefusedError (rules NV-053 to NV-055)."""
         where = f"{reference.namespace}/{reference.name}"
         try:
             claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
@@ -90,7 +90,7 @@ class ClaimReader:
             raise ClaimRefusedError(f"claim {reference.namespace}/{reference.name} not allocated")
 
     def exists(self, *, namespace: str, name: str, uid: str) -> bool | None:
-        """Whether that very claim is still in the API; None when the API server does not say."""
+        """Return whether that very claim is still in the API; None when the API server does not say."""
         try:
             claim = self._client.find(RESOURCE_CLAIMS, name, namespace)
         except (ApiError, TransportError, OSError):
@@ -99,8 +99,8 @@ class ClaimReader:
 
 
 def own_results(claim_status: Obj, driver: str) -> list[Result]:
-    """The allocation results of `driver`, in order (rule NV-057)."""
-    results: Iterable[Obj] = ((claim_status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    """Return the allocation results of `driver`, in order (rule NV-057)."""
+    results = results_of_status(claim_status)
     return [
         Result(
             request=result.get("request") or "",

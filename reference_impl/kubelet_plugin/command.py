@@ -98,7 +98,7 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
 def node_options(
     args: argparse.Namespace, *, gates: FeatureGates, ignored_xids: frozenset[int] = frozenset()
 ) -> KubeletPluginOptions:
-    """The options that `add_node_arguments` read. Raises ComponentError when they cannot work."""
+    """Return the options that `add_node_arguments` read. Raises ComponentError when they cannot work."""
     versions = tuple(filter(None, args.services.split(",")))
     unknown = [version for version in versions if version not in DRA_VERSIONS]
     if unknown or not versions:
@@ -124,7 +124,7 @@ def node_options(
 
 
 def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
-    """The options that `add_arguments` read. Raises ComponentError when they cannot work."""
+    """Return the options that `add_arguments` read. Raises ComponentError when they cannot work."""
     ignored = frozenset(int(xid) for xid in args.additional_xids_to_ignore.split(",") if xid.strip().isdecimal())
     gates = FeatureGates.parse(args.driver_feature_gates)
     shares = ShareMode.parse(args.consumable_shares)

@@ -112,7 +112,7 @@ _KINDS: Mapping[str, _Schema] = {
 
 
 def decode(parameters: object, *, strict: bool = True) -> Config:
-    """The typed config of opaque `parameters`. Raises DecodeError; unknown fields only matter when `strict`."""
+    """Return the typed config of opaque `parameters`. Raises DecodeError; unknown fields only matter when `strict`."""
     if not isinstance(parameters, dict):
         raise DecodeError(f"parameters must be an object, not {type(parameters).__name__}")
     kind, api_version = parameters.get("kind"), parameters.get("apiVersion")
@@ -239,7 +239,7 @@ def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
 
 
 def requests_mps(config: Config) -> bool:
-    """Whether a config wants NVIDIA's Multi-Process Service."""
+    """Return whether a config wants NVIDIA's Multi-Process Service."""
     return (
         isinstance(config, GpuConfig | MigDeviceConfig)
         and config.sharing is not None
@@ -272,7 +272,7 @@ class DeviceKind:
 
 
 def candidates(allocation: Obj, driver: str) -> list[Candidate]:
-    """The claim's configs for `driver`: class configs first, then the claim's own, in list order (rule NV-078).
+    """Return the claim's configs for `driver`: class configs first, then the claim's own, in list order (rule NV-078).
 
     Raises ConfigError for an unknown source or an entry that is not opaque, DecodeError for bad parameters.
     """
@@ -291,7 +291,8 @@ def candidates(allocation: Obj, driver: str) -> list[Candidate]:
 
 
 def select(offered: Sequence[Candidate], *, request: str, device: str, kind: DeviceKind) -> Config:
-    """The config of one allocation result: the last that matches, whole; nothing is merged (rules NV-079, NV-080).
+    """Return the config of one allocation result: the last that matches, whole; nothing is merged (rules NV-079,
+    NV-080).
 
     A config that names the request must fit the device; one for all requests is passed over when it does not (rules
     NV-074 to NV-077). Names match exactly: a parent request's name does not reach its subrequests (rule NV-081).

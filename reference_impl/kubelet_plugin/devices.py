@@ -27,8 +27,8 @@ _HOPPER = 9  # major compute capability
 class Gpu:
     """One physical GPU, as NVML and sysfs describe it.
 
-    `memory_bytes` is None where NVML has no memory information (unified memory). `pcie_root`, `numa_node` and
-    `addressing_mode` are None where the machine does not say. `partitioning` is set where MIG devices are made on
+    `memory_bytes` is None if NVML has no memory information (unified memory). `pcie_root`, `numa_node` and
+    `addressing_mode` are None if the machine does not say. `partitioning` is set where MIG devices are made on
     demand.
     """
 
@@ -158,7 +158,7 @@ def slots_of(gpu: Gpu) -> list[MigSlot]:
 
 
 def memory_slices(device: Device) -> range | None:
-    """The memory slices of its GPU that a device takes; None where they are not counted."""
+    """The memory slices of its GPU that a device takes; None if they are not counted."""
     match device:
         case Gpu(partitioning=Partitioning() as whole):
             return range(whole.memory_slices)
@@ -169,7 +169,7 @@ def memory_slices(device: Device) -> range | None:
 
 
 def overlap(one: AnyDevice, other: AnyDevice) -> bool:
-    """Whether two devices have a piece of hardware in common."""
+    """Return whether two devices have a piece of hardware in common."""
     if isinstance(one, Vfio) or isinstance(other, Vfio):
         return pci_address_of(one) == pci_address_of(other)
     if full_gpu(one).uuid != full_gpu(other).uuid:
@@ -190,22 +190,22 @@ def mig_name(parent_minor: int, profile: str, profile_id: int, start: int) -> st
 
 
 def full_gpu(device: Device) -> Gpu:
-    """The GPU that holds the device."""
+    """Return the GPU that holds the device."""
     return device if isinstance(device, Gpu) else device.parent
 
 
 def pci_address_of(device: AnyDevice) -> str:
-    """The PCI address of the GPU that holds the device."""
+    """Return the PCI address of the GPU that holds the device."""
     return device.address if isinstance(device, Vfio) else full_gpu(device).pci_bus_id
 
 
 def can_toggle(gpu: Gpu) -> bool:
-    """Whether MIG mode changes without a reset of the GPU: from Hopper on."""
+    """Return whether MIG mode changes without a reset of the GPU: from Hopper on."""
     return int(gpu.cuda_compute_capability.partition(".")[0]) >= _HOPPER
 
 
 def to_slice_device(device: AnyDevice) -> Obj:
-    """The device as an entry of `spec.devices`."""
+    """Return the device as an entry of `spec.devices`."""
     if isinstance(device, Vfio):
         return vfio_slice_device(device)
     return {
@@ -217,7 +217,7 @@ def to_slice_device(device: AnyDevice) -> Obj:
 
 
 def vfio_slice_device(device: Vfio) -> Obj:
-    """A device for pass-through as an entry of `spec.devices` (rule NV-175)."""
+    """Return a device for pass-through as an entry of `spec.devices` (rule NV-175)."""
     attributes: Obj = {
         "type": {"string": device.type},
         "uuid": {"string": device.uuid},
@@ -231,7 +231,7 @@ def vfio_slice_device(device: Vfio) -> Obj:
 
 
 def _place(address: str, device: Gpu | Vfio) -> Obj:
-    """The standard attributes of where a device sits (rules NV-024, NV-025); what is not known is left out."""
+    """Return the standard attributes of where a device sits (rules NV-024, NV-025); what is not known is left out."""
     attributes: Obj = {"resource.kubernetes.io/pciBusID": {"string": address}}
     if device.pcie_root is not None:
         attributes["resource.kubernetes.io/pcieRoot"] = {"string": device.pcie_root}

@@ -85,7 +85,7 @@ class Found:
         return (*self.devices, *self.passthrough)
 
     def device(self, name: str) -> AnyDevice | None:
-        """The publishable device of that name."""
+        """Return the publishable device of that name."""
         return next((device for device in self.all if device.name == name), None)
 
 
@@ -153,7 +153,7 @@ class Nvml:
         return Found(gpus=tuple(gpu for _, gpu in pairs), devices=tuple(devices))
 
     def raw_driver_version(self) -> str:
-        """The driver version as NVML spells it; library files are named after it."""
+        """Return the driver version as NVML spells it; library files are named after it."""
         return _text(self.module.nvmlSystemGetDriverVersion())
 
     def cut(self, handle: Any, gpu: Gpu) -> Gpu:
@@ -181,7 +181,7 @@ class Nvml:
         return [*found]
 
     def processes(self, gpu: Gpu) -> list[int]:
-        """The processes that compute on a GPU; none where NVML does not tell."""
+        """Return the processes that compute on a GPU; none where NVML does not tell."""
         try:
             handle = self.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
             return [int(process.pid) for process in self.module.nvmlDeviceGetComputeRunningProcesses(handle)]
@@ -189,7 +189,7 @@ class Nvml:
             return []
 
     def at(self, address: str) -> Any:
-        """The handle of the GPU at a PCI address. Raises NVMLError where NVML shows none."""
+        """Return the handle of the GPU at a PCI address. Raises NVMLError if NVML shows none."""
         return self.module.nvmlDeviceGetHandleByPciBusId(address.encode())
 
     # -- one GPU ---------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
 
 
 def pcie_root(sysfs: Path, address: str) -> str | None:
-    """The PCIe root (`pci0000:00`) of a device, from its link in sysfs; None where sysfs has none (rule NV-024)."""
+    """Return the PCIe root (`pci0000:00`) of a device, from its link in sysfs; None if sysfs has none (rule NV-024)."""
     link = sysfs / "bus/pci/devices" / address
     if not link.is_symlink():
         return None
@@ -312,7 +312,7 @@ def pcie_root(sysfs: Path, address: str) -> str | None:
 
 
 def numa_node(sysfs: Path, address: str) -> int | None:
-    """The NUMA node of a device; None where sysfs says -1 or nothing (rule NV-025)."""
+    """Return the NUMA node of a device; None if sysfs says -1 or nothing (rule NV-025)."""
     try:
         node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
     except (OSError, ValueError):

@@ -70,7 +70,7 @@ class DriverRoot:
     # -- device nodes ----------------------------------------------------------------------------------------------
 
     def device_nodes(self, device: Device) -> list[Obj]:
-        """The nodes of one device: its GPU's, and for MIG the capability files of both instances (rule NV-097)."""
+        """Return the nodes of one device: its GPU's, and for MIG the capability files of both instances (rule NV-097)."""
         gpu = full_gpu(device)
         nodes = [self.node(f"nvidia{gpu.minor}", major=_NVIDIA_MAJOR, minor=gpu.minor)]
         if isinstance(device, Mig):
@@ -86,7 +86,9 @@ class DriverRoot:
         return [node for node in nodes if node is not None]
 
     def mig_capability_node(self, gpu_minor: int, access: str) -> Obj:
-        """The capability node of a GPU or compute instance, from its access file or from the table of all minors."""
+        """Return the capability node of a GPU or compute instance, from its access file or from the table of all
+        minors.
+        """
         table = self.procfs / "driver/nvidia-caps/mig-minors"
         file = self.procfs / f"driver/nvidia/capabilities/gpu{gpu_minor}/mig/{access}"
         if file.exists() or not table.exists():
@@ -97,7 +99,7 @@ class DriverRoot:
         return self.numbered_capability(int(match.group(1)))
 
     def capability_node(self, access: Path) -> Obj:
-        """The `/dev/nvidia-caps/nvidia-cap<n>` that a capability's access file names."""
+        """Return the `/dev/nvidia-caps/nvidia-cap<n>` that a capability's access file names."""
         try:
             match = re.search(r"^DeviceFileMinor:\s*(\d+)", access.read_text(), re.MULTILINE)
         except OSError as error:
@@ -107,7 +109,7 @@ class DriverRoot:
         return self.numbered_capability(int(match.group(1)))
 
     def numbered_capability(self, minor: int) -> Obj:
-        """The device node of a capability's minor number; drivers make these files only when they are needed."""
+        """Return the device node of a capability's minor number; drivers make these files only when they are needed."""
         name, major = f"nvidia-caps/nvidia-cap{minor}", self.major("nvidia-caps")
         self.make_node(name, major=major, minor=minor, file_mode=0o444)
         return self.node(name, major=major, minor=minor)
@@ -144,7 +146,7 @@ class DriverRoot:
         return _node(dev, name, found, (major, minor))
 
     def major(self, name: str) -> int | None:
-        """The major number of a character driver, from /proc/devices (or the root's `proc-devices`)."""
+        """Return the major number of a character driver, from /proc/devices (or the root's `proc-devices`)."""
         for path in (self.root / "proc-devices", self.procfs / "devices"):
             try:
                 text = path.read_text()
@@ -174,24 +176,24 @@ class DriverRoot:
         return [{"hostPath": file, "containerPath": file[above:], "options": list(_MOUNT_OPTIONS)} for file in files]
 
     def libraries(self, driver_version: str) -> list[Path]:
-        """The versioned driver libraries that exist."""
+        """Return the versioned driver libraries that exist."""
         names = (f"libcuda.so.{driver_version}", f"libnvidia-ml.so.{driver_version}")
         return [path for name in names if (path := self.find(_LIBRARY_FOLDERS, name)) is not None]
 
     def nvidia_smi(self) -> Path | None:
-        """The nvidia-smi command."""
+        """Return the nvidia-smi command."""
         return self.find(_BINARY_FOLDERS, "nvidia-smi")
 
     def mps_control(self) -> Path | None:
-        """The control program of MPS."""
+        """Return the control program of MPS."""
         return self.find(_BINARY_FOLDERS, "nvidia-cuda-mps-control")
 
     def imex_control(self) -> Path | None:
-        """The program that asks nvidia-imex."""
+        """Return the program that asks nvidia-imex."""
         return self.find(_BINARY_FOLDERS, "nvidia-imex-ctl")
 
     def find(self, folders: tuple[str, ...], name: str) -> Path | None:
-        """The first file of that name in the root's `folders`."""
+        """Return the first file of that name in the root's `folders`."""
         # By text: making and taking apart path objects took longer than asking the kernel.
         tried = (os.path.join(self.root, folder, name) for folder in folders)
         return next((Path(path) for path in tried if os.path.isfile(path)), None)

@@ -67,7 +67,7 @@ class DeviceHealthBook:
         self._messages: dict[str, str] = {}
 
     def taints(self, device: str) -> list[Obj]:
-        """The device's taints."""
+        """Return the device's taints."""
         with self._lock:
             return [taint.to_obj() for taint in self._taints.get(device, {}).values()]
 
@@ -78,7 +78,7 @@ class DeviceHealthBook:
             return self._messages.get(device, "") if bad else ""
 
     def is_monitored(self, device: str) -> bool:
-        """Whether events of the device would be seen."""
+        """Return whether events of the device would be seen."""
         with self._lock:
             return f"{self._driver}/unmonitored" not in self._taints.get(device, {})
 
@@ -91,7 +91,7 @@ class DeviceHealthBook:
         self._set(concerned, taint, f"XID {xid} reported by NVML")
 
     def concerns(self, device: Device, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
-        """Whether an event with these ids is about that device."""
+        """Return whether an event with these ids is about that device."""
         if full_gpu(device).uuid != uuid:
             return False
         if (gpu_instance, compute_instance) == (WHOLE_GPU, WHOLE_GPU):
@@ -238,7 +238,7 @@ class HealthMonitor:
             self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
 
     def gpu_of(self, event: Any) -> str | None:
-        """The uuid of an event's GPU; None where nothing tells which one it is.
+        """Return the uuid of an event's GPU; None if nothing tells which one it is.
 
         Asking NVML comes second: a GPU that fell off the bus no longer says its uuid, but its handle is known.
         """

@@ -34,7 +34,7 @@ def serve_liveness(options: KubeletPluginOptions, ending: ExitStack, *, clock: C
 
 
 def is_alive(options: KubeletPluginOptions, *, clock: Clock) -> bool:
-    """Whether both sockets answer, each over a new connection: one that stands would hide a socket that is gone."""
+    """Return whether both sockets answer, each over a new connection: one that stands would hide a socket that is gone."""
     try:
         answers_registration(options, clock=clock)
         answers_calls(options, clock=clock)

@@ -61,7 +61,7 @@ class MigInstances:
         return self.describe(slot, instance, compute)
 
     def describe(self, slot: MigSlot, instance: Any, compute: Any) -> Mig:
-        """The MIG device of a live GPU instance and its compute instance."""
+        """Return the MIG device of a live GPU instance and its compute instance."""
         nvml = self._nvml.module
         info = nvml.nvmlComputeInstanceGetInfo_v2(compute)
         uuid = nvml.nvmlDeviceGetUUID(info.device)
@@ -146,7 +146,7 @@ class MigInstances:
                 yield instance
 
     def computes(self, instance: Any) -> Iterator[Any]:
-        """The compute instances of a GPU instance."""
+        """Return the compute instances of a GPU instance."""
         nvml = self._nvml.module
         for number in range(_COMPUTE_INSTANCES):
             try:

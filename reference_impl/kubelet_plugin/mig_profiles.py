@@ -62,7 +62,7 @@ def placements(nvml: Any, handle: Any, profile_id: int) -> list[tuple[int, int]]
 
 
 def tolerant(nvml: Any, call: Any) -> Any:
-    """The call's value, or None where NVML says that there is no such thing on this GPU."""
+    """The call's value, or None if NVML says that there is no such thing on this GPU."""
     try:
         return call()
     except nvml.NVMLError as error:

@@ -115,7 +115,7 @@ class Mps:
         return {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
-        """The pipe and shared memory of the device's daemon (rule NV-092)."""
+        """Return the pipe and shared memory of the device's daemon (rule NV-092)."""
         for daemon in planned.get("mps") or ():
             if not isinstance(device, MigSlot) and device.uuid in daemon["uuids"]:
                 folder = self.folder / daemon["id"]
@@ -169,7 +169,7 @@ def _capability(gpu: Gpu) -> int:
 
 
 def memory_limits(settings: Mapping[str, object], uuids: Sequence[str]) -> dict[str, str]:
-    """The memory limit of each device, in whole MiB (`1024M`). Raises ConfigError (rules NV-090, NV-092b).
+    """Return the memory limit of each device, in whole MiB (`1024M`). Raises ConfigError (rules NV-090, NV-092b).
 
     A key of the limits by device is a uuid, or the position among the sorted uuids; it goes before the limit for all.
     """
@@ -191,7 +191,7 @@ def memory_limits(settings: Mapping[str, object], uuids: Sequence[str]) -> dict[
 
 
 def mebibytes(where: str, value: object) -> str:
-    """A quantity rounded down to whole MiB, as the control program reads it. Raises ConfigError."""
+    """Return a quantity rounded down to whole MiB, as the control program reads it. Raises ConfigError."""
     try:
         whole = int(Quantity.parse(str(value)).value) // MEBI
     except ValueError as error:

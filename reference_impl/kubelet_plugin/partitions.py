@@ -60,7 +60,7 @@ class Partitioning:
         return max(profile.size for profile in self.profiles)
 
     def counter_set(self, minor: int) -> Obj:
-        """The GPU's entry of `spec.sharedCounters` (rule NV-037)."""
+        """Return the GPU's entry of `spec.sharedCounters` (rule NV-037)."""
         return {"name": set_name(minor), "counters": self._counters(self.amounts, range(self.memory_slices))}
 
     def consumed(self, minor: int, amounts: Mapping[str, int], slices: Sequence[int]) -> list[Obj]:
@@ -74,7 +74,7 @@ class Partitioning:
 
 
 def set_name(minor: int) -> str:
-    """The counter set of a GPU."""
+    """Return the counter set of a GPU."""
     return f"gpu-{minor}-counter-set"
 
 
@@ -84,12 +84,12 @@ def counter_name(capacity: str) -> str:
 
 
 def quantity_of(name: str, number: int) -> str:
-    """A number as a quantity: memory in binary units, everything else as it is."""
+    """Return a number as a quantity: memory in binary units, everything else as it is."""
     return binary_quantity(number) if name == "memory" else str(number)
 
 
 def binary_quantity(number: int) -> str:
-    """A quantity in its canonical BinarySI form: the largest suffix that divides (`85899345920` is `80Gi`)."""
+    """Return a quantity in its canonical BinarySI form: the largest suffix that divides (`85899345920` is `80Gi`)."""
     step = 0
     while number and number % 1024 == 0 and step + 1 < len(_SUFFIXES):
         number //= 1024

@@ -46,7 +46,7 @@ class Persistence(Protocol):
     """The persistence mode of GPUs, by their PCI addresses; `reference_impl.kubelet_plugin.discovery.Nvml` has it."""
 
     def is_on(self, address: str) -> bool:
-        """Whether a GPU stays initialised without users; no where nobody tells."""
+        """Return whether a GPU stays initialised without users; no where nobody tells."""
 
     def switch_on(self, address: str) -> None:
         """Let it stay so. What fails is logged: the GPU serves without, only slower."""
@@ -95,7 +95,7 @@ class Passthrough:
         )
 
     def addresses(self) -> Iterator[str]:
-        """The PCI addresses of the node's NVIDIA GPUs, in order."""
+        """Return the PCI addresses of the node's NVIDIA GPUs, in order."""
         for link in sorted((self._root.sysfs / "bus/pci/devices").glob("*")):
             if number_in(link / "vendor") == _NVIDIA and number_in(link / "class") >> 16 == _DISPLAY:
                 yield link.name
@@ -160,18 +160,18 @@ class Passthrough:
             self.persistence.switch_on(address)
 
     def edits(self, planned: Obj) -> Obj:
-        """The device file of the IOMMU's interface, where the config asks for it (rule NV-180)."""
+        """Return the device file of the IOMMU's interface, where the config asks for it (rule NV-180)."""
         name = (planned.get("passthrough") or {}).get("apiDevice")
         return {"deviceNodes": [self._root.node(name, major=None, minor=0)]} if name else {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
-        """The device file of one GPU: its group's, or its own where that is wanted (rules NV-176, NV-180)."""
+        """Return the device file of one GPU: its group's, or its own where that is wanted (rules NV-176, NV-180)."""
         if not isinstance(device, Vfio):
             return {}
         return {"deviceNodes": [self.device_node(device, iommufd=planned["passthrough"]["iommuFD"])]}
 
     def device_node(self, device: Vfio, *, iommufd: bool) -> Obj:
-        """One GPU's device file. Raises PassthroughError where the kernel made none."""
+        """One GPU's device file. Raises PassthroughError if the kernel made none."""
         if not iommufd:
             return self._root.node(f"vfio/{device.group}", major=None, minor=0)
         folder = self._root.sysfs / "bus/pci/devices" / device.address / "vfio-dev"
@@ -244,7 +244,7 @@ def twins(found: Found, held: set[str]) -> set[str]:
 
 
 def number_in(file: Path) -> int:
-    """The number in a file of sysfs, decimal or `0x…`; 0 where there is none."""
+    """Return the number in a file of sysfs, decimal or `0x…`; 0 where there is none."""
     try:
         return int(file.read_text().strip(), 0)
     except (OSError, ValueError):
@@ -252,7 +252,7 @@ def number_in(file: Path) -> int:
 
 
 def addressable(resource: Path) -> int:
-    """The bytes that a PCI device's BARs address, from its `resource` file (start, end and flags a line)."""
+    """Return the bytes that a PCI device's BARs address, from its `resource` file (start, end and flags a line)."""
     total = 0
     for line in resource.read_text().splitlines() if resource.exists() else ():
         start, end = (int(word, 0) for word in line.split()[:2])

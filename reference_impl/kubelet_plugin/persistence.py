@@ -21,7 +21,7 @@ class PersistenceMode:
         self.nvml = nvml
 
     def is_on(self, address: str) -> bool:
-        """Whether a GPU stays initialised without users; no where NVML does not tell."""
+        """Return whether a GPU stays initialised without users; no where NVML does not tell."""
         try:
             return bool(self.nvml.module.nvmlDeviceGetPersistenceMode(self.nvml.at(address)))
         except self.nvml.module.NVMLError:

@@ -18,31 +18,25 @@ from dra_api.clock import Clock
 from dra_api.objects import Obj
 from dra_api.rpc import HealthFeed, PluginServer
 from dra_api.transport import TransportError
-from reference_impl.kubelet_plugin.cdi import CdiFolder
-from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
-from reference_impl.kubelet_plugin.claims import ClaimReader
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
-from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
-from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.node_service import ClaimStorage, publish, serve, slice_publisher, wait_published
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.passthrough import Passthrough
 from reference_impl.kubelet_plugin.persistence import PersistenceMode
-from reference_impl.kubelet_plugin.prepare import ClaimPreparer
-from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService, sockets
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
+from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverService
 from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
-from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher, layout, partitioned_layout
+from reference_impl.kubelet_plugin.slices import SliceContent, layout, partitioned_layout
 from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
-
-_FIRST_PUBLICATION = 10.0  # seconds that start gives the API server and the Node object to be there
 
 
 class KubeletPlugin:
@@ -70,7 +64,8 @@ class KubeletPlugin:
         self._shares = ShareMode.parse(options.consumable_shares)
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
-        self._claims = ClaimReader(self._client)
+        storage = ClaimStorage.of(self._client, options, clock=clock)
+        self._claims = storage.claims
         gates, smi = options.gates, NvidiaSmi(self._root.nvidia_smi)
         mps = Mps(options.data_dir / "mps", binary=self._root.mps_control, smi=smi)
         self._passthrough = (
@@ -85,29 +80,23 @@ class KubeletPlugin:
         )
         self.preparer = ClaimPreparer(
             driver=options.driver_name,
-            found=lambda: self._found,
-            raw_driver_version=lambda: self._raw_driver_version,
-            claims=self._claims,
-            checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
-            cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}"),
-            root=self._root,
-            lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
-            sharing=EnabledSharing(time_slicing=gates.TimeSlicingSettings, mps=gates.MPSSupport),
-            settings=(TimeSlicing(run=smi), mps, *([self._passthrough] if self._passthrough is not None else ())),
-            shares=self._shares,
-            mig=MigInstances(self._nvml) if gates.DynamicMIG else None,
-            mps=mps if gates.MPSSupport else None,
-            passthrough=self._passthrough,
-            on_change=self._twins_changed,
+            storage=storage,
+            devices=NodeDevices(
+                found=lambda: self._found,
+                raw_driver_version=lambda: self._raw_driver_version,
+                root=self._root,
+                on_change=self._twins_changed,
+            ),
+            features=DeviceFeatures(
+                sharing=EnabledSharing(time_slicing=gates.TimeSlicingSettings, mps=gates.MPSSupport),
+                settings=(TimeSlicing(run=smi), mps, *([self._passthrough] if self._passthrough is not None else ())),
+                shares=self._shares,
+                mig=MigInstances(self._nvml) if gates.DynamicMIG else None,
+                mps=mps if gates.MPSSupport else None,
+                passthrough=self._passthrough,
+            ),
         )
-        self.publisher = SlicePublisher(
-            self._client,
-            clock=clock,
-            driver=options.driver_name,
-            node_name=options.node_name,
-            resync_delay=options.resync_delay,
-            on_error=lambda error: log.error("%s: %s", self.name, error),
-        )
+        self.publisher = slice_publisher(self._client, options, clock=clock, name=self.name)
         self._book: DeviceHealthBook | None = None
         self._monitor: HealthMonitor | None = None
         self._server: PluginServer | None = None
@@ -134,13 +123,8 @@ class KubeletPlugin:
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
             service = self._service(ending)
-            serve_liveness(options, ending, clock=self._clock)
-            self._server = sockets(service, options, clock=self._clock)
-            self._server.start()
-            ending.callback(self._server.stop)
-            self.publisher.start()
-            ending.callback(self.publisher.stop)
-            self.publish()
+            self._server = serve(service, options, ending, clock=self._clock)
+            publish(self.publisher, self.slices(), ending)
             cleaner = threading.Thread(target=self._clean_up, name="claim-cleanup", daemon=True)
             cleaner.start()
             ending.callback(cleaner.join)
@@ -148,8 +132,7 @@ class KubeletPlugin:
                 ending.callback(self._monitor.quit)  # its wait for NVML ends while the rest is stopped
             ending.callback(self._stopping.set)
             self._ending = ending.pop_all()
-        if not self.publisher.wait_published(_FIRST_PUBLICATION):
-            log.warning("%s: no slice published yet; does the Node object exist?", self.name)
+        wait_published(self.publisher, self.name)
 
     def stop(self) -> None:
         """Leave the kubelet and end all threads; prepared claims and slices stay. Idempotent."""
@@ -194,7 +177,9 @@ class KubeletPlugin:
         )
 
     def _server_keeps_counters_apart(self) -> bool:
-        """Whether the API server wants counters in slices of their own: from Kubernetes 1.35 on (NV-038, NV-039)."""
+        """Return whether the API server wants counters in slices of their own: from Kubernetes 1.35 on (NV-038,
+        NV-039).
+        """
         try:
             version = self._client.version()
             return (int(version["major"]), int(re.sub(r"\D.*", "", version["minor"]))) >= (1, 35)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin import configs
-from reference_impl.kubelet_plugin.cdi import CdiFolder
-from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState, HeldDevice, completed
-from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result, own_results
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice, Setting
 from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, device_info, overlap
@@ -27,7 +26,7 @@ from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
-from reference_impl.kubelet_plugin.nodelock import NodeLock
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.passthrough import Passthrough, twins
 from reference_impl.kubelet_plugin.shares import ShareMode
 
@@ -48,56 +47,63 @@ class PrepareError(Exception):
     """This claim cannot be prepared now; the kubelet will ask again."""
 
 
-class ClaimPreparer:
-    """Prepares claims on one node, one at a time.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDevices:
+    """The devices of a node and the driver's files.
 
     Arguments:
-        driver: the driver whose results count.
-        found: asked for the node's devices whenever they are needed.
-        raw_driver_version: NVML's spelling, for the names of library files.
-        sharing: the strategies that configs may ask for.
-        settings: what configs change on the node.
-        shares: whether several claims may have one device.
-        mig: makes MIG devices on demand; None where they are made by an administrator.
-        mps: the control daemons, one of the settings.
-        passthrough: binds GPUs to vfio-pci, one of the settings; None where GPUs are not passed through.
-        on_change: called after the set of devices that can be had has changed.
+        found: returns the node's devices; called whenever they are needed, because they change.
+        raw_driver_version: returns the driver version in NVML's spelling, for the names of library files.
+        root: the driver root.
+        on_change: called after the set of available devices has changed.
     """
 
-    def __init__(
-        self,
-        *,
-        driver: str,
-        found: Callable[[], Found],
-        raw_driver_version: Callable[[], str],
-        claims: ClaimReader,
-        checkpoint: Checkpoint,
-        cdi: CdiFolder,
-        root: DriverRoot,
-        lock: NodeLock,
-        sharing: EnabledSharing,
-        settings: Sequence[Setting] = (),
-        shares: ShareMode | None = None,
-        mig: MigInstances | None = None,
-        mps: Mps | None = None,
-        passthrough: Passthrough | None = None,
-        on_change: Callable[[], None] = lambda: None,
-    ) -> None:
+    found: Callable[[], Found]
+    raw_driver_version: Callable[[], str]
+    root: DriverRoot
+    on_change: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFeatures:
+    """The features of the driver that claims can use.
+
+    Arguments:
+        sharing: the strategies that configs may request.
+        settings: the changes that configs make on the node.
+        shares: whether several claims may share one device.
+        mig: creates MIG devices on demand; None if an administrator creates them.
+        mps: the MPS control daemons, one of the settings.
+        passthrough: binds GPUs to vfio-pci, one of the settings; None if GPUs are not passed through.
+    """
+
+    sharing: EnabledSharing
+    settings: Sequence[Setting] = ()
+    shares: ShareMode = field(default_factory=ShareMode)
+    mig: MigInstances | None = None
+    mps: Mps | None = None
+    passthrough: Passthrough | None = None
+
+
+class ClaimPreparer:
+    """Prepares claims on one node, one at a time. `driver` is the name of the driver whose results count."""
+
+    def __init__(self, *, driver: str, storage: ClaimStorage, devices: NodeDevices, features: DeviceFeatures) -> None:
         self.driver = driver
-        self._found = found
-        self._raw_driver_version = raw_driver_version
-        self._claims = claims
-        self._checkpoint = checkpoint
-        self._cdi = cdi
-        self._root = root
-        self._lock = lock
-        self._sharing = sharing
-        self._settings = settings
-        self._shares = shares or ShareMode()
-        self._mig = mig
-        self._mps = mps
-        self._passthrough = passthrough
-        self._on_change = on_change
+        self._found = devices.found
+        self._raw_driver_version = devices.raw_driver_version
+        self._root = devices.root
+        self._on_change = devices.on_change
+        self._claims = storage.claims
+        self._checkpoint = storage.checkpoint
+        self._cdi = storage.cdi
+        self._lock = storage.lock
+        self._sharing = features.sharing
+        self._settings = features.settings
+        self._shares = features.shares
+        self._mig = features.mig
+        self._mps = features.mps
+        self._passthrough = features.passthrough
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
 
@@ -156,7 +162,7 @@ class ClaimPreparer:
     # -- steps of Prepare ------------------------------------------------------------------------------------------
 
     def is_done(self, entry: ClaimEntry) -> bool:
-        """Whether the claim is prepared already (rules NV-051, NV-052)."""
+        """Return whether the claim is prepared already (rules NV-051, NV-052)."""
         return entry.state is ClaimState.COMPLETED
 
     def repeat(self, claim: AllocatedClaim, entry: ClaimEntry) -> tuple[PreparedDevice, ...]:
@@ -204,12 +210,12 @@ class ClaimPreparer:
                     )
 
     def config_of(self, offered: Sequence[configs.Candidate], result: Result) -> Config:
-        """The config that applies to a result."""
+        """Return the config that applies to a result."""
         device = self.find(result)
         return configs.select(offered, request=result.request, device=device.name, kind=KINDS[device.type])
 
     def clash(self, wanted: Result, taken: Result) -> bool:
-        """Whether two results mean the same hardware, in whole or in part."""
+        """Return whether two results mean the same hardware, in whole or in part."""
         one, other = self._found().device(wanted.device), self._found().device(taken.device)
         if wanted.device == taken.device:
             return not self._shares.enabled or isinstance(one, Vfio)
@@ -224,7 +230,7 @@ class ClaimPreparer:
         self._checkpoint.put(uid, entry)
 
     def configure(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[ConfiguredDevice]:
-        """The device and config of each result (rules NV-058, NV-059, NV-071 to NV-084)."""
+        """Return the device and config of each result (rules NV-058, NV-059, NV-071 to NV-084)."""
         if not results:
             raise PrepareError("invalid spec, no devices")
         offered = configs.candidates(claim.allocation, self.driver)
@@ -238,7 +244,7 @@ class ClaimPreparer:
         return configured
 
     def find(self, result: Result) -> AnyDevice:
-        """The device of a result."""
+        """Return the device of a result."""
         device = self._found().device(result.device)
         if device is None:
             raise PrepareError(f'allocatable not found for device "{result.device}"')
@@ -249,7 +255,8 @@ class ClaimPreparer:
         return {key: value for setting in self._settings for key, value in setting.plan(uid, configured).items()}
 
     def realize(self, uid: str, configured: ConfiguredDevice, held: Mapping[str, ClaimEntry]) -> ConfiguredDevice:
-        """The configured device as hardware: a MIG device that is only a place so far is made (rules NV-116, NV-117).
+        """Return the configured device as hardware: a MIG device that is only a place so far is made (rules NV-116,
+        NV-117).
 
         One that this claim or another completed one has is used as it is: admin access, or a spec that was lost.
         """
@@ -374,7 +381,7 @@ class ClaimPreparer:
         return cleaned
 
     def is_stale(self, uid: str, entry: ClaimEntry) -> bool:
-        """Whether nobody will ever ask to finish or undo this claim. Completed claims are the kubelet's to end."""
+        """Return whether nobody will ever ask to finish or undo this claim. Completed claims are the kubelet's to end."""
         if entry.state is not ClaimState.STARTED or not entry.name:
             return False
         return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False

@@ -71,7 +71,7 @@ class DriverService:
 
 
 def sockets(service: DriverService, options: KubeletPluginOptions, *, clock: Clock) -> PluginServer:
-    """A service on the two sockets that the options name, not yet started.
+    """Return a service on the two sockets that the options name, not yet started.
 
     Calls are not serialized, as upstream: the node lock orders the claims, and an Unprepare must get through while a
     Prepare waits for it. Raises OptionError for a folder whose sockets' names would be too long.

@@ -38,7 +38,7 @@ class ShareMode:
 
     @property
     def enabled(self) -> bool:
-        """Whether devices are shared at all."""
+        """Return whether devices are shared at all."""
         return self.word != "disabled"
 
     def entry(self, device: Obj) -> Obj:

@@ -268,11 +268,11 @@ class SlicePublisher:
         return plan
 
     def is_mine(self, found: Obj) -> bool:
-        """Whether a slice belongs to the pool that this publisher writes."""
+        """Return whether a slice belongs to the pool that this publisher writes."""
         return bool(found["spec"]["pool"].get("name") == self._node_name)
 
     def next_generation(self, wanted: Sequence[SliceContent], matched: dict[int, Obj], top: int, node: Obj) -> int:
-        """The pool's generation after this change (rule DRA-289)."""
+        """Return the pool's generation after this change (rule DRA-289)."""
         new = [index for index in range(len(wanted)) if index not in matched]
         mixed = any(old["spec"]["pool"].get("generation") != top for old in matched.values())
         changed = [
@@ -353,7 +353,7 @@ class SlicePublisher:
 
 
 def slice_index(name: str) -> int | None:
-    """The index in a slice's name, `00001-…`; None for names of another origin."""
+    """Return the index in a slice's name, `00001-…`; None for names of another origin."""
     match = re.match(r"([0-9a-f]{5,})-", name)
     return int(match.group(1), 16) if match else None
 
@@ -383,7 +383,7 @@ def keep_times(spec: Obj, stored: Obj) -> Obj:
 
 
 def drop_kept_times(spec: Obj, content: SliceContent | None) -> Obj:
-    """The spec with its devices as the driver gave them."""
+    """Return the spec with its devices as the driver gave them."""
     return spec if content is None else {**spec, **content.fields()}
 
 

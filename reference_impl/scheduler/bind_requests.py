@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of, owner_reference
 from reference_impl.scheduler.options import Revision
 
@@ -23,7 +24,7 @@ _NAME_LIMIT = 253
 
 
 def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
-    """The BindRequest's name: the pod's in 0.17, the pod's and ten random characters in the documented revision."""
+    """Return the BindRequest's name: the pod's in 0.17, the pod's and ten random characters in the documented revision."""
     if revision == "kai-0.17":
         return name_of(pod)
     suffix = "".join(random_source.choice(_ALPHABET) for _ in range(_SUFFIX))
@@ -31,7 +32,7 @@ def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
 
 
 def labels_for(pod: Obj, node: str, revision: Revision) -> dict[str, str]:
-    """The BindRequest's labels (KAI-012)."""
+    """Return the BindRequest's labels (KAI-012)."""
     if revision == "kai-0.17":
         return {"selected-node": node}
     return {"pod-name": name_of(pod), "selected-node": node}
@@ -53,7 +54,7 @@ def make(
     *,
     extended: Obj | None = None,
 ) -> Obj:
-    """The BindRequest of a decision.
+    """Return the BindRequest of a decision.
 
     `allocations` pairs the pod-local name of each claim with its allocation; `requests` is what the pod asks of its
     node, in thousandths; `extended` is the claim behind its extended resources, which the binder makes (KAI-064).
@@ -85,7 +86,7 @@ def make(
 
 
 def same_decision(one: Obj, other: Obj) -> bool:
-    """Whether two BindRequests give the same pod, by uid, the same node and the same devices."""
+    """Return whether two BindRequests give the same pod, by uid, the same node and the same devices."""
     return _decision(one) == _decision(other)
 
 
@@ -94,7 +95,7 @@ def _decision(request: Obj) -> object:
     devices = [
         (str(entry.get("name")), result.get("driver"), result.get("pool"), result.get("device"))
         for entry in allocations
-        for result in ((entry.get("allocation") or {}).get("devices") or {}).get("results") or ()
+        for result in results_of_allocation(entry.get("allocation"))
     ]
     owners = [reference.get("uid") for reference in meta(request).get("ownerReferences") or ()]
     return owners, selected_node(request), devices
@@ -106,17 +107,17 @@ def pod_key(request: Obj) -> tuple[str, str]:
 
 
 def selected_node(request: Obj) -> str:
-    """The node that a BindRequest names."""
+    """Return the node that a BindRequest names."""
     return str((request.get("spec") or {}).get("selectedNode") or "")
 
 
 def failed(request: Obj) -> bool:
-    """Whether the binder gave up: phase Failed and no attempt left (KAI-070 to KAI-072)."""
+    """Return whether the binder gave up: phase Failed and no attempt left (KAI-070 to KAI-072)."""
     status = request.get("status") or {}
     limit = (request.get("spec") or {}).get("backoffLimit")
     return status.get("phase") == "Failed" and (limit is None or int(status.get("failedAttempts") or 0) >= limit)
 
 
 def alive(request: Obj) -> bool:
-    """Whether a BindRequest still speaks for its pod."""
+    """Return whether a BindRequest still speaks for its pod."""
     return not failed(request) and not meta(request).get("deletionTimestamp")

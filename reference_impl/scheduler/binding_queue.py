@@ -64,7 +64,7 @@ class Pods(Protocol):
     """What the scheduler knows of the pods that wait for it."""
 
     def is_ours(self, pod: Obj) -> bool:
-        """Whether a pod still waits for this scheduler."""
+        """Return whether a pod still waits for this scheduler."""
         ...
 
     def backoff(self, pod: PodKey) -> float:
@@ -274,7 +274,7 @@ class BindingQueue:
     def _publish_again(self, key: PodKey, decision: Decision) -> bool:
         """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.
 
-        False where the pod needs it no more.
+        False if the pod needs it no more.
         """
         with self._view.lock:
             pod = self._view.pods.get(key)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -48,7 +49,7 @@ class ClaimLedger:
         return entry.counted if entry else None
 
     def set_status(self, key: ClaimKey, allocation: Obj | None) -> bool:
-        """The claim's status says this. True when devices became free."""
+        """Return the claim's status says this. True when devices became free."""
         entry = self._entries.get(key)
         if entry is None:
             if allocation is None:
@@ -84,7 +85,7 @@ class ClaimLedger:
         self._recount(key, entry)
 
     def withdraw(self, source: str, keys: set[ClaimKey], *, gone: bool) -> bool:
-        """The BindRequest no longer holds anything for `keys`. True when devices became free."""
+        """Return the BindRequest no longer holds anything for `keys`. True when devices became free."""
         freed = False
         for key in keys:
             if gone:
@@ -115,16 +116,11 @@ class ClaimLedger:
         freed = False
         if counts is not entry.counted:
             if entry.counted is not None:
-                self.taken.remove(results_of(entry.counted))
+                self.taken.remove(results_of_allocation(entry.counted))
                 freed = counts is None
             if counts is not None:
-                self.taken.add(results_of(counts))
+                self.taken.add(results_of_allocation(counts))
             entry.counted = counts
         if entry.empty:
             del self._entries[key]
         return freed
-
-
-def results_of(allocation: Obj) -> list[Obj]:
-    """The device results of an allocation."""
-    return list((allocation.get("devices") or {}).get("results") or ())

@@ -69,7 +69,7 @@ class Promise:
 
 
 def is_terminal(pod: Obj) -> bool:
-    """Whether a pod has ended and holds nothing any more."""
+    """Return whether a pod has ended and holds nothing any more."""
     return (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
 
 
@@ -110,7 +110,7 @@ class ClusterView:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def candidates(self) -> list[NodeState]:
-        """All nodes, the one to try first first: fewest pods, then by name or by the seed's order."""
+        """Return all nodes, the one to try first first: fewest pods, then by name or by the seed's order."""
         return sorted(self.nodes.values(), key=self._preference)
 
     def _preference(self, state: NodeState) -> tuple[int, float, str]:
@@ -135,15 +135,15 @@ class ClusterView:
         return known
 
     def find_claim(self, namespace: str, name: str) -> Obj | None:
-        """A claim by its key."""
+        """Return a claim by its key."""
         return self.claims.get((namespace, name))
 
     def bind_requests_of(self, pod: PodKey) -> list[Obj]:
-        """The BindRequests about a pod."""
+        """Return the BindRequests about a pod."""
         return [self.requests[uid] for uid in self._requests_of_pod.get(pod, ())]
 
     def is_assumed(self, pod: PodKey) -> bool:
-        """Whether a decision about the pod is on its way to the API server."""
+        """Return whether a decision about the pod is on its way to the API server."""
         return pod in self._assumed
 
     # -- decisions of our own ---------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ class ClusterView:
 
     @staticmethod
     def _promised(request: Obj, pod: Obj) -> Iterable[tuple[ClaimKey, Obj]]:
-        """The claims, by key, that a BindRequest's entries (by pod-local name) stand for."""
+        """Return the claims, by key, that a BindRequest's entries (by pod-local name) stand for."""
         namespace = str(meta(pod).get("namespace") or "")
         names = {str(entry["name"]): entry.get("resourceClaimName") for entry in references(pod)}
         extended = (request.get("spec") or {}).get("extendedResourceClaimAllocation") or {}
@@ -349,7 +349,7 @@ class ClusterView:
 
 
 def _matters(before: Obj, after: Obj) -> bool:
-    """Whether a pod's change can matter to its scheduling (our own condition on it does not)."""
+    """Return whether a pod's change can matter to its scheduling (our own condition on it does not)."""
     status_before, status_after = before.get("status") or {}, after.get("status") or {}
     return (
         before.get("spec") != after.get("spec")
@@ -362,7 +362,7 @@ def _matters(before: Obj, after: Obj) -> bool:
 
 
 def _same_for_pods(before: Obj, after: Obj) -> bool:
-    """Whether a node's change cannot matter to a waiting pod (heartbeats, images)."""
+    """Return whether a node's change cannot matter to a waiting pod (heartbeats, images)."""
     return (
         before.get("spec") == after.get("spec")
         and meta(before).get("labels") == meta(after).get("labels")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj, key_of
 from reference_impl import binding_conditions, node_selector
 from reference_impl.scheduler import extended_resources, node_filter, pod_claims
@@ -57,14 +58,14 @@ class Decision:
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether a device must be made ready before the pod is bound (DRA-250)."""
+        """Return whether a device must be made ready before the pod is bound (DRA-250)."""
         allocations = [allocation for _, allocation in self.entries]
         if self.extended is not None:
             allocations.append(self.extended.allocation)
         return any(
             result.get("bindingConditions")
             for allocation in allocations
-            for result in (allocation.get("devices") or {}).get("results") or ()
+            for result in results_of_allocation(allocation)
         )
 
     @property
@@ -315,12 +316,12 @@ class Cycle:
 
 
 def usable_on(allocation: Obj, state: NodeState) -> bool:
-    """Whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054)."""
+    """Return whether an allocation can be used on a node: by its node selector, everywhere without one (KAI-054)."""
     return node_selector.matches_if_valid(allocation.get("nodeSelector"), state.facts)
 
 
 def preference(allocations: Sequence[Allocation]) -> int:
-    """The score of a node: the earlier the chosen alternatives, the higher (DRA-140)."""
+    """Return the score of a node: the earlier the chosen alternatives, the higher (DRA-140)."""
     return sum(ALTERNATIVES - number for new in allocations for number in new.chosen_alternatives)
 
 

@@ -37,13 +37,13 @@ class Engine(Protocol):
         ...
 
     def home_of(self, piece: Slice) -> str:
-        """The only node that a slice concerns; empty when it may concern several."""
+        """Return the only node that a slice concerns; empty when it may concern several."""
         ...
 
     def allocator(
         self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
     ) -> PodAllocator:
-        """An allocator for a pod's claims. Raises AllocationError for claims that are no good on any node."""
+        """Return an allocator for a pod's claims. Raises AllocationError for claims that are no good on any node."""
         ...
 
 
@@ -87,5 +87,5 @@ class Compatible:
 
 
 def engine_for(release: Release | None) -> Engine:
-    """The engine with the deviations of a release, or the correct one."""
+    """Return the engine with the deviations of a release, or the correct one."""
     return Correct() if release is None else Compatible(release)

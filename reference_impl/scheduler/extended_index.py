@@ -30,7 +30,7 @@ class ExtendedIndex:
         self._class_of = None
 
     def class_of(self, resource: str) -> str | None:
-        """The class that an extended resource stands for, if any (DRA-240, DRA-243)."""
+        """Return the class that an extended resource stands for, if any (DRA-240, DRA-243)."""
         if self._class_of is None:
             self._class_of = extended_resources.resolver([*self._classes.values()])
         return self._class_of(resource)

@@ -32,7 +32,7 @@ class Wanted:
     mappings: tuple[Obj, ...]
 
     def claim(self, pod: Obj) -> Obj:
-        """The claim, unnamed and not yet created."""
+        """Return the claim, unnamed and not yet created."""
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name_of(pod), "uid": uid_of(pod), "controller": True}
         return {
             "apiVersion": "resource.k8s.io/v1",
@@ -76,7 +76,7 @@ def by_devices(resources: Mapping[str, str], allocatable: Mapping[str, int] | No
 
 
 def wanted(pod: Obj, resources: Mapping[str, str], names: Iterable[str]) -> Wanted:
-    """The requests for some of a pod's resources, container by container (DRA-239, DRA-242, DRA-244)."""
+    """Return the requests for some of a pod's resources, container by container (DRA-239, DRA-242, DRA-244)."""
     spec = pod.get("spec") or {}
     init = list(spec.get("initContainers") or ())
     containers = [*init, *(spec.get("containers") or ())]
@@ -134,6 +134,6 @@ def _mapping(container: Obj, name: str, request: Obj) -> Obj:
 
 
 def is_claim_of(claim: Obj, pod: Obj) -> bool:
-    """Whether a claim was made for the extended resources of this very pod."""
+    """Return whether a claim was made for the extended resources of this very pod."""
     marked = (meta(claim).get("annotations") or {}).get(ANNOTATION) == "true"
     return marked and (controller_of(claim) or {}).get("uid") == uid_of(pod)

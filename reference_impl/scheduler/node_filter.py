@@ -40,7 +40,7 @@ def tainted(pod: Obj, node: Obj) -> str:
 
 
 def tolerates(pod: Obj, taint: Taint) -> bool:
-    """Whether the pod's tolerations cover a node's taint."""
+    """Return whether the pod's tolerations cover a node's taint."""
     return taints.tolerated((pod.get("spec") or {}).get("tolerations") or (), taint)
 
 

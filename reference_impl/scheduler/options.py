@@ -62,7 +62,8 @@ class SchedulerOptions:
         return BINDING_TIMEOUT if self.binding_timeout is None else self.binding_timeout
 
     def check(self) -> None:
-        """Raise ComponentError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same reasons.
+        """Raise ComponentError for times that kube-scheduler refuses in DynamicResourcesArgs, and so for the same
+        reasons.
 
         Source: pkg/scheduler/apis/config/validation, Kubernetes 1.36; DRA-138.
         """
@@ -93,12 +94,12 @@ _GATES: Mapping[str, str] = {
 
 
 def features_of(gates: Mapping[str, bool]) -> Features:
-    """The allocator's features under feature gates; a gate that is not named leaves its feature on."""
+    """Return the allocator's features under feature gates; a gate that is not named leaves its feature on."""
     return Features(**{_GATES[gate]: False for gate, on in gates.items() if gate in _GATES and not on})
 
 
 def dra_wanted(options: SchedulerOptions) -> bool:
-    """Whether DRA is to be used where the API server serves it.
+    """Return whether DRA is to be used where the API server serves it.
 
     The documented revision of KAI has it off by default (docs/dra/README.md); release 0.17 and kube-scheduler use it
     wherever it is served (pkg/common/feature_gates/feature_gates.go; the gate is GA since Kubernetes 1.34).

@@ -38,7 +38,7 @@ class NotReady(Exception):
 
 
 def references(pod: Obj) -> list[Obj]:
-    """The pod's claim entries."""
+    """Return the pod's claim entries."""
     return list((pod.get("spec") or {}).get("resourceClaims") or ())
 
 
@@ -56,7 +56,7 @@ def needs_no_claim(status: Obj) -> bool:
 
 
 def belongs_to(claim: Obj, pod: Obj) -> bool:
-    """Whether a generated claim was generated for this very pod: the pod controls it (DRA-106)."""
+    """Return whether a generated claim was generated for this very pod: the pod controls it (DRA-106)."""
     owner = controller_of(claim)
     return owner is not None and owner.get("kind") == "Pod" and owner.get("uid") == uid_of(pod)
 
@@ -71,13 +71,13 @@ def claim_names(pod: Obj) -> set[str]:
 
 
 def consumers_left(claim: Obj, pod: Obj) -> bool:
-    """Whether the claim has room for the pod among its consumers (KAI-049)."""
+    """Return whether the claim has room for the pod among its consumers (KAI-049)."""
     reserved = (claim.get("status") or {}).get("reservedFor") or ()
     return len(reserved) < MAX_RESERVED_FOR or any(entry.get("uid") == uid_of(pod) for entry in reserved)
 
 
 def resolve(pod: Obj, find: FindClaim) -> list[PodClaim]:
-    """The claims of `pod`, in the order of its entries. Raises NotReady with what is missing."""
+    """Return the claims of `pod`, in the order of its entries. Raises NotReady with what is missing."""
     namespace = namespace_of(pod)
     found: list[PodClaim] = []
     for entry in references(pod):

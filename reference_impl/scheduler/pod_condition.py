@@ -20,7 +20,7 @@ def unscheduled(pod: Obj, reason: str, message: str, now: datetime) -> Obj:
 
 
 def transition_time(pod: Obj, now: datetime) -> str:
-    """The time of the last change of status: now, unless the condition was False already."""
+    """Return the time of the last change of status: now, unless the condition was False already."""
     for condition in (pod.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return str(condition.get("lastTransitionTime") or timestamp(now))

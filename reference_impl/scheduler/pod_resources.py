@@ -18,7 +18,7 @@ Amounts: TypeAlias = Mapping[str, int]
 
 
 def amounts(quantities: Mapping[str, object] | None) -> dict[str, int]:
-    """A v1.ResourceList in thousandths."""
+    """Return a v1.ResourceList in thousandths."""
     return {name: Quantity.parse(str(value)).milli_value for name, value in (quantities or {}).items()}
 
 
@@ -48,7 +48,7 @@ def pod_requests(pod: Obj) -> dict[str, int]:
 
 
 def added(parts: Iterable[Amounts]) -> dict[str, int]:
-    """The sum of several."""
+    """Return the sum of several."""
     total: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
@@ -57,7 +57,7 @@ def added(parts: Iterable[Amounts]) -> dict[str, int]:
 
 
 def larger(one: Amounts, other: Amounts) -> dict[str, int]:
-    """The larger of two, resource by resource."""
+    """Return the larger of two, resource by resource."""
     return {name: max(one.get(name, 0), other.get(name, 0)) for name in {*one, *other}}
 
 

@@ -62,7 +62,7 @@ class PoolIndex:
             self._reindex(pool)
 
     def put_rule(self, found: Obj) -> bool:
-        """A DeviceTaintRule is there; False where it says what it said before."""
+        """A DeviceTaintRule is there; False if it says what it said before."""
         rule = TaintRule.decode(found)
         if self._rules.get(rule.name) == rule:
             return False

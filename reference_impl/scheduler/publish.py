@@ -35,7 +35,7 @@ class PublishError(Exception):
 
 
 def may_be_carried_out(error: Exception) -> bool:
-    """Whether a write that ended so may be stored all the same: no answer came, or the server failed over it.
+    """Return whether a write that ended so may be stored all the same: no answer came, or the server failed over it.
 
     What it gave away is then not free until somebody has looked.
     """
@@ -110,14 +110,14 @@ class BindRequestPublisher:
 
 
 def is_for_extended_resources_of(claim: Obj, pod: Obj) -> bool:
-    """Whether a claim was made for the extended resources of this very pod."""
+    """Return whether a claim was made for the extended resources of this very pod."""
     owner = controller_of(claim)
     annotations = meta(claim).get("annotations") or {}
     return owner is not None and owner.get("uid") == uid_of(pod) and annotations.get(ANNOTATION) == "true"
 
 
 def extended_entry(decision: Decision) -> Obj | None:
-    """What a BindRequest says of the claim behind extended resources (KAI-064); None where there is none (KAI-065)."""
+    """What a BindRequest says of the claim behind extended resources (KAI-064); None if there is none (KAI-065)."""
     if decision.extended is None:
         return None
     return {

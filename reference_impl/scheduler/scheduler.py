@@ -124,7 +124,7 @@ class Scheduler:
         self._recorder.stop()
 
     def dra_is_served(self) -> bool:
-        """Whether the API server has resource.k8s.io in a version that this scheduler speaks (KAI-040)."""
+        """Return whether the API server has resource.k8s.io in a version that this scheduler speaks (KAI-040)."""
         return self._client.carries(RESOURCE_CLAIMS)
 
     def _follow(self, resource: Resource, handler: Callable[[Change], None]) -> Informer:
@@ -179,7 +179,7 @@ class Scheduler:
     # -- deciding --------------------------------------------------------------------------------------------------
 
     def is_ours(self, pod: Obj) -> bool:
-        """Whether a pod waits for this scheduler: unbound, alive, ungated, and naming us (KAI-034)."""
+        """Return whether a pod waits for this scheduler: unbound, alive, ungated, and naming us (KAI-034)."""
         spec = pod.get("spec") or {}
         return (
             not spec.get("nodeName")

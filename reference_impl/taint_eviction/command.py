@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Make the taint eviction that the options ask for."""
+    """Return the taint eviction that the options describe."""
     options = TaintEvictionOptions(
         workers=args.workers,
         device_taint_rules=args.feature_gates.get("DRADeviceTaintRules"),

@@ -1,13 +1,12 @@
 """Taint eviction: deletes pods whose devices got a NoExecute taint that their claims do not tolerate.
 
-Data comes from the API server: pods, claims, ResourceSlices, and DeviceTaintRules where they are served. A pod's
-eviction is worked out anew from these at each change, so a restart forgets nothing but how many pods each rule has
-evicted. Waiting evictions run on the clock.
+Data comes from the API server: pods, claims, ResourceSlices, and DeviceTaintRules if they are served. A pod's eviction
+is computed from these at each change, so a restart loses only the number of pods that each rule has evicted.
 
-Decisions, where kube-controller-manager v1.36 differs or is silent:
+Differences from kube-controller-manager v1.36:
 
 - Claims for extended resources count too (upstream #141290: 1.36 overlooks `extendedResourceClaimStatus`).
-- A pod without a node is left alone even if a claim is reserved for it: the scheduler has not let it run yet.
+- A pod without a node is left alone even if a claim is reserved for it: it does not run yet.
 - A rule's first status is written before its pods are deleted, so that PodsPendingEviction can be seen (DRA-229).
 
 Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction; rules DRA-213 to DRA-229.
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from dra_api.allocations import results_of
 from dra_api.client import Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
@@ -56,7 +56,9 @@ CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 
 
 class Key(NamedTuple):
-    """What is reconciled: a pod, a pool (`namespace` is its driver), a rule's status, or every pod with devices."""
+    """A key of the work queue: a pod, a pool (`namespace` is its driver), the status of a rule, or all pods with
+    devices.
+    """
 
     kind: Literal["pod", "pool", "rule", "new rule", "all"]
     namespace: str = ""
@@ -67,7 +69,7 @@ class Key(NamedTuple):
 class TaintEvictionOptions:
     """Settings of the taint eviction.
 
-    `workers`: pods worked on at the same time. `device_taint_rules`: None asks the API server whether it serves them.
+    `workers`: pods worked on at the same time. `device_taint_rules`: None enables them if the API server serves them.
     `rule_status_period`: seconds between two status updates of one rule.
     """
 
@@ -79,7 +81,7 @@ class TaintEvictionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """When a pod must go, and the rules (by name) that ask for it."""
+    """The time of an eviction, and the names of the rules that cause it."""
 
     at: datetime
     rules: frozenset[str]
@@ -111,13 +113,18 @@ class TaintEviction:
         self.rules = Informer(client, rule_resource or DEVICE_TAINT_RULES, clock=clock)
         if rule_resource is not None:
             informers.append(self.rules)
-        self.loop: Loop[Key] = Loop(
-            self.name, self.reconcile, informers=informers, clock=clock, workers=self.options.workers
-        )
         self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.loop: Loop[Key] = Loop(
+            self.name,
+            self.reconcile,
+            informers=informers,
+            clock=clock,
+            recorder=self.recorder,
+            workers=self.options.workers,
+        )
         self._lock = threading.Lock()
         self._pending: dict[str, Eviction] = {}
-        self._deleted: set[str] = set()  # pods that this process deleted and whose end it has not seen yet
+        self._deleted: set[str] = set()  # deleted by this process, end not observed yet
         self._announced: set[str] = set()  # rules whose first status was written (or tried)
         self._evicted: Counter[str] = Counter()
         self._status_written: dict[str, float] = {}
@@ -129,15 +136,13 @@ class TaintEviction:
 
     def start(self) -> None:
         """Begin to evict; returns when the informers are filled. Raises ComponentError when they cannot be."""
-        self.recorder.start()
         self.loop.start()
 
     def stop(self) -> None:
         """End all work. Idempotent."""
         self.loop.stop()
-        self.recorder.stop()
 
-    # -- what is reconciled, and when (handlers run under their informer's lock and read no other) --------------------
+    # -- keys (handlers run under their informer's lock and read no other) --------------------
 
     def _on_pod(self, change: Change) -> None:
         if change.type == "DELETED":
@@ -195,7 +200,7 @@ class TaintEviction:
 
     def _add_consumers(self, claims: Iterable[Obj]) -> None:
         for claim in claims:
-            if taints.results_of(claim):
+            if results_of(claim):
                 for name in _consumers(claim):
                     self.loop.queue.add(Key("pod", namespace_of(claim), name))
 
@@ -247,7 +252,7 @@ class TaintEviction:
         return pod_state.is_scheduled(pod) and not pod_state.is_done(pod) and not meta(pod).get("deletionTimestamp")
 
     def plan(self, pod: Obj) -> Eviction | None:
-        """When the pod must go: the earliest time that any taint on any of its devices asks for (DRA-214)."""
+        """Return when to evict the pod: the earliest time of all taints on all its devices (DRA-214)."""
         if not self.can_be_evicted(pod):
             return None
         times: list[datetime] = []
@@ -268,21 +273,21 @@ class TaintEviction:
 
     def claim_evictions(self, claim: Obj) -> Iterator[tuple[FoundTaint, datetime]]:
         """Each taint on the claim's devices that is not tolerated for good, and when it takes effect."""
-        for result in taints.results_of(claim):
+        for result in results_of(claim):
             for found in self.taints_of(taints.device_of(result)):
                 at = self.eviction_time(found, result)
                 if at is not None:
                     yield found, at
 
     def taints_of(self, device: DeviceId) -> Iterator[FoundTaint]:
-        """The NoExecute taints on a device: its slice's and those of matching rules."""
+        """Return the NoExecute taints on a device: its slice's and those of matching rules."""
         yield from taints.slice_taints(self.slices.by_index("pool", f"{device.driver}/{device.pool}"), device)
         with self._lock:
             announced = set(self._announced)
         yield from taints.rule_taints((rule for rule in self.rules.list() if uid_of(rule) in announced), device)
 
     def eviction_time(self, found: FoundTaint, result: Obj) -> datetime | None:
-        """When this taint makes users of this allocation result leave; None when it is tolerated."""
+        """Return when users of this allocation result are evicted; None if the taint is tolerated."""
         taint = found.taint
         key = (taints.device_of(result), found.rule, taint.get("key"), taint.get("value"))
         first_seen = self._first_seen.setdefault(key, self._clock.now()) if not taint.get("timeAdded") else None
@@ -300,14 +305,14 @@ class TaintEviction:
         except NotFound:
             return
         except Conflict:
-            # Another uid under this name, or a refusal for now: only the API server can tell.
+            # Another uid under this name, or a refusal for now: read it to find out.
             there = self._client.find(PODS, name_of(pod), namespace_of(pod))
             if there is not None and uid_of(there) == uid_of(pod):
                 raise
             log.debug("pod %s/%s was replaced meanwhile", namespace_of(pod), name_of(pod))
 
     def set_condition(self, pod: Obj) -> None:
-        """The condition DisruptionTarget=True on this very pod."""
+        """Set the condition DisruptionTarget=True on the pod of this uid."""
         condition = {
             "type": CONDITION_TYPE,
             "status": "True",
@@ -322,7 +327,7 @@ class TaintEviction:
             return
 
     def record_event(self, pod: Obj, message: str) -> None:
-        """An event on the pod."""
+        """Record an event on the pod."""
         self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Normal", EVENT_REASON, message)
 
     # -- a rule ------------------------------------------------------------------------------------------------------
@@ -332,7 +337,7 @@ class TaintEviction:
         effect = str((rule.get("spec", {}).get("taint") or {}).get("effect") or "")
         current = rule_status.held(rule).get("observedGeneration") == meta(rule).get("generation")
         if effect == "None" and current and rule_status.held(rule).get("reason") == "NoEffect":
-            return  # said once
+            return  # written once, as upstream
         name = name_of(rule)
         with self._lock:
             last = self._status_written.get(name)
@@ -355,13 +360,13 @@ class TaintEviction:
             self._status_written[name] = self._clock.monotonic()
 
     def facts(self, rule: Obj, effect: str) -> RuleFacts:
-        """What the rule touches now, as if its effect were NoExecute."""
+        """Return the devices and pods that the rule matches, as if its effect were NoExecute."""
         taint = {**(rule.get("spec", {}).get("taint") or {}), "effect": taints.NO_EXECUTE}
         found = FoundTaint(taint, name_of(rule))
         using: dict[tuple[str, str], str] = {}
         allocated: set[DeviceId] = set()
         for claim in self.claims.list():
-            results = [item for item in taints.results_of(claim) if taints.selects(rule, taints.device_of(item))]
+            results = [item for item in results_of(claim) if taints.selects(rule, taints.device_of(item))]
             allocated.update(taints.device_of(item) for item in results)
             if any(self.eviction_time(found, item) is not None for item in results):
                 for name in _consumers(claim):
@@ -410,4 +415,4 @@ def _pool_of_slice(item: Obj) -> list[str]:
 
 
 def _pools_of_claim(claim: Obj) -> set[str]:
-    return {f"{item.get('driver')}/{item.get('pool')}" for item in taints.results_of(claim)}
+    return {f"{item.get('driver')}/{item.get('pool')}" for item in results_of(claim)}

@@ -1,4 +1,4 @@
-"""The condition EvictionInProgress of a DeviceTaintRule: what it says and how it is worded.
+"""The condition EvictionInProgress of a DeviceTaintRule and its messages.
 
 Pure functions. Source: kube-controller-manager v1.36 (devicetainteviction), texts as observed on 1.36.2; DRA-228,
 DRA-229.
@@ -18,7 +18,7 @@ EVICTION_IN_PROGRESS = "EvictionInProgress"
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """What a rule touches now. `pods` are (namespace, name) of those that it makes leave, or would."""
+    """Devices and pods that a rule matches. `pods` are (namespace, name) of those that it evicts, or would evict."""
 
     effect: str
     pods: Collection[tuple[str, str]]
@@ -37,7 +37,7 @@ class ConditionText:
 
 
 def condition_for(facts: RuleFacts) -> ConditionText:
-    """The condition for these facts."""
+    """Return the condition for these facts."""
     if facts.effect == "None":
         return ConditionText("False", "NoEffect", _simulation(facts))
     if facts.effect != "NoExecute":
@@ -68,7 +68,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def held(rule: Obj) -> Obj:
-    """The rule's present condition; an empty dict where it has none."""
+    """Return the rule's present condition; an empty dict if it has none."""
     for condition in (rule.get("status") or {}).get("conditions") or ():
         if condition.get("type") == EVICTION_IN_PROGRESS:
             return dict(condition)
@@ -76,7 +76,7 @@ def held(rule: Obj) -> Obj:
 
 
 def is_current(rule: Obj, said: ConditionText) -> bool:
-    """Whether the rule's condition says this already, about this generation."""
+    """Return whether the rule has this condition already, for its current generation."""
     now = held(rule)
     return (now.get("status"), now.get("reason"), now.get("message") or "", now.get("observedGeneration")) == (
         said.status,
@@ -87,7 +87,7 @@ def is_current(rule: Obj, said: ConditionText) -> bool:
 
 
 def with_condition(rule: Obj, said: ConditionText, *, now: datetime) -> Obj:
-    """The rule with its condition brought up to date."""
+    """Return the rule with its condition brought up to date."""
     before = held(rule)
     condition: Obj = {
         "type": EVICTION_IN_PROGRESS,

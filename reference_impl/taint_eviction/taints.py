@@ -1,4 +1,4 @@
-"""Which taints a device has, what tolerates them, and when a pod must go. Pure functions; the caller owns the objects.
+"""Taints of devices, their tolerations, and the time of eviction. Pure functions.
 
 Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction/device_taint_eviction.go; rules DRA-214 to
 DRA-227.
@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from dra_api.clock import parse_timestamp
 from dra_api.objects import Obj, name_of
+from reference_impl import tolerations
 
 NO_EXECUTE = "NoExecute"
 
@@ -34,18 +35,12 @@ class FoundTaint:
 
 
 def device_of(result: Obj) -> DeviceId:
-    """The device of an allocation result."""
+    """Return the device of an allocation result."""
     return DeviceId(str(result.get("driver")), str(result.get("pool")), str(result.get("device")))
 
 
-def results_of(claim: Obj) -> list[Obj]:
-    """The allocation results of a claim; empty while it is not allocated."""
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    return list((allocation.get("devices") or {}).get("results") or ())
-
-
 def newest(slices: Iterable[Obj]) -> list[Obj]:
-    """The slices of one pool's newest generation."""
+    """Return the slices of one pool's newest generation."""
     found = list(slices)
     generation = max((_generation(item) for item in found), default=0)
     return [item for item in found if _generation(item) == generation]
@@ -56,7 +51,7 @@ def _generation(item: Obj) -> int:
 
 
 def devices_in(slices: Iterable[Obj]) -> Iterator[tuple[DeviceId, Obj]]:
-    """All devices that slices publish, with their definition."""
+    """Return all devices that slices publish, with their definition."""
     for item in slices:
         spec = item.get("spec") or {}
         driver, pool = str(spec.get("driver")), str((spec.get("pool") or {}).get("name"))
@@ -65,14 +60,14 @@ def devices_in(slices: Iterable[Obj]) -> Iterator[tuple[DeviceId, Obj]]:
 
 
 def slice_taints(slices: Iterable[Obj], device: DeviceId) -> Iterator[FoundTaint]:
-    """The NoExecute taints that the pool's newest slices put on a device."""
+    """Return the NoExecute taints that the pool's newest slices put on a device."""
     for found, definition in devices_in(newest(slices)):
         if found == device:
             yield from (FoundTaint(taint) for taint in definition.get("taints") or () if evicts(taint))
 
 
 def rule_taints(rules: Iterable[Obj], device: DeviceId) -> Iterator[FoundTaint]:
-    """The NoExecute taints that DeviceTaintRules put on a device."""
+    """Return the NoExecute taints that DeviceTaintRules put on a device."""
     for rule in rules:
         taint = rule.get("spec", {}).get("taint") or {}
         if evicts(taint) and selects(rule, device):
@@ -80,12 +75,12 @@ def rule_taints(rules: Iterable[Obj], device: DeviceId) -> Iterator[FoundTaint]:
 
 
 def evicts(taint: Obj) -> bool:
-    """Whether a taint makes running pods leave: NoExecute alone does (DRA-213, DRA-215)."""
+    """Return whether a taint evicts running pods: only NoExecute does (DRA-213, DRA-215)."""
     return taint.get("effect") == NO_EXECUTE
 
 
 def selects(rule: Obj, device: DeviceId) -> bool:
-    """Whether a rule's selector matches a device: none matches nothing, an empty one everything (DRA-226)."""
+    """Return whether a rule's selector matches a device: none matches nothing, an empty one everything (DRA-226)."""
     selector = rule.get("spec", {}).get("deviceSelector")
     if selector is None:
         return False
@@ -96,28 +91,28 @@ def selects(rule: Obj, device: DeviceId) -> bool:
 
 
 def tolerates(toleration: Obj, taint: Obj) -> bool:
-    """Whether a toleration of an allocation result keeps pods from eviction by this taint.
+    """Return whether a toleration of an allocation result prevents eviction by this taint.
 
-    Its effect must be literally NoExecute: an effect-less one lets the pod be scheduled but not stay (DRA-223).
+    Its effect must be literally NoExecute: with an empty effect the pod is scheduled, but does not stay (DRA-223).
     """
-    if toleration.get("effect") != NO_EXECUTE:
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return (toleration.get("value") or "") == (taint.get("value") or "")
+    return toleration.get("effect") == NO_EXECUTE and tolerations.covers(
+        toleration,
+        key=str(taint.get("key") or ""),
+        value=str(taint.get("value") or ""),
+        effect=str(taint.get("effect") or ""),
+    )
 
 
-def eviction_time(taint: Obj, tolerations: Iterable[Obj], *, first_seen: datetime) -> datetime | None:
-    """When a pod must leave because of one taint; None when it may stay.
+def eviction_time(taint: Obj, held: Iterable[Obj], *, first_seen: datetime) -> datetime | None:
+    """Return when a pod is evicted because of one taint; None if it may stay.
 
-    Untolerated: when the taint was added. Tolerated: after the smallest `tolerationSeconds` (negative counts as 0),
-    or never where one matching toleration has none (DRA-221, DRA-222). `first_seen` stands in for a missing timeAdded.
+    Without toleration: when the taint was added. With tolerations: after the smallest `tolerationSeconds` (negative
+    counts as 0), or never if one matching toleration has none (DRA-221, DRA-222). `first_seen` replaces a missing
+    timeAdded.
     """
     added = parse_timestamp(taint["timeAdded"]) if taint.get("timeAdded") else first_seen
     seconds: list[int] = []
-    for toleration in tolerations:
+    for toleration in held:
         if tolerates(toleration, taint):
             if toleration.get("tolerationSeconds") is None:
                 return None

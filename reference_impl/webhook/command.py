@@ -1,6 +1,6 @@
 """The webhook as a program: validates opaque device configurations over HTTPS.
 
-It answers whoever asks and asks nobody, so it takes no kubeconfig.
+It sends no requests to an API server, so it takes no kubeconfig.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def gates_of(text: str) -> EnabledSharing:
 
 
 def build_alone(args: argparse.Namespace, clock: Clock) -> Component:
-    """Make the webhook that the options ask for; it does nothing by the clock."""
+    """Return the webhook that the options describe; it does nothing by the clock."""
     del clock
     for file in (args.tls_cert_file, args.tls_private_key_file):
         if not file.is_file():

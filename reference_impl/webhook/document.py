@@ -20,7 +20,7 @@ class Members(dict[str, Any]):
 
 
 def read(body: bytes) -> object:
-    """The document. Raises ValueError for what is no JSON, or nested beyond reason."""
+    """Return the document. Raises ValueError for what is no JSON, or nested beyond reason."""
     try:
         return json.loads(body, object_pairs_hook=Members, parse_constant=_no_number)
     except RecursionError:

@@ -1,9 +1,9 @@
-"""What the webhook answers to one AdmissionReview. Pure: a review in, a review out.
+"""The response of the webhook to one AdmissionReview. Pure functions.
 
-Decoding and validation are the kubelet plugin's own (`kubelet_plugin.configs`), so that what is admitted here is what
-can be prepared there. Where upstream is surprising the reference follows it, because users meet it: configurations of
-other drivers are never looked at, the ComputeDomain driver's included (NV-136, NV-137), and VfioDeviceConfig is
-refused (NV-138).
+Decoding and validation are the kubelet plugin's own (`kubelet_plugin.configs`), so that every configuration
+that is admitted can be prepared. The reference follows surprising behaviour of upstream, because users depend on it:
+configurations of other drivers are never checked, including the ComputeDomain driver (NV-136, NV-137), and
+VfioDeviceConfig is refused (NV-138).
 
 Source: kubernetes-sigs/dra-driver-nvidia-gpu cmd/webhook at 95932046 (main.go, resource.go); rules NV-129 to NV-141.
 """
@@ -39,7 +39,7 @@ class UnreadableObject(ValueError):
 
 
 def answer(review: object, *, gates: EnabledSharing) -> Obj:
-    """The AdmissionReview with its response. Raises MalformedReview."""
+    """Return the AdmissionReview with its response. Raises MalformedReview."""
     request = request_of(review)
     response = decide(request, gates=gates)
     api_version, kind = REVIEW
@@ -47,7 +47,7 @@ def answer(review: object, *, gates: EnabledSharing) -> Obj:
 
 
 def request_of(review: object) -> Obj:
-    """The request of a review. Raises MalformedReview."""
+    """Return the request of a review. Raises MalformedReview."""
     if not isinstance(review, dict):
         raise MalformedReview("the body is not a JSON object")
     if (review.get("apiVersion"), review.get("kind")) != REVIEW:
@@ -59,7 +59,7 @@ def request_of(review: object) -> Obj:
 
 
 def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
-    """`allowed` and, where it is false, `status`. CREATE and UPDATE are judged alike, by the new object (NV-133d)."""
+    """Return `allowed` and, if it is false, `status`. CREATE and UPDATE are checked alike, by the new object (NV-133d)."""
     resource = request.get("resource")
     name = tuple(resource.get(key) for key in ("group", "version", "resource")) if isinstance(resource, dict) else ()
     if name not in [("resource.k8s.io", version, plural) for version in VERSIONS for plural in CONFIG_PATHS]:
@@ -75,7 +75,9 @@ def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
 
 
 def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -> Iterator[str]:
-    """What is wrong with each configuration of this driver, with its path (NV-134, NV-135). Raises UnreadableObject."""
+    """Return the problems of each configuration of this driver, with its path (NV-134, NV-135). Raises
+    UnreadableObject.
+    """
     if not isinstance(obj, dict):
         raise UnreadableObject("the request has no object that could be read")
     devices = obj
@@ -94,7 +96,7 @@ def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -
 
 
 def _a(value: object, kind: type, where: str) -> Any:
-    """A value of a kind; a null stands for an empty one. Raises UnreadableObject."""
+    """Return a value of a kind; a null stands for an empty one. Raises UnreadableObject."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
@@ -103,7 +105,7 @@ def _a(value: object, kind: type, where: str) -> Any:
 
 
 def is_checked(opaque: Obj) -> bool:
-    """Whether a configuration is this webhook's business."""
+    """Return whether a configuration is this webhook's business."""
     return opaque.get("driver") == GPU_DRIVER
 
 

@@ -1,6 +1,6 @@
 """The webhook's HTTPS server: `POST /validate-resource-claim-parameters`, `GET /readyz`.
 
-The certificate and key are files of whoever starts it. The server owns its socket and threads between `start` and
+The server owns its socket and threads between `start` and
 `stop`.
 """
 
@@ -84,7 +84,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def hang_up(self) -> None:
-        """End the connections that callers keep open: who is stopped answers no more."""
+        """Close the connections that clients keep open, so that a stopped server answers no more."""
         for held in list(self._open):
             with contextlib.suppress(OSError):
                 held.shutdown(socket.SHUT_RDWR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,8 @@ from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.inventory_plugin.prepare import InventoryPreparer, NotPreparedError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint
-from reference_impl.kubelet_plugin.claims import AllocatedClaim
+from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.slices import check, layout
 from reference_impl.runtime import ComponentError
@@ -65,9 +66,12 @@ def preparer(folder: Path) -> InventoryPreparer:
     made = InventoryPreparer(
         driver=DRIVER,
         inventory=Inventory.load("nic"),
-        checkpoint=Checkpoint(folder / "data/checkpoint.json", boot_id="boot"),
-        cdi=CdiFolder(folder / "cdi", vendor=f"k8s.{DRIVER}"),
-        lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=1),
+        storage=ClaimStorage(
+            claims=cast(ClaimReader, None),
+            checkpoint=Checkpoint(folder / "data/checkpoint.json", boot_id="boot"),
+            cdi=CdiFolder(folder / "cdi", vendor=f"k8s.{DRIVER}"),
+            lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=1),
+        ),
     )
     made.repair()
     return made

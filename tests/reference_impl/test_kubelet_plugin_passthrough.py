@@ -20,10 +20,11 @@ from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import Vfio
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
 from reference_impl.kubelet_plugin.persistence import PersistenceMode
-from reference_impl.kubelet_plugin.prepare import ClaimPreparer
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
 from reference_impl.runtime import ComponentError
 
 
@@ -217,16 +218,14 @@ class Lives:
         cdi = CdiFolder(self.folder / "cdi", vendor="k8s.gpu.nvidia.com")
         preparer = ClaimPreparer(
             driver="gpu.nvidia.com",
-            found=lambda: found,
-            raw_driver_version=lambda: "1",
-            claims=cast(ClaimReader, None),
-            checkpoint=checkpoint,
-            cdi=cdi,
-            root=self.root,
-            lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
-            sharing=EnabledSharing(),
-            settings=(passing,),
-            passthrough=passing,
+            storage=ClaimStorage(
+                claims=cast(ClaimReader, None),
+                checkpoint=checkpoint,
+                cdi=cdi,
+                lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
+            ),
+            devices=NodeDevices(found=lambda: found, raw_driver_version=lambda: "1", root=self.root),
+            features=DeviceFeatures(sharing=EnabledSharing(), settings=(passing,), passthrough=passing),
         )
         preparer.repair()
         deeds: list[tuple[Any, str]] = [(passing, "write"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")]

@@ -25,8 +25,9 @@ from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot, DriverRootError
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import LockTimeoutError, NodeLock
-from reference_impl.kubelet_plugin.prepare import ClaimPreparer, PrepareError
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices, PrepareError
 from reference_impl.kubelet_plugin.sharing import TimeSlicing
 
 DRIVER = "gpu.nvidia.com"
@@ -78,15 +79,17 @@ class World:
         found = Nvml(self.nvml).discover(Path("/nonexistent"))
         made = ClaimPreparer(
             driver=DRIVER,
-            found=lambda: found,
-            raw_driver_version=lambda: VERSION,
-            claims=self.claims,
-            checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id=boot_id),
-            cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
-            root=DriverRoot(self.root),
-            lock=NodeLock(self.data / "pu.lock", clock=self.clock, timeout=10),
-            sharing=EnabledSharing(time_slicing=self.slicing),
-            settings=(TimeSlicing(run=lambda arguments: self.ran.append([*arguments])),),
+            storage=ClaimStorage(
+                claims=self.claims,
+                checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id=boot_id),
+                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
+                lock=NodeLock(self.data / "pu.lock", clock=self.clock, timeout=10),
+            ),
+            devices=NodeDevices(found=lambda: found, raw_driver_version=lambda: VERSION, root=DriverRoot(self.root)),
+            features=DeviceFeatures(
+                sharing=EnabledSharing(time_slicing=self.slicing),
+                settings=(TimeSlicing(run=lambda arguments: self.ran.append([*arguments])),),
+            ),
         )
         made.repair()
         return made

@@ -34,8 +34,9 @@ from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
+from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
-from reference_impl.kubelet_plugin.prepare import ClaimPreparer
+from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
 from reference_impl.kubelet_plugin.sharing import SharingError, TimeSlicing
 
 DRIVER = "gpu.nvidia.com"
@@ -150,17 +151,21 @@ class Machine:
         mps.run = self.effects.after("nvidia-cuda-mps-control", mps.run)  # type: ignore[method-assign]
         preparer = ClaimPreparer(
             driver=DRIVER,
-            found=lambda: found,
-            raw_driver_version=nvml.raw_driver_version,
-            claims=Claims(),
-            checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id="boot"),
-            cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
-            root=DriverRoot(self.node.driver_root),
-            lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
-            sharing=EnabledSharing(time_slicing=True, mps=self.has_mps),
-            settings=(TimeSlicing(run=smi), mps),
-            mig=None if self.has_mps else MigInstances(nvml),
-            mps=mps if self.has_mps else None,
+            storage=ClaimStorage(
+                claims=Claims(),
+                checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id="boot"),
+                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
+                lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
+            ),
+            devices=NodeDevices(
+                found=lambda: found, raw_driver_version=nvml.raw_driver_version, root=DriverRoot(self.node.driver_root)
+            ),
+            features=DeviceFeatures(
+                sharing=EnabledSharing(time_slicing=True, mps=self.has_mps),
+                settings=(TimeSlicing(run=smi), mps),
+                mig=None if self.has_mps else MigInstances(nvml),
+                mps=mps if self.has_mps else None,
+            ),
         )
         preparer.repair()
         return preparer
@@ -389,7 +394,9 @@ def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[
 
 @pytest.mark.parametrize("name", HAPPY)
 def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[..., Machine]) -> None:
-    """docs/reference/partial-writes.md says what the driver does to disk and hardware; above it is killed after each of it."""
+    """docs/reference/partial-writes.md says what the driver does to disk and hardware; above it is killed after each of
+    it.
+    """
     machine = kind_of(name, machines)()
     plugin = machine.start()
     begins = machine.effects.count

@@ -46,7 +46,7 @@ INVALID_POOLS = "invalid resource pools were encountered"
 
 
 def new_share_id() -> str:
-    """A fresh id for one share of a device (UUID version 4)."""
+    """Return a fresh id for one share of a device (UUID version 4)."""
     text = uuid_bytes().hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -144,7 +144,7 @@ class Allocator:
         return self._nothing(inventory, taken, why=why, steps=steps)
 
     def _nothing(self, inventory: NodeInventory, taken: Taken, *, why: bool, steps: int) -> Outcome:
-        """No way was found. Raises AllocationError where an invalid pool may be to blame."""
+        """No way was found. Raises AllocationError if an invalid pool may be to blame."""
         if (broken := inventory.unusable("invalid")) is not None:
             log.debug("pool %s/%s: %s", broken.id.driver, broken.id.pool, broken.reason)
             raise AllocationError(INVALID_POOLS, on_node_only=True)
@@ -214,7 +214,7 @@ class Allocator:
     def _choose(
         self, problem: Problem, options: list[list[Option]]
     ) -> tuple[list[Task], list[list[int]], tuple[int, ...]] | None:
-        """The first choice of alternatives, in order of preference, with devices for all of it.
+        """Return the first choice of alternatives, in order of preference, with devices for all of it.
 
         Choices are made from the first request to the last, and a beginning that cannot work, given what the rest
         needs at least, is left at once with everything that would follow it. Raises ConstraintBreach only where no
@@ -255,7 +255,7 @@ class Allocator:
 
     @staticmethod
     def _start(problem: Problem, options: list[list[Option]], chosen: tuple[int, ...]) -> list[Task]:
-        """The tasks of a beginning: what is chosen, and of each later request what all its alternatives need."""
+        """Return the tasks of a beginning: what is chosen, and of each later request what all its alternatives need."""
         tasks = [alternatives[number].task for alternatives, number in zip(options, chosen, strict=False)]
         for alternatives in options[len(chosen) :]:
             if any(option.task.failed for option in alternatives):
@@ -326,7 +326,7 @@ class Allocator:
 def least_of(alternatives: Sequence[Option], inventory: NodeInventory) -> Task | None:
     """What every alternative of a request needs at least: the fewest devices of all that any of them may take.
 
-    None where that cannot be told so simply (admin access, shared devices).
+    None if that cannot be told so simply (admin access, shared devices).
     """
     tasks = [option.task for option in alternatives]
     mask = 0
@@ -338,14 +338,14 @@ def least_of(alternatives: Sequence[Option], inventory: NodeInventory) -> Task |
 
 
 def exceeds_limit(devices: int) -> bool:
-    """Whether a claim would get more devices than its status can hold (DRA-156, DRA-157)."""
+    """Return whether a claim would get more devices than its status can hold (DRA-156, DRA-157)."""
     return devices > MAX_RESULTS
 
 
 def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
-    """Whether some request has fewer free devices than it wants: the common case, and the cheapest to see.
+    """Return whether some request has fewer free devices than it wants: the common case, and the cheapest to see.
 
-    Says nothing where a selector failed or an `All` request is constrained, as it then matters how far the search gets.
+    Says nothing if a selector failed or an `All` request is constrained, as it then matters how far the search gets.
     """
     free = ~problem.busy
     short = False
@@ -358,7 +358,9 @@ def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
 
 
 def alike(problem: Problem, tasks: Sequence[Task]) -> bool:
-    """Whether all requests choose from the same devices with nothing else to mind: then there is nothing to search."""
+    """Return whether all requests choose from the same devices with nothing else to mind: then there is nothing to
+    search.
+    """
     if not tasks or tasks[0].mask & problem.inventory.entangled:
         return False
     mask = tasks[0].mask

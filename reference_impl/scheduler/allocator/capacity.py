@@ -16,12 +16,12 @@ _UNIT = 10**9
 
 
 def shareable(device: Device, *, enabled: bool) -> bool:
-    """Whether several results may name `device` (never "in use", only used up)."""
+    """Return whether several results may name `device` (never "in use", only used up)."""
     return enabled and device.allow_multiple
 
 
 def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
-    """Whether the device's capacities can serve the request at all, whatever is left (DRA-205 to DRA-208)."""
+    """Return whether the device's capacities can serve the request at all, whatever is left (DRA-205 to DRA-208)."""
     wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
     for name, quantity in wanted.items():
         capacity = device.capacity.get(name)
@@ -71,7 +71,7 @@ def round_up_to_value(requested: Quantity, valid: list[object]) -> Quantity:
 
 
 def violates(capacity: Capacity, consumed: Quantity) -> bool:
-    """Whether `consumed` breaks the capacity's policy; the default never does."""
+    """Return whether `consumed` breaks the capacity's policy; the default never does."""
     policy = capacity.policy or {}
     if policy.get("default") is not None and consumed == Quantity.parse(str(policy["default"])):
         return False
@@ -90,7 +90,7 @@ def consumed_by(device: Device, request: SubRequest) -> dict[str, Quantity]:
 
 
 def from_amount(billionths: int, form: Format) -> Quantity:
-    """A quantity of so many billionths."""
+    """Return a quantity of so many billionths."""
     if billionths % _UNIT == 0:
         return Quantity(billionths // _UNIT, format=form)
     return Quantity(billionths, scale=-9, format=form)

@@ -19,7 +19,7 @@ State: TypeAlias = Values | None
 
 
 def values(device: Device, attribute: str, features: Features) -> Values | None:
-    """The values of a device's attribute; None makes the device unusable under a constraint (DRA-169)."""
+    """Return the values of a device's attribute; None makes the device unusable under a constraint (DRA-169)."""
     found = device.attribute(attribute)
     if found is None or not found.values or (found.is_list and not features.list_attributes):
         return None
@@ -32,12 +32,12 @@ def match(state: State, offered: Values) -> Values:
 
 
 def distinct(state: State, offered: Values) -> bool:
-    """Whether a device with `offered` differs from every device so far (DRA-174)."""
+    """Return whether a device with `offered` differs from every device so far (DRA-174)."""
     return state is None or state.isdisjoint(offered)
 
 
 def add(constraint: Constraint, state: State, offered: Values) -> tuple[bool, State]:
-    """Whether a device with `offered` may join, and the state with it."""
+    """Return whether a device with `offered` may join, and the state with it."""
     if constraint.kind == "matchAttribute":
         common = match(state, offered)
         return bool(common), common

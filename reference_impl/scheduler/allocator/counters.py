@@ -33,12 +33,12 @@ def available(pool: NodePool, allocated_names: Iterable[str]) -> dict[tuple[str,
 
 
 def charged(request: SubRequest) -> bool:
-    """Whether a request's devices take from the counters: admin access only looks on (DRA-237)."""
+    """Return whether a request's devices take from the counters: admin access only looks on (DRA-237)."""
     return not request.admin_access
 
 
 def fits(device: Device, left: Amounts) -> bool:
-    """Whether every counter that `device` takes from has enough left (DRA-192)."""
+    """Return whether every counter that `device` takes from has enough left (DRA-192)."""
     return all(value <= left.get(counter, 0) for counter, value in device.counters.items())
 
 

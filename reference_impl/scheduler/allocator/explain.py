@@ -23,7 +23,7 @@ _IS_BARRED = "takes of shared counters, which nobody can have with DRAPartitiona
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
-    """The reason why no choice among `options` works, and the pool that might help if it could be used."""
+    """Return the reason why no choice among `options` works, and the pool that might help if it could be used."""
     for alternatives in options:
         reasons = [lone_request(problem, option.task) for option in alternatives]
         if all(reasons):
@@ -145,7 +145,7 @@ def spent(problem: Problem, mask: int) -> str:
 
 
 def negative_capacity(inventory: NodeInventory, request: SubRequest) -> str:
-    """A hint about the first device with less than nothing of a capacity that `request` asks for."""
+    """Return a hint about the first device with less than nothing of a capacity that `request` asks for."""
     for device in inventory.devices:
         for asked, _ in request.capacity:
             there = device.capacity.get(qualified(asked, device.id.driver))
@@ -155,7 +155,7 @@ def negative_capacity(inventory: NodeInventory, request: SubRequest) -> str:
 
 
 def solvable(problem: Problem, tasks: Sequence[Task]) -> bool:
-    """Whether a short search finds devices for `tasks`."""
+    """Return whether a short search finds devices for `tasks`."""
     trial = Problem(
         problem.inventory, problem.taken, problem.claims, problem.constraints, problem.features, steps=_STEPS
     )

@@ -23,7 +23,7 @@ MAX_KEPT = 256
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The set bits of `mask`, lowest first."""
+    """Return the set bits of `mask`, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -117,11 +117,11 @@ class NodeInventory:
         return cls(node, [pool for pool in seen if pool is not None], features)
 
     def unusable(self, state: pools.PoolState) -> NodePool | None:
-        """The first pool in `state`, if any."""
+        """Return the first pool in `state`, if any."""
         return next((pool for pool in self.pools if pool.state == state), None)
 
     def in_use(self, taken: Taken) -> int:
-        """The mask of devices in exclusive use; a share of one that cannot be shared (any longer) is that too."""
+        """Return the mask of devices in exclusive use; a share of one that cannot be shared (any longer) is that too."""
         versions = tuple([taken.versions.get(pool.id, 0) for pool in self.pools])
         if self._busy is not None and self._busy[0] is taken and self._busy[1] == versions:
             return self._busy[2]

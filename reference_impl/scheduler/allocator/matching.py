@@ -20,7 +20,7 @@ Needs: TypeAlias = Sequence[Need]
 
 
 def satisfiable(needs: Needs) -> bool:
-    """Whether all needs can be met with no device used twice."""
+    """Return whether all needs can be met with no device used twice."""
     total = sum(need.wanted for need in needs)
     scarce = [need for need in needs if need.mask.bit_count() < total]
     if not scarce:

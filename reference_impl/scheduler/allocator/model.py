@@ -122,7 +122,7 @@ class Device:
     verdicts: dict[Any, Any] = field(default_factory=dict)
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of a fully qualified name, or None."""
+        """Return the attribute of a fully qualified name, or None."""
         return self.attributes.get(name)
 
 
@@ -148,12 +148,12 @@ class Slice:
 
 
 def qualified(name: str, driver: str) -> str:
-    """An attribute or capacity name with its domain: the driver's, where it has none of its own."""
+    """Return an attribute or capacity name with its domain: the driver's, where it has none of its own."""
     return name if "/" in name else f"{driver}/{name}"
 
 
 def amount(text: Any) -> int:
-    """A quantity in billionths: exact for every quantity that the API stores."""
+    """Return a quantity in billionths: exact for every quantity that the API stores."""
     return Quantity.parse(str(text)).scaled_value(-9)
 
 
@@ -239,7 +239,7 @@ class DeviceClass:
 
 
 def expressions(selectors: Iterable[Obj] | None) -> tuple[str | None, ...]:
-    """The CEL expressions of a selector list; None stands for a selector of a kind that we do not know."""
+    """Return the CEL expressions of a selector list; None stands for a selector of a kind that we do not know."""
     return tuple((selector.get("cel") or {}).get("expression") for selector in selectors or ())
 
 
@@ -281,7 +281,7 @@ class Constraint:
     requests: tuple[str, ...]
 
     def covers(self, request: SubRequest) -> bool:
-        """Whether the constraint applies to a (sub)request: to all when it names none."""
+        """Return whether the constraint applies to a (sub)request: to all when it names none."""
         return not self.requests or request.name in self.requests or request.parent in self.requests
 
 
@@ -303,14 +303,16 @@ class Claim:
 
     @cached_property
     def needs_free_devices(self) -> bool:
-        """Whether every alternative of every request wants some device to itself, and all together fit into a claim."""
+        """Return whether every alternative of every request wants some device to itself, and all together fit into a
+        claim.
+        """
         wishes = [sub for request in self.requests for sub in request.alternatives]
         least = sum(min(sub.count for sub in request.alternatives) for request in self.requests)
         return 0 < least <= MAX_RESULTS and not any(sub.all_devices or sub.admin_access for sub in wishes)
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        """Every DeviceClass that a request names, once each, in order."""
+        """Return every DeviceClass that a request names, once each, in order."""
         return tuple(dict.fromkeys(sub.class_name for request in self.requests for sub in request.alternatives))
 
 

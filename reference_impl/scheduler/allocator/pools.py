@@ -46,12 +46,12 @@ def newest_generation(slices: Sequence[Slice]) -> int:
 
 
 def is_complete(slices: Sequence[Slice]) -> bool:
-    """Whether all slices of one generation are there: as many as they, or one of them, say (DRA-146)."""
+    """Return whether all slices of one generation are there: as many as they, or one of them, say (DRA-146)."""
     return len(slices) in {piece.slice_count for piece in slices}
 
 
 def offered_to(piece: Slice, node: NodeFacts) -> bool:
-    """Whether a slice offers anything to `node`, by the slice's own form of place (DRA-141 to DRA-143)."""
+    """Return whether a slice offers anything to `node`, by the slice's own form of place (DRA-141 to DRA-143)."""
     if piece.node_name:
         return piece.node_name == node.name
     if piece.all_nodes:
@@ -64,7 +64,7 @@ def offered_to(piece: Slice, node: NodeFacts) -> bool:
 
 
 def device_offered_to(device: Device, node: NodeFacts) -> bool:
-    """Whether a device of a perDeviceNodeSelection slice can be used on `node` (DRA-197, DRA-198)."""
+    """Return whether a device of a perDeviceNodeSelection slice can be used on `node` (DRA-197, DRA-198)."""
     if not device.per_device_node:
         return True
     if device.node_name:
@@ -75,7 +75,9 @@ def device_offered_to(device: Device, node: NodeFacts) -> bool:
 
 
 def selects(selector: dict[str, object], node: NodeFacts, *, where: str) -> bool:
-    """Whether a node selector of a slice or device selects `node`. Raises AllocationError when it cannot be read."""
+    """Return whether a node selector of a slice or device selects `node`. Raises AllocationError when it cannot be
+    read.
+    """
     try:
         return node_selector.matches(selector, node)
     except node_selector.NodeSelectorError as error:
@@ -112,7 +114,7 @@ def problem_in(slices: Sequence[Slice], devices: Sequence[Device], features: Fea
 
 
 def usable_features(piece: Slice, features: Features) -> bool:
-    """Whether the allocator may read a slice at all: partitioned ones need the feature (DRA-199)."""
+    """Return whether the allocator may read a slice at all: partitioned ones need the feature (DRA-199)."""
     return features.partitionable_devices or not (piece.per_device or piece.counter_sets)
 
 

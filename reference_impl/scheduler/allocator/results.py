@@ -116,7 +116,7 @@ def assemble(
     consumed_by: ConsumedBy,
     make_share_id: MakeShareId,
 ) -> Obj:
-    """The claim's v1.AllocationResult."""
+    """Return the claim's v1.AllocationResult."""
     devices: Obj = {
         "results": [
             device_result(request, device, consumed=consumed_by(device, request), make_share_id=make_share_id)

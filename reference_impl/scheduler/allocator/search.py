@@ -46,7 +46,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     consumption: Consumption | None = None
 
     def like(self, other: Task) -> bool:
-        """Whether the two tasks are interchangeable."""
+        """Return whether the two tasks are interchangeable."""
         return (
             self.claim == other.claim
             and self.count == other.count
@@ -99,7 +99,7 @@ class ConstraintBreach(Exception):
 
 
 def union_of(masks: Iterable[int]) -> int:
-    """The union of masks."""
+    """Return the union of masks."""
     union = 0
     for mask in masks:
         union |= mask
@@ -219,7 +219,7 @@ class Search:
     def _take_all_requests(self) -> int | None:
         """Serve the `All` requests: their devices are given, so they go first whatever their place in the claim.
 
-        Returns the number of the first that cannot be served, if any. Raises ConstraintBreach where one could be
+        Returns the number of the first that cannot be served, if any. Raises ConstraintBreach if one could be
         reached and a constraint forbids it.
         """
         for number, task in enumerate(self._tasks):
@@ -275,7 +275,7 @@ class Search:
             self._dead.add(dead_key)
 
     def _first_allowed(self, number: int) -> int:
-        """The place behind which a task begins: interchangeable tasks take devices in order, not in every order.
+        """Return the place behind which a task begins: interchangeable tasks take devices in order, not in every order.
 
         A device that can be shared may be taken by the next task as well.
         """
@@ -334,7 +334,7 @@ class Search:
         return shares.amounts if shares else _NOTHING
 
     def _constrained(self, task: Task, position: int) -> list[constraints.State] | None:
-        """The constraints' states with this device, or None when one forbids it."""
+        """Return the constraints' states with this device, or None when one forbids it."""
         if not task.constraints:
             return self._states
         device = self._inventory.devices[position]
@@ -413,7 +413,7 @@ class Search:
         return known
 
     def _hopeless(self, number: int, nth: int, after: int) -> bool:
-        """Whether counting alone shows that the remaining picks cannot all be made."""
+        """Return whether counting alone shows that the remaining picks cannot all be made."""
         remaining: list[tuple[int, Need]] = []
         unused: dict[tuple[int, bool], int] = {}
         for other in self._exact:
@@ -444,7 +444,9 @@ class Search:
         return bool(self._left) and self._counters_too_low(remaining)
 
     def _countable(self, remaining: list[tuple[int, Need]]) -> bool:
-        """Whether the needs can be met as far as counting devices goes. Shared devices and onlookers crowd nobody."""
+        """Return whether the needs can be met as far as counting devices goes. Shared devices and onlookers crowd
+        nobody.
+        """
         crowding: list[Need] = []
         for number, need in remaining:
             if self._tasks[number].request.admin_access or need.mask & self._inventory.shareable:
@@ -488,7 +490,7 @@ class Search:
         return not matching.satisfiable(over_values)
 
     def _counters_too_low(self, remaining: list[tuple[int, Need]]) -> bool:
-        """Whether a pool has less left of a counter than the cheapest devices of the remaining picks would take."""
+        """Return whether a pool has less left of a counter than the cheapest devices of the remaining picks would take."""
         needed: dict[PoolId, dict[str, int]] = {}
         for number, need in remaining:
             bound = self._bound(number)

@@ -24,7 +24,7 @@ _SHOWN = 200  # characters of an expression; it may have 10 KiB
 
 @lru_cache(maxsize=1024)
 def program(expression: str, *, lists: bool) -> cel.Selector:
-    """The compiled expression as the scheduler compiles it: it may use fields whose gate is off."""
+    """Return the compiled expression as the scheduler compiles it: it may use fields whose gate is off."""
     return cel.compile_selector(expression, list_type_attributes=lists, stored=True)
 
 
@@ -62,7 +62,7 @@ def verdict(expression: str | None, device: Device, features: Features) -> bool 
 
 
 def matches(device: Device, request: SubRequest, device_class: DeviceClass, claim: Claim, features: Features) -> bool:
-    """Whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
+    """Return whether `device` passes the selectors of the class and of the request. Raises SelectorError."""
     for where, expressions in (
         (f"class {device_class.name}", device_class.selectors),
         (f"claim {claim.key}, request {request.name}", request.selectors),
@@ -77,7 +77,7 @@ def matches(device: Device, request: SubRequest, device_class: DeviceClass, clai
 
 
 def shown(expression: str | None) -> str:
-    """An expression as a message repeats it: on one line, and not without end."""
+    """Return an expression as a message repeats it: on one line, and not without end."""
     if expression is None:
         return ""
     line = " ".join(expression.split())

@@ -43,7 +43,7 @@ class TaintRule:
 
 
 def selects(rule: TaintRule, device: DeviceId) -> bool:
-    """Whether `rule` taints `device`."""
+    """Return whether `rule` taints `device`."""
     return (
         rule.selective
         and rule.driver in ("", device.driver)
@@ -53,7 +53,7 @@ def selects(rule: TaintRule, device: DeviceId) -> bool:
 
 
 def apply(piece: Slice, rules: Sequence[TaintRule]) -> Slice:
-    """The slice with the taints of all rules that select its devices; the slice itself where none does."""
+    """Return the slice with the taints of all rules that select its devices; the slice itself where none does."""
     devices = tuple(with_taints(device, rules) for device in piece.devices)
     if all(new is old for new, old in zip(devices, piece.devices, strict=True)):
         return piece
@@ -61,6 +61,6 @@ def apply(piece: Slice, rules: Sequence[TaintRule]) -> Slice:
 
 
 def with_taints(device: Device, rules: Sequence[TaintRule]) -> Device:
-    """The device with the taints of all rules that select it."""
+    """Return the device with the taints of all rules that select it."""
     extra = tuple(rule.taint for rule in rules if selects(rule, device.id))
     return replace(device, taints=(*device.taints, *extra)) if extra else device

@@ -11,31 +11,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dra_api.objects import Obj
+from reference_impl import tolerations
 from reference_impl.scheduler.allocator.model import Device, SubRequest, Taint
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 def blocks_allocation(taint: Taint) -> bool:
-    """Whether a taint keeps untolerating requests away; `None` and effects of the future do not (DRA-215)."""
+    """Return whether a taint keeps untolerating requests away; `None` and effects of the future do not (DRA-215)."""
     return taint.effect in BLOCKING_EFFECTS
 
 
 def tolerates(toleration: Obj, taint: Taint) -> bool:
-    """Whether one toleration covers `taint`: an empty effect or key covers every one (DRA-217, DRA-218)."""
-    if toleration.get("effect") and toleration["effect"] != taint.effect:
-        return False
-    if toleration.get("key") and toleration["key"] != taint.key:
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Exists":
-        return True
-    return bool(operator == "Equal" and (toleration.get("value") or "") == taint.value)
+    """Return whether one toleration covers `taint` (DRA-217, DRA-218)."""
+    return tolerations.covers(toleration, key=taint.key, value=taint.value, effect=taint.effect)
 
 
-def tolerated(tolerations: Sequence[Obj], taint: Taint) -> bool:
-    """Whether any of `tolerations` covers `taint`."""
-    return any(tolerates(toleration, taint) for toleration in tolerations)
+def tolerated(held: Sequence[Obj], taint: Taint) -> bool:
+    """Return whether any of the `held` tolerations covers `taint`."""
+    return any(tolerates(toleration, taint) for toleration in held)
 
 
 def untolerated(device: Device, request: SubRequest) -> Taint | None:

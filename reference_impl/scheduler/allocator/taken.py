@@ -25,7 +25,7 @@ class Shares:
 
 
 def counts(result: Obj) -> bool:
-    """Whether an allocation result keeps others from its device: one with admin access does not (DRA-234)."""
+    """Return whether an allocation result keeps others from its device: one with admin access does not (DRA-234)."""
     return not result.get("adminAccess")
 
 
@@ -71,10 +71,10 @@ class Taken:
                     del names[result["device"]]
 
     def names(self, pool: PoolId) -> Iterator[str]:
-        """The devices of `pool` that anyone uses, shared ones too."""
+        """Return the devices of `pool` that anyone uses, shared ones too."""
         yield from self.exclusive.get(pool, ())
         yield from self.shared.get(pool, ())
 
     def in_use(self, pool: PoolId, device: str) -> bool:
-        """Whether a device is in exclusive use."""
+        """Return whether a device is in exclusive use."""
         return device in self.exclusive.get(pool, ())

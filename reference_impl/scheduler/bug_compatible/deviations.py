@@ -349,7 +349,7 @@ class Release:
         return int(self.name.split(".")[1])
 
     def has(self, deviation: str) -> bool:
-        """Whether the release has a deviation."""
+        """Return whether the release has a deviation."""
         return deviation in self.deviations
 
 

@@ -176,7 +176,9 @@ class CompatibleAllocator:
         return Plan(sub, device_class, len(found), tuple(found))
 
     def _suffices(self, device: Device, sub: SubRequest, selecting: Selecting, taken: Taken) -> bool:
-        """Whether a device is one of all: its capacity must suffice, to upstream now, with what others use of it."""
+        """Return whether a device is one of all: its capacity must suffice, to upstream now, with what others use of
+        it.
+        """
         if not self.features.consumable_capacity:
             return True
         used = taken if self.release.has("all-passes-over-full-devices") else Taken()

@@ -38,7 +38,7 @@ class SeenPool:
     slices: tuple[Slice, ...] = ()
 
     def slice_of(self, device: Device) -> Slice:
-        """The slice that a device stands in."""
+        """Return the slice that a device stands in."""
         return next(piece for piece in self.slices if any(device is one for one in piece.devices))
 
 
@@ -60,14 +60,14 @@ def gather(
 
 
 def needs_conditions(devices: Iterable[Device]) -> bool:
-    """Whether any of the devices must be made ready before a pod is bound."""
+    """Return whether any of the devices must be made ready before a pod is bound."""
     return any(device.binding_conditions for device in devices)
 
 
 def see(
     slices: Sequence[Slice], node: NodeFacts, features: Features, variant: Variant, release: Release
 ) -> SeenPool | None:
-    """One pool, or None where it does not concern the node or is being replaced."""
+    """One pool, or None if it does not concern the node or is being replaced."""
     relevant = newest(list(concerning(slices, node, features, variant, release)))
     if not relevant:
         return None
@@ -88,7 +88,7 @@ def see(
 
 
 def half_seen(relevant: Sequence[Slice], *, complete: bool) -> SeenPool:
-    """A pool of 1.34: nothing of other nodes is known, and counters are each slice's own.
+    """Return a pool of 1.34: nothing of other nodes is known, and counters are each slice's own.
 
     Devices of an incomplete pool are there to be picked (incomplete-pools-are-used).
     """
@@ -101,8 +101,8 @@ def half_seen(relevant: Sequence[Slice], *, complete: bool) -> SeenPool:
 def concerning(
     slices: Sequence[Slice], node: NodeFacts, features: Features, variant: Variant, release: Release
 ) -> Iterator[Slice]:
-    """The slices that concern a node: since 1.36 its own before shared ones, but in the stable variant; before, in the
-    experimental one, those with binding conditions last.
+    """Return the slices that concern a node: since 1.36 its own before shared ones, but in the stable variant; before,
+    in the experimental one, those with binding conditions last.
 
     One with counters concerns every node (counters-concern-every-node).
     """
@@ -125,12 +125,14 @@ def _countless(piece: Slice) -> Slice:
 
 
 def newest(slices: Sequence[Slice]) -> list[Slice]:
-    """The slices of the highest generation among them."""
+    """Return the slices of the highest generation among them."""
     return [piece for piece in slices if piece.generation == max(one.generation for one in slices)]
 
 
 def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features) -> SeenPool:
-    """A complete pool, or an invalid one: names count among the node's slices, counters among all that are known."""
+    """Return a complete pool, or an invalid one: names count among the node's slices, counters among all that are
+    known.
+    """
     identity = relevant[0].pool
     offering = [piece for piece in relevant if not (features.partitionable_devices and piece.counter_sets)]
     devices = tuple(device for piece in offering for device in piece.devices)

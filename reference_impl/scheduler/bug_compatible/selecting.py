@@ -29,7 +29,7 @@ class Selecting:
         *,
         under: SubRequest | None = None,
     ) -> bool:
-        """Whether class, request and node admit the device; `under` is the request that the answer is kept for.
+        """Return whether class, request and node admit the device; `under` is the request that the answer is kept for.
 
         Raises SelectorError, also about another node's device.
         """
@@ -44,7 +44,7 @@ class Selecting:
         return known
 
     def large_enough(self, device: Device, request: SubRequest) -> bool:
-        """Whether the device's capacities can serve the request when nobody else uses it."""
+        """Return whether the device's capacities can serve the request when nobody else uses it."""
         if not self._features.consumable_capacity:
             return True
         return capacity.acceptable(device, request, shared=device.allow_multiple)

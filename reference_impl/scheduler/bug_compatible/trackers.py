@@ -35,7 +35,7 @@ class Tracker(Protocol):
 
 
 def tracker_for(constraint: Constraint, *, lists: bool, release: Release) -> Tracker:
-    """The tracker of a constraint; `lists` says that list attributes are compared as sets."""
+    """Return the tracker of a constraint; `lists` says that list attributes are compared as sets."""
     if constraint.kind == "distinctAttribute" and release.has("distinct-compares-places"):
         return DistinctPlaces(constraint)
     if constraint.kind == "distinctAttribute":

@@ -20,7 +20,7 @@ Variant = Literal["stable", "incubating", "experimental"]
 
 
 def variant_for(features: Features, release: Release) -> Variant:
-    """The variant that kube-scheduler would use."""
+    """Return the variant that kube-scheduler would use."""
     newer = features.binding_conditions or features.consumable_capacity
     if release.minor >= 36:
         return "experimental" if features.list_attributes else "incubating" if newer else "stable"
@@ -31,7 +31,9 @@ def variant_for(features: Features, release: Release) -> Variant:
 
 
 def knows_shares(variant: Variant, release: Release) -> bool:
-    """Whether a variant has heard of shares of devices, of distinctAttribute, and of devices that bind to a node."""
+    """Return whether a variant has heard of shares of devices, of distinctAttribute, and of devices that bind to a
+    node.
+    """
     return variant == "experimental" if release.minor < 36 else variant != "stable"
 
 
@@ -41,7 +43,7 @@ def claims_as_read(claims: Iterable[Claim], variant: Variant, release: Release) 
 
 
 def claims_as_checked(claims: Iterable[Claim], variant: Variant, release: Release) -> list[Claim]:
-    """The claims with what the variant uses unasked left out of the check of gates (distinct-without-gate)."""
+    """Return the claims with what the variant uses unasked left out of the check of gates (distinct-without-gate)."""
     return [_without_distinct(claim) if knows_shares(variant, release) else claim for claim in claims]
 
 

@@ -123,7 +123,7 @@ class Walk:
         self.chosen: dict[tuple[int, int], int] = {}
 
     def run(self) -> bool:
-        """Whether devices were found for all claims: `picks` has them, `chosen` the alternatives taken.
+        """Return whether devices were found for all claims: `picks` has them, `chosen` the alternatives taken.
 
         Raises AllocationError, SearchLimit among it.
         """
@@ -215,7 +215,7 @@ class Walk:
         return found
 
     def _open(self, number: int, request: SubRequest, device: Device) -> bool:
-        """Whether nobody has the device: a pick with admin access has it too (admin-pick-blocks-others)."""
+        """Return whether nobody has the device: a pick with admin access has it too (admin-pick-blocks-others)."""
         pickers = self._use.claims.get(device.id)
         if request.admin_access:
             return not pickers or number not in pickers
@@ -239,7 +239,7 @@ class Walk:
 
         It would be device `nth` of its request.
 
-        Raises AllocationError where a constraint forbids a device that must be taken (all-with-constraint).
+        Raises AllocationError if a constraint forbids a device that must be taken (all-with-constraint).
         """
         device, request = candidate.device, plan.request
         shared = self._features.consumable_capacity and device.allow_multiple
@@ -280,7 +280,9 @@ class Walk:
         return True
 
     def _is_tainted(self, device: Device, request: SubRequest) -> bool:
-        """Whether a taint keeps the request off the device; every-taint-keeps-off: also one whose effect is unknown."""
+        """Return whether a taint keeps the request off the device; every-taint-keeps-off: also one whose effect is
+        unknown.
+        """
         if self._release.has("every-taint-keeps-off"):
             return any(not taints.tolerated(request.tolerations, taint) for taint in device.taints)
         return taints.untolerated(device, request) is not None
@@ -319,12 +321,12 @@ class Walk:
             self._use.amounts[device, name] = self._use.amounts.get((device, name), 0) + sign * value
 
     def _is_shared_already(self, device: DeviceId) -> bool:
-        """Whether a share of the device was charged before: by an earlier allocation, or in this attempt."""
+        """Return whether a share of the device was charged before: by an earlier allocation, or in this attempt."""
         return device.device in self._taken.shared.get(device.pool_id, ()) or self._use.shares.get(device, 0) > 0
 
 
 def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> bool:
-    """Whether earlier shares, those of the attempt and the request together stay within each capacity.
+    """Return whether earlier shares, those of the attempt and the request together stay within each capacity.
 
     Admin access takes of it like any other (admin-pick-blocks-others).
     """
