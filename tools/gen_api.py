@@ -31,6 +31,10 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         "dra_conformance.engine.mutation:Patch",
         "dra_conformance.engine.vocabulary:given",
         "dra_conformance.engine.world:World",
+        "dra_conformance.engine.checks:Checks",
+        "dra_conformance.engine.objects:ScenarioObjects",
+        "dra_conformance.engine.names:Names",
+        "dra_conformance.engine.settling:Settling",
     ),
     "Use the reference components": (
         "reference_impl.claim_controller:ClaimController",

@@ -99,8 +99,8 @@ class ScenarioNode:
         return fake_nvml.load_pynvml(None)
 
     @property
-    def sees_rest(self) -> bool:
-        """Whether kubelet and drivers work by the run's clock, so that it knows when they are at rest."""
+    def observes_idle(self) -> bool:
+        """Whether kubelet and drivers run in this process, so that the run observes when they are idle."""
         return isinstance(self.kubelet, Kubelet) and self.external_driver is None and not self._processes
 
     def _gpu_environment(self) -> dict[str, str]:

@@ -6,15 +6,32 @@ import platform
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from dra_api import __version__
+from dra_api.clock import timestamp
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core.errors import TargetUnreachable
-from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, SuiteInfo, TargetInfo
+from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, RunStarted, SuiteInfo, TargetInfo
 from dra_conformance.core.features import Scenario
-from dra_conformance.core.options import RunOptions, redact
+from dra_conformance.core.options import RunOptions, plain, redact
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.engine.plan import Plan
+
+
+def started(
+    options: RunOptions, catalogue: Catalogue, target: TargetInfo, *, run_id: str, seed: int, command: str
+) -> RunStarted:
+    """Return the first event of a run."""
+    return RunStarted(
+        run_id=run_id,
+        seed=seed,
+        started_at=timestamp(datetime.now(UTC)),
+        suite=suite(catalogue),
+        options=plain(options),
+        target=target,
+        command=command,
+    )
 
 
 def suite(catalogue: Catalogue) -> SuiteInfo:

@@ -129,7 +129,7 @@ def _prepare(state: Session, command: str) -> None:
     except SuiteError as error:
         problem = error
     if not state.is_worker:
-        run.told_start(command)
+        run.log_start(command)
         if problem is not None:
             state.fail(problem)
     _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
@@ -253,7 +253,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
     )
     if not state.is_worker or state.run.worker == "gw0":
-        state.run.told_plan(state.plan)
+        state.run.log_plan(state.plan)
     if state.progress and state.problem is None:
         state.progress.begin(state.run, state.plan)
 
@@ -310,7 +310,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     state = request.config.stash[STATE]
     scenario = request.node.stash[SCENARIO]
     state.run.start()
-    made = state.run.world(scenario)
+    made = World(state.run, scenario, suffix=state.run.begin_scenario())
     state.world = made
     try:
         made.begin()
@@ -333,18 +333,16 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
         return
     named = features.RULE_SUFFIX.search(step.name)
     rules = tuple(part.strip() for part in named[1].split(",")) if named else state.world.scenario.rules
-    state.world.step_rules = rules
-    state.world.step_text = f"{step.type.capitalize()} {step.name}"
-    state.world.checks_made = 0
+    state.world.checks.begin_step(f"{step.type.capitalize()} {step.name}", rules)
     if step.type != "then":
-        state.world.heard()
+        state.world.wait_for_watches()
     state.run.log.emit(StepStarted(keyword=step.type, text=step.name, line=step.line_number))
 
 
 def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
     """A Then step that checked nothing is a fault of the suite."""
     state = request.config.stash[STATE]
-    if state.world is not None and step.type == "then" and state.world.checks_made == 0:
+    if state.world is not None and step.type == "then" and state.world.checks.made == 0:
         raise SuiteError(f"the step checked nothing: Then {step.name}")
 
 
@@ -380,7 +378,7 @@ def _judge(
     current = state.outcome[0]
     if current is Status.PASSED or (status is Status.ERROR and current is not Status.FAILED):
         state.outcome = (status, reason)
-        state.failed_step = state.world.step_text if state.world is not None and call.when == "call" else ""
+        state.failed_step = state.world.checks.step if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
         state.run.log.emit(Traceback(text=str(excinfo.getrepr(style="long"))[-6000:]))
     if call.when == "call":
@@ -437,7 +435,7 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
         return Status.UNTESTABLE, str(error) or "a precondition did not come about"
     if isinstance(error, SuiteError):
         return Status.ERROR, error.message
-    where = f" in step: {world.step_text}" if world is not None and when == "call" and world.step_text else ""
+    where = f" in step: {world.checks.step}" if world is not None and when == "call" and world.checks.step else ""
     text = str(error).strip().split("\n")[0]
     return Status.ERROR, f"{type(error).__name__}{where}: {text}" if text else f"{type(error).__name__}{where}"
 

@@ -115,5 +115,5 @@ def _merge(state: Session) -> list[str]:
                 state.run.log.append(event)
         path.unlink()
     if not planned:  # no worker came as far as that
-        state.run.told_plan(state.plan)
+        state.run.log_plan(state.plan)
     return leftovers

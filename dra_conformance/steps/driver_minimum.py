@@ -54,7 +54,7 @@ def _(world: World, pod: str) -> None:
         return world.seen(PODS, pod) is None and not claims, claims or "the pod still exists"
 
     world.require(f"pod {pod} and its claims are gone", look, within=max(world.run.patience, 20.0))
-    world.heard()
+    world.wait_for_watches()
 
 
 def _owned(claim: Obj, uid: str) -> bool:

@@ -45,7 +45,7 @@ def _(world: World, node: str) -> None:
         return not left, left
 
     world.require("the slices are deleted", look)
-    world.heard()
+    world.wait_for_watches()
 
 
 @then('every pool of the driver on "{node}" comes to be complete')
@@ -117,7 +117,7 @@ def _(world: World, pool: str, node: str) -> None:
     )
     world.state(SliceHistory).former[pool] = uid_of(created)
     world.catch_up()
-    world.heard()
+    world.wait_for_watches()
 
 
 @then('no slice of the pool "{pool}" is left after {seconds:d} seconds')

@@ -88,7 +88,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
         return not left, f"{len(left)} pods never ran: {left[:4]}"
 
     world.require("every pod runs once", look, within=max(world.run.patience, 30.0))
-    world.heard()
+    world.wait_for_watches()
     world.memory["overdrawn"] = wrong
 
 

@@ -49,7 +49,7 @@ def wait_schedulable(world: World, alias: str) -> None:
 
     if (world.get(NODES, name).get("spec") or {}).get("taints"):
         world.require(f"node {alias} becomes ready for pods", look)
-        world.heard()
+        world.wait_for_watches()
 
 
 def simulated_driver(world: World) -> str:
@@ -94,7 +94,7 @@ def publish(world: World, obj: Obj) -> Obj:
     """Create a slice by hand and let everybody hear of it."""
     created = world.create(obj)
     world.catch_up()
-    world.heard()
+    world.wait_for_watches()
     return created
 
 

@@ -263,7 +263,7 @@ def _slice(world: World, name: str, driver: str, where: Obj) -> None:
         }
     )
     world.catch_up()
-    world.heard()
+    world.wait_for_watches()
 
 
 # -- calls of the kubelet ----------------------------------------------------------------------------------------------

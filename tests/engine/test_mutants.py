@@ -19,17 +19,17 @@ from dra_conformance.engine.mutation import Patch, mutant
 @mutant("says-gone", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
     \"\"\"The observer sees no nodes.\"\"\"
-    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: None)
+    patch.wrap("dra_conformance.engine.objects:ScenarioObjects.seen", lambda original: lambda self, *a: None)
 
 @mutant("harmless", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
     \"\"\"Nothing that a scenario could see.\"\"\"
-    patch.wrap("dra_conformance.engine.world:World.text", lambda original: original)
+    patch.wrap("dra_conformance.engine.names:Names.text", lambda original: original)
 
 @mutant("only-luck", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
     \"\"\"The step itself breaks, which is an error and proves nothing.\"\"\"
-    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: 1 / 0)
+    patch.wrap("dra_conformance.engine.objects:ScenarioObjects.seen", lambda original: lambda self, *a: 1 / 0)
 
 @mutant("dies", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
@@ -45,7 +45,7 @@ def _(patch: Patch) -> None:
 @mutant("stale", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
 def _(patch: Patch) -> None:
     \"\"\"Takes other arguments than what it replaces, so it would break for its own sake.\"\"\"
-    patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, name: None)
+    patch.wrap("dra_conformance.engine.objects:ScenarioObjects.seen", lambda original: lambda self, name: None)
 """
 
 
@@ -68,7 +68,9 @@ def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
     assert {row["scenario"] for row in rows} == {"probe/good#a-node-is-there-n[1]"}
     assert "dies survived: its process ended with exit code 9" in err
     assert "misses survived: the mutant's target dra_conformance.engine.world:World.nothing is not there" in err
-    assert "stale survived: the mutant of dra_conformance.engine.world:World.seen cannot be called as" in err
+    assert (
+        "stale survived: the mutant of dra_conformance.engine.objects:ScenarioObjects.seen cannot be called as" in err
+    )
     assert "only-luck survived: probe/good#a-node-is-there-n[1] error:" in err
 
 
@@ -89,7 +91,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 def _(patch: Patch) -> None:
     \"\"\"The observer sees no nodes, but not the first time.\"\"\"
     if (seen := Path("seen")).exists():
-        patch.wrap("dra_conformance.engine.world:World.seen", lambda original: lambda self, *a: None)
+        patch.wrap("dra_conformance.engine.objects:ScenarioObjects.seen", lambda original: lambda self, *a: None)
     seen.touch()
 """
 

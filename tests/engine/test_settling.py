@@ -1,6 +1,7 @@
-"""What one step writes is known to all in the next: no watch has anything left to tell when a Given or When begins.
+"""Tests of the waits between steps.
 
-And the steps themselves: none that writes in a component's place takes what the observer has seen for what all know.
+All watches have delivered what one step wrote before the next Given or When begins. No step that writes in place of a
+component takes the harness's own observation as a sign that all components know.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from dra_api.clock import RealClock
 from dra_api.objects import NODES
 from dra_conformance import steps
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
-from dra_conformance.engine.world import World
+from dra_conformance.core.events import EventLog
+from dra_conformance.engine.checks import Checks
+from dra_conformance.engine.settling import Settling
 from dra_conformance.pytest_plugin import runner
 from dra_conformance.pytest_plugin.session import STATE
 
@@ -29,21 +32,21 @@ READS = frozenset({"seen", "all_seen", "observer"})
 
 DOMAIN_DRIVER = 'imex: node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"'
 REASONS = {
-    DOMAIN_DRIVER: "what it writes is there before the driver starts, and the driver's own doing is waited for",
+    DOMAIN_DRIVER: "it writes before the driver starts, and then waits for the work of the driver",
     'sweeps: a pod using template "{template}" is created and deleted once for each write of the components, and that '
-    "write is {fault}": "each round is looked at as the components left it, watches broken on purpose included",
+    "write is {fault}": "each round is judged as the components left it, with watches broken on purpose",
 }
 
 
 class Steps:
-    """The functions of the step modules, and what each does in order: `write`, `require`, `settle`."""
+    """The functions of the step modules, and the actions of each in order: `write`, `require`, `settle`."""
 
     def __init__(self, folder: Path) -> None:
         self._trees = {path.stem: ast.parse(path.read_text()) for path in sorted(folder.glob("*.py"))}
         self._names = {module: dict(self._names_in(tree)) for module, tree in self._trees.items()}
 
     def acting(self) -> Iterator[tuple[str, str, ast.FunctionDef]]:
-        """Every Given and When: its module, its first sentence, its function."""
+        """Yield every Given and When: its module, its first sentence, its function."""
         for module, tree in self._trees.items():
             for node in tree.body:
                 if isinstance(node, ast.FunctionDef):
@@ -53,21 +56,21 @@ class Steps:
                             break
 
     def story(self, module: str, function: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> list[str]:
-        """What a function does, helpers of the step modules included."""
+        """Return the actions of a function, including those of helpers in step modules."""
         local = {node.name: node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)}
-        told: list[str] = []
+        actions: list[str] = []
         for call in self._calls(function.body):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             if isinstance(call.func, ast.Attribute):
                 if name in WRITES:
-                    told.append("write")
-                elif name in ("settle", "heard"):
-                    told.append("settle")
+                    actions.append("write")
+                elif name in ("settle", "wait_for_watches"):
+                    actions.append("settle")
                 elif name == "require" and any(self._observes(module, one, local) for one in call.args):
-                    told.append("require")
+                    actions.append("require")
             elif (found := self._names[module].get(name)) is not None and f"{found[0]}.{name}" not in seen:
-                told += self.story(*found, seen | {f"{found[0]}.{name}"})
-        return told
+                actions += self.story(*found, seen | {f"{found[0]}.{name}"})
+        return actions
 
     def _observes(self, module: str, node: ast.AST, local: dict[str, ast.FunctionDef], depth: int = 3) -> bool:
         for part in ast.walk(node):
@@ -83,7 +86,7 @@ class Steps:
 
     @staticmethod
     def _calls(body: list[ast.stmt]) -> list[ast.Call]:
-        """The calls of some statements in the order of the text, those of functions defined there left out."""
+        """Return the calls of statements in the order of the text, without those of nested functions."""
         found: list[ast.Call] = []
 
         def visit(node: ast.AST) -> None:
@@ -112,15 +115,15 @@ class Steps:
                 yield node.name, (module, node)
 
 
-def hasty(told: list[str]) -> bool:
-    """Whether something is written, the observer is asked about it, and nobody waits for the others."""
-    if "write" not in told or "require" not in told[told.index("write") :]:
+def hasty(actions: list[str]) -> bool:
+    """Return whether the function writes, waits for the observer, and does not wait for the components."""
+    if "write" not in actions or "require" not in actions[actions.index("write") :]:
         return False
-    last = len(told) - 1 - told[::-1].index("require")
-    return "settle" not in told[last:]
+    last = len(actions) - 1 - actions[::-1].index("require")
+    return "settle" not in actions[last:]
 
 
-def test_no_step_takes_what_the_observer_has_seen_for_what_all_know() -> None:
+def test_no_step_relies_on_the_observer_after_a_write() -> None:
     known = Steps(FOLDER)
     found = {f"{module}: {sentence}" for module, sentence, node in known.acting() if hasty(known.story(module, node))}
     assert found == set(REASONS)
@@ -129,7 +132,7 @@ def test_no_step_takes_what_the_observer_has_seen_for_what_all_know() -> None:
 # -- before a step -----------------------------------------------------------------------------------------------------
 
 
-def test_all_have_heard_when_the_last_client_has_dealt_with_what_it_was_told(tmp_path: Path) -> None:
+def test_watches_are_drained_when_the_last_client_has_handled_its_event(tmp_path: Path) -> None:
     plane = EmbeddedControlPlane(kubernetes_version="1.36", directory=tmp_path / "plane", clock=RealClock(), seed=1)
     plane.start()
     got, go_on = threading.Event(), threading.Event()
@@ -150,7 +153,7 @@ def test_all_have_heard_when_the_last_client_has_dealt_with_what_it_was_told(tmp
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
         assert not plane.watches_drained()
         assert got.wait(30)
-        assert not plane.watches_drained(), "told, and not yet dealt with"
+        assert not plane.watches_drained(), "delivered, and not handled yet"
         go_on.set()
         eventually(plane.watches_drained)
     finally:
@@ -167,54 +170,63 @@ def eventually(look: Callable[[], object]) -> None:
         clock.wait(threading.Event(), 0.001)
 
 
-def world_with(answers: list[bool], *, lag: float = 0.0, needs: tuple[str, ...] = (), patience: float = 30.0) -> World:
-    """A world of which nothing is there but what `heard` asks; each question takes one of the answers."""
-    run = SimpleNamespace(
-        options=SimpleNamespace(watch_lag=lag),
-        patience=patience,
-        all_heard=lambda: answers.pop(0) if len(answers) > 1 else answers[0],
-    )
-    world: Any = World.__new__(World)
-    world.run, world.log = run, SimpleNamespace(clock=RealClock())
-    world.scenario = SimpleNamespace(tags=SimpleNamespace(needs=needs))
-    return world
+class State:
+    """A run whose watches are drained after some polls."""
+
+    observes_idle = True
+    quiet = 0.01
+
+    def __init__(self, answers: list[bool], patience: float = 30.0) -> None:
+        self.answers = answers
+        self.patience = patience
+
+    def is_idle(self) -> bool:
+        return True
+
+    def watches_drained(self) -> bool:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def test_a_world_waits_until_all_have_heard() -> None:
-    answers = [False, False, False, True]
-    world_with(answers).heard()
-    assert answers == [True]
+def settling(state: State, *, wait_for_watches: bool = True) -> Settling:
+    return Settling(state, EventLog(), nodes=list, wait_for_watches=wait_for_watches)
 
 
-def test_a_world_waits_no_longer_than_the_patience_of_the_run() -> None:
-    world_with([False], patience=0.02).heard()
+def test_waits_until_all_watches_are_drained() -> None:
+    state = State([False, False, False, True])
+    settling(state).wait_for_watches()
+    assert state.answers == [True]
 
 
-@pytest.mark.parametrize("how", [{"lag": 0.1}, {"needs": ("faults",)}])
-def test_nobody_waits_where_watches_are_late_or_broken_on_purpose(how: dict[str, Any]) -> None:
-    answers = [False, True]
-    world_with(answers, **how).heard()
-    assert answers == [False, True]
+def test_waits_for_watches_no_longer_than_the_patience_of_the_run() -> None:
+    settling(State([False], patience=0.02)).wait_for_watches()
+
+
+def test_does_not_wait_for_watches_that_are_delayed_or_broken_on_purpose() -> None:
+    state = State([False, True])
+    settling(state, wait_for_watches=False).wait_for_watches()
+    assert state.answers == [False, True]
 
 
 @pytest.mark.parametrize(("kind", "waits"), [("given", True), ("when", True), ("then", False)])
-def test_a_step_that_acts_begins_when_all_have_heard(kind: str, waits: bool) -> None:
-    told: list[str] = []
+def test_watches_are_drained_before_a_step_that_acts(kind: str, waits: bool) -> None:
+    actions: list[str] = []
+    checks = Checks(EventLog(), patience=1.0, catch_up=lambda: None, settle=lambda: None)
     world = SimpleNamespace(
-        scenario=SimpleNamespace(rules=("DRA-001",)), heard=lambda: told.append("heard"), step_rules=(), step_text=""
+        scenario=SimpleNamespace(rules=("DRA-001",)), wait_for_watches=lambda: actions.append("wait"), checks=checks
     )
-    log = SimpleNamespace(emit=lambda event: told.append(event.keyword))
+    log = SimpleNamespace(emit=lambda event: actions.append(event.keyword))
     state = SimpleNamespace(world=world, run=SimpleNamespace(log=log))
     request: Any = SimpleNamespace(config=SimpleNamespace(stash={STATE: state}))
     runner.pytest_bdd_before_step(request, SimpleNamespace(name="something", type=kind, line_number=1))  # type: ignore[arg-type]
-    assert told == (["heard", kind] if waits else [kind])
+    assert actions == (["wait", kind] if waits else [kind])
+    assert (checks.step, checks.rules) == (f"{kind.capitalize()} something", ("DRA-001",))
 
 
 # -- the check itself --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("told", "wrong"),
+    ("actions", "wrong"),
     [
         (["write", "require"], True),
         (["write", "settle", "require"], True),
@@ -224,8 +236,8 @@ def test_a_step_that_acts_begins_when_all_have_heard(kind: str, waits: bool) -> 
         (["write"], False),
     ],
 )
-def test_what_counts_as_hasty(told: list[str], wrong: bool) -> None:
-    assert hasty(told) is wrong
+def test_hasty_functions_write_and_then_wait_for_the_observer_only(actions: list[str], wrong: bool) -> None:
+    assert hasty(actions) is wrong
 
 
 def test_a_hasty_step_is_found_through_its_helpers(tmp_path: Path) -> None:
@@ -235,7 +247,7 @@ def test_a_hasty_step_is_found_through_its_helpers(tmp_path: Path) -> None:
         "def make(world):\n    world.create({})\n    wait(world)\n"
         "def wait(world):\n    world.require('it is there', lambda: seen_by(world))\n"
         "@given('it is there')\ndef _(world):\n    make(world)\n"
-        "@when('it is told')\ndef _(world):\n    make(world)\n    world.settle()\n"
+        "@when('it is written')\ndef _(world):\n    make(world)\n    world.settle()\n"
     )
     known = Steps(tmp_path)
     assert [sentence for module, sentence, node in known.acting() if hasty(known.story(module, node))] == [

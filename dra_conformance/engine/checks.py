@@ -1,0 +1,121 @@
+"""Checks of one scenario: judge a value now, after a wait, or once the system is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from dra_conformance.core.errors import CheckFailed, Untestable
+from dra_conformance.core.events import CheckMade, EventLog
+
+Seen = tuple[bool, object]
+"""Whether a condition holds, and the observed value."""
+
+_SHOWN = 600  # characters of a value in a report
+
+
+class Checks:
+    """Makes and logs checks, with the rules of the current step.
+
+    A `look` function returns whether a condition holds and the observed value. It is called after each event, so it must
+    read stores, not the API server. `catch_up` waits for the harness's own stores, `settle` for an idle system;
+    `patience` is in seconds.
+    """
+
+    def __init__(
+        self, log: EventLog, *, patience: float, catch_up: Callable[[], None], settle: Callable[[], None]
+    ) -> None:
+        self._log = log
+        self._patience = patience
+        self._catch_up = catch_up
+        self._settle = settle
+        self.rules: tuple[str, ...] = ()
+        self.step = ""
+        self.made = 0
+
+    def begin_step(self, step: str, rules: tuple[str, ...]) -> None:
+        """Set the step and the rules of the checks that follow; `made` counts them from zero."""
+        self.step, self.rules, self.made = step, rules, 0
+
+    def check(self, ok: bool, message: str, *, expected: object, observed: object) -> None:
+        """Judge a condition and log the result. Raises CheckFailed, which ends the scenario.
+
+        `message` states the condition; a failure shows `expected` and `observed`.
+        """
+        self.made += 1
+        expected_text, observed_text = show(expected), show(observed)
+        self._log.emit(
+            CheckMade(
+                rules=self.rules,
+                ok=bool(ok),
+                message=message,
+                expected=expected_text,
+                observed=observed_text,
+                step=self.step,
+            )
+        )
+        if not ok:
+            raise CheckFailed(
+                f"{message}: expected {expected_text}; saw {observed_text}",
+                expected=expected_text,
+                observed=observed_text,
+                rules=self.rules,
+            )
+
+    def eventually(
+        self, message: str, look: Callable[[], Seen], *, expected: object, within: float | None = None
+    ) -> None:
+        """Check that `look` returns (True, ...) within the run's patience, or within `within` seconds."""
+        self._catch_up()
+        self.check_seen(message, self.wait(look, within), expected=expected)
+
+    def check_seen(self, message: str, seen: Seen, *, expected: object) -> None:
+        """Judge the result of a wait."""
+        self.check(seen[0], message, expected=expected, observed=seen[1])
+
+    def wait(self, look: Callable[[], Seen], within: float | None = None) -> Seen:
+        """Wait until `look` returns (True, ...) or time is up, and return its last result."""
+        last: Seen = (False, "nothing")
+
+        def holds() -> bool:
+            nonlocal last
+            last = look()
+            return last[0]
+
+        self._log.wait_for(holds, self._patience if within is None else within)
+        return last
+
+    def require(self, message: str, look: Callable[[], Seen], *, within: float | None = None) -> None:
+        """Wait for a precondition. Raises Untestable if it does not hold in time, because nothing can be judged then."""
+        seen = self.wait(look, within)
+        if not seen[0]:
+            raise Untestable(f"{message}: saw {show(seen[1])}")
+
+    def stays(self, message: str, look: Callable[[], Seen], *, expected: object, seconds: float | None = None) -> None:
+        """Check that `look` returns (True, ...) once the system is idle, and for `seconds` after that."""
+        self._catch_up()
+        self._settle()
+        seen = look()
+        if seen[0] and seconds:
+
+            def broken() -> bool:
+                nonlocal seen
+                seen = look()
+                return not seen[0]
+
+            self._log.wait_for(broken, seconds)
+        self.check(seen[0], message, expected=expected, observed=seen[1])
+
+
+def show(value: object) -> str:
+    """Return a value as reports show it: short, on one line."""
+    if isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = orjson.dumps(value, default=str).decode()
+        except (orjson.JSONEncodeError, TypeError):
+            text = str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,0 +1,29 @@
+"""The resources that the harness watches."""
+
+from __future__ import annotations
+
+from dra_api.objects import (
+    BIND_REQUESTS,
+    COMPUTE_DOMAIN_CLIQUES,
+    COMPUTE_DOMAINS,
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
+
+ALWAYS: tuple[Resource, ...] = (
+    NODES,
+    PODS,
+    EVENTS,
+    RESOURCE_CLAIMS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_SLICES,
+    DEVICE_CLASSES,
+)
+OPTIONAL: tuple[Resource, ...] = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
+"""Watched if the control plane serves them."""

@@ -1,0 +1,85 @@
+"""Finds out what the system under test is before the first scenario."""
+
+from __future__ import annotations
+
+from dra_api.client import KubeClient
+from dra_api.feature_gates import default_gates
+from dra_api.objects import RESOURCE_CLAIMS
+from dra_api.versions import VERSIONS
+from dra_conformance.components.registration import not_registered_for_claims
+from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.core.options import RunOptions
+from dra_conformance.core.rules import Version
+from dra_conformance.engine.observed import OPTIONAL
+from dra_conformance.engine.preflight import machine_gpus
+from dra_conformance.engine.target import Target
+
+
+def discover(control_plane: ControlPlane, options: RunOptions) -> Target:
+    """Return the facts that the plan depends on.
+
+    Starts no control plane of the run, and connects to an existing cluster. Raises TargetUnreachable.
+    """
+    if control_plane.own:
+        return _of_run(control_plane, options)
+    control_plane.start()
+    return _of_cluster(control_plane, options)
+
+
+def _of_run(control_plane: ControlPlane, options: RunOptions) -> Target:
+    # Programs and images know their version without being started; the embedded control plane emulates any.
+    known = options.component("control-plane").kind in ("binaries", "k3s")
+    return _target(
+        options,
+        version=Version.parse(control_plane.version() if known else options.kubernetes_version),
+        gates=dict(control_plane.feature_gates),
+        own=True,
+        resource_versions=options.resource_versions(),
+    )
+
+
+def _of_cluster(control_plane: ControlPlane, options: RunOptions) -> Target:
+    version = Version.parse(control_plane.version())
+    client = KubeClient(control_plane.transport(), user_agent="dra-conformance")
+    served = client.served(RESOURCE_CLAIMS.group)
+    tests_webhook = not options.profile or "webhook" in options.profile
+    webhook_of_cluster = options.component("webhook").kind == "cluster"
+    gates = dict(control_plane.feature_gates)
+    return _target(
+        options,
+        version=version,
+        gates=gates or default_gates(f"{version.major}.{version.minor}"),
+        gates_assumed=not gates,
+        own=False,
+        missing=frozenset(resource.plural for resource in OPTIONAL if not client.serves(resource)),
+        no_claim_webhook=not_registered_for_claims(client) if tests_webhook and webhook_of_cluster else "",
+        resource_versions=tuple(each for each in VERSIONS if each in served),
+    )
+
+
+def _target(
+    options: RunOptions,
+    *,
+    version: Version,
+    gates: dict[str, bool],
+    own: bool,
+    resource_versions: tuple[str, ...],
+    gates_assumed: bool = False,
+    missing: frozenset[str] = frozenset(),
+    no_claim_webhook: str = "",
+) -> Target:
+    return Target(
+        kubernetes_version=version,
+        components=options.components(),
+        feature_gates=gates,
+        gates_assumed=gates_assumed,
+        driver_name=options.driver_name,
+        own_control_plane=own,
+        missing_apis=missing,
+        no_claim_webhook=no_claim_webhook,
+        revision=options.revision,
+        resource_versions=resource_versions,
+        nvml=options.nvml,
+        gpus=machine_gpus() if options.nvml == "real" else None,
+        capabilities=options.declared.capabilities,
+    )
