@@ -1,4 +1,4 @@
-"""Faults of the scheduler (and of the binder where a rule binds it) on the main path, one a rule."""
+"""Faults of the scheduler (and of the binder if a rule applies to it) on the main path, one for each rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOCATOR = f"{_SCHEDULER}.allocator"
 
 
 def _deaf(patch: Patch, handler: str, kind: str) -> None:
-    """The scheduler does not hear of changes of one type ("ADDED", "MODIFIED") once it has begun to work."""
+    """The scheduler does not receive changes of one type ("ADDED", "MODIFIED") once it has started."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def on_change(self: Any, change: Any) -> None:
@@ -31,12 +31,12 @@ def _deaf(patch: Patch, handler: str, kind: str) -> None:
 
 
 def _requests(patch: Patch, change: Callable[[Any], Any]) -> None:
-    """Requests are read otherwise than they are written."""
+    """Change how the scheduler reads requests."""
     patch.wrap(f"{_ALLOCATOR}.model:_subrequest", lambda original: lambda *a, **k: change(original(*a, **k)))
 
 
 def _verdicts(patch: Patch, word: str, answer: bool | str) -> None:
-    """Expressions that hold a word have one answer for every device."""
+    """Expressions that contain a word give one result for every device."""
 
     def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
         def verdict(expression: str | None, device: Any, features: Any) -> bool | str:
@@ -49,7 +49,7 @@ def _verdicts(patch: Patch, word: str, answer: bool | str) -> None:
 
 @mutant("no-claim-needed-not-understood", rule="DRA-107")
 def _(patch: Patch) -> None:
-    """A pod waits for a claim that nobody will make."""
+    """A pod waits for a claim that is never created."""
 
     def make(original: Callable[..., Obj | None]) -> Callable[..., Obj | None]:
         def recorded(pod: Obj, reference: str) -> Obj | None:
@@ -63,19 +63,19 @@ def _(patch: Patch) -> None:
 
 @mutant("late-claim-not-noticed", rule="DRA-122")
 def _(patch: Patch) -> None:
-    """A claim that comes after its pod is not seen."""
+    """A claim that is created after its pod is ignored."""
     _deaf(patch, "on_claim", "ADDED")
 
 
 @mutant("late-class-not-noticed", rule="DRA-124")
 def _(patch: Patch) -> None:
-    """A class that comes after its pod is not seen."""
+    """A class that is created after its pod is ignored."""
     _deaf(patch, "on_class", "ADDED")
 
 
 @mutant("missing-class-not-told", rule="DRA-124")
 def _(patch: Patch) -> None:
-    """The condition does not say which class is missing."""
+    """The condition does not name the missing class."""
     patch.wrap(
         f"{_SCHEDULER}.cycle:Cycle.missing_class",
         lambda original: lambda self, claim: "something is missing" if original(self, claim) else None,
@@ -84,19 +84,19 @@ def _(patch: Patch) -> None:
 
 @mutant("changed-class-not-noticed", rule="DRA-125")
 def _(patch: Patch) -> None:
-    """A class is read once and for all."""
+    """Changes of a class are ignored."""
     _deaf(patch, "on_class", "MODIFIED")
 
 
 @mutant("freed-device-not-noticed", rule="DRA-126")
 def _(patch: Patch) -> None:
-    """Devices that were given out stay in use."""
+    """Devices of deallocated claims stay in use."""
     patch.replace(f"{_ALLOCATOR}.taken:Taken.remove", lambda self, results: None)
 
 
 @mutant("new-slice-not-noticed", rule="DRA-127")
 def _(patch: Patch) -> None:
-    """A slice that comes after its pod is not seen."""
+    """A slice that is created after its pod is ignored."""
     _deaf(patch, "on_slice", "ADDED")
 
 
@@ -108,7 +108,7 @@ def _(patch: Patch) -> None:
 
 @mutant("shared-claim-usable-anywhere", rule="DRA-130")
 def _(patch: Patch) -> None:
-    """Where a claim is allocated does not matter."""
+    """The node selector of an allocated claim is ignored."""
     patch.replace(f"{_SCHEDULER}.cycle:usable_on", lambda allocation, state: True)
 
 
@@ -119,14 +119,14 @@ def _(patch: Patch) -> None:
 
 
 def _without_short_cuts(patch: Patch) -> None:
-    """Every attempt goes through the search, where the faults below are."""
+    """Every attempt runs the search, which the faults below change."""
     patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
     patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
 
 
 @mutant("each-claim-for-itself", rule="DRA-134")
 def _(patch: Patch) -> None:
-    """The claims of a pod do not see what the others take."""
+    """The claims of a pod are allocated without regard to each other."""
 
     def unused(self: Any, task: Any) -> int:
         return int(self._inventory.everything & ~self._problem.busy & ~self._used_by_claim[task.claim])
@@ -150,7 +150,7 @@ def _pinned(node: Any) -> Obj:
 
 @mutant("node-devices-for-everybody", rule="DRA-141")
 def _(patch: Patch) -> None:
-    """Allocations do not say where their devices are."""
+    """Allocations have no node selector."""
     _node_selector(patch, lambda found, node: None)
 
 
@@ -242,7 +242,7 @@ def _(patch: Patch) -> None:
 
 @mutant("class-selectors-ignored", rule="DRA-158")
 def _(patch: Patch) -> None:
-    """What the class says does not count."""
+    """Selectors of classes are ignored."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def matches(device: Any, request: Any, device_class: Any, *rest: Any) -> bool:
@@ -255,13 +255,13 @@ def _(patch: Patch) -> None:
 
 @mutant("request-selectors-ignored", rule="DRA-158")
 def _(patch: Patch) -> None:
-    """What the request says does not count."""
+    """Selectors of requests are ignored."""
     _requests(patch, lambda request: dataclasses.replace(request, selectors=()))
 
 
 @mutant("driver-domain-unknown", rule="DRA-159")
 def _(patch: Patch) -> None:
-    """Attributes without domain stand nowhere."""
+    """Attributes without domain are in no domain."""
     _verdicts(patch, "has(", False)
 
 
@@ -273,7 +273,7 @@ def _(patch: Patch) -> None:
 
 @mutant("errors-count-as-false", rule="DRA-161")
 def _(patch: Patch) -> None:
-    """A device on which an expression fails is passed over."""
+    """A device on which an expression fails is skipped."""
 
     def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
         def verdict(*args: Any) -> bool | str:
@@ -287,19 +287,19 @@ def _(patch: Patch) -> None:
 
 @mutant("or-value-fails", rule="DRA-162")
 def _(patch: Patch) -> None:
-    """orValue does not guard."""
+    """orValue does not replace a missing value."""
     _verdicts(patch, "orValue", "CEL runtime error: no such key: rare")
 
 
 @mutant("quantities-always-enough", rule="DRA-163")
 def _(patch: Patch) -> None:
-    """Comparing quantities says yes."""
+    """Comparing quantities always returns true."""
     _verdicts(patch, "compareTo", True)
 
 
 @mutant("versions-always-newer", rule="DRA-164")
 def _(patch: Patch) -> None:
-    """Comparing versions says yes."""
+    """Comparing versions always returns true."""
     _verdicts(patch, "isGreaterThan", True)
 
 
@@ -309,13 +309,13 @@ def _without_constraints(patch: Patch) -> None:
 
 @mutant("constraints-ignored", rule="DRA-168")
 def _(patch: Patch) -> None:
-    """Devices need not match."""
+    """matchAttribute is ignored."""
     _without_constraints(patch)
 
 
 @mutant("crowd-without-constraints", rule="DRA-133b")
 def _(patch: Patch) -> None:
-    """Constraints are forgotten as soon as another claim holds devices."""
+    """Constraints are ignored as soon as another claim is allocated."""
     _without_constraints(patch)
 
 
@@ -352,7 +352,7 @@ def _(patch: Patch) -> None:
 
 @mutant("types-ignored", rule="DRA-170")
 def _(patch: Patch) -> None:
-    """Attributes are compared as texts."""
+    """Attributes are compared as strings."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def values(*args: Any) -> Any:
@@ -366,13 +366,13 @@ def _(patch: Patch) -> None:
 
 @mutant("constraints-on-all-requests", rule="DRA-171")
 def _(patch: Patch) -> None:
-    """A constraint binds requests that it does not name."""
+    """A constraint applies to requests that it does not name."""
     patch.replace(f"{_ALLOCATOR}.model:Constraint.covers", lambda self, request: True)
 
 
 @mutant("no-backtracking", rule="DRA-172")
 def _(patch: Patch) -> None:
-    """The first device that fits a request is kept."""
+    """The first device that matches a request is never revised."""
 
     def make(original: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
         def choices(self: Any, number: int, nth: int) -> Iterator[int]:
@@ -394,7 +394,7 @@ def _(patch: Patch) -> None:
 
 @mutant("configuration-for-all", rule="DRA-179")
 def _(patch: Patch) -> None:
-    """Configuration of one request is handed to all."""
+    """Configuration of one request is copied to all."""
 
     def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
         return lambda *args: [{k: v for k, v in config.items() if k != "requests"} for config in original(*args)]
@@ -437,7 +437,7 @@ def _(patch: Patch) -> None:
 
 @mutant("admin-access-takes-devices", rule="DRA-234")
 def _(patch: Patch) -> None:
-    """A device with an observer is in use."""
+    """A device with admin access counts as in use."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
 
 
@@ -458,7 +458,7 @@ def _(patch: Patch) -> None:
 
 @mutant("deleted-claims-scheduled", rule="DRA-123")
 def _(patch: Patch) -> None:
-    """Nobody looks whether a claim is going away."""
+    """The deletionTimestamp of a claim is ignored."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def resolve(pod: Obj, find: Callable[..., Any]) -> Any:
@@ -477,7 +477,7 @@ def _(patch: Patch) -> None:
 
 @mutant("devices-preempted", rule="DRA-135")
 def _(patch: Patch) -> None:
-    """A pod that waits has every other pod of its namespace deleted."""
+    """A waiting pod preempts every other pod of its namespace."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def park(self: Any, key: Any, pod: Obj, refusal: Any) -> None:

@@ -1,4 +1,4 @@
-"""Faults of a scheduler that binds pods itself: what it writes, waits for and gives up."""
+"""Faults of a scheduler that binds pods itself: claims, binding conditions and failed bindings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALLOCATOR = f"{_SCHEDULER}.allocator"
 
 
 def _results(patch: Patch, change: Callable[[Obj], None]) -> None:
-    """Allocation results are written otherwise."""
+    """Change the allocation results that the scheduler writes."""
 
     def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
         def device_result(*args: Any, **more: Any) -> Obj:
@@ -30,7 +30,7 @@ def _results(patch: Patch, change: Callable[[Obj], None]) -> None:
 
 @mutant("allocations-have-no-time", rule="DRA-129")
 def _(patch: Patch) -> None:
-    """An allocation does not say when it was made."""
+    """An allocation has no allocationTimestamp."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def update_status(self: Any, res: Any, obj: Obj) -> Any:
@@ -50,7 +50,7 @@ def _(patch: Patch) -> None:
 
 @mutant("allocation-of-others-given-up", rule="DRA-132")
 def _(patch: Patch) -> None:
-    """An allocation that fits no node is given up whoever uses it."""
+    """An allocation that fits no node is replaced even if it is reserved."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def deallocate(self: Any, claim: Obj, pod: Obj) -> bool:
@@ -70,31 +70,31 @@ def _(patch: Patch) -> None:
 
 @mutant("bound-at-once", rule="DRA-250")
 def _(patch: Patch) -> None:
-    """Nobody waits for devices."""
+    """The scheduler does not wait for binding conditions."""
     patch.replace(f"{_CONDITIONS}:is_ready", lambda claim: True)
 
 
 @mutant("failure-conditions-not-copied", rule="DRA-250")
 def _(patch: Patch) -> None:
-    """The allocation does not say how its devices may fail."""
+    """The allocation has no bindingFailureConditions."""
     _results(patch, lambda result: result.pop("bindingFailureConditions", None))
 
 
 @mutant("failures-not-noticed", rule="DRA-251")
 def _(patch: Patch) -> None:
-    """A device that has failed is waited for."""
+    """The scheduler waits although a device has failed."""
     patch.replace(f"{_CONDITIONS}:failure", lambda claim: "")
 
 
 @mutant("waiting-without-end", rule="DRA-252")
 def _(patch: Patch) -> None:
-    """A device may take as long as it likes."""
+    """There is no binding timeout."""
     patch.replace(f"{_CONDITIONS}:seconds_left", lambda claim, now, timeout: timeout)
 
 
 @mutant("impatient-scheduler", rule="DRA-252")
 def _(patch: Patch) -> None:
-    """A device has a minute."""
+    """The binding timeout is one minute."""
     patch.wrap(
         f"{_CONDITIONS}:seconds_left", lambda original: lambda claim, now, timeout: original(claim, now, timeout / 10)
     )
@@ -102,7 +102,7 @@ def _(patch: Patch) -> None:
 
 @mutant("waiting-in-silence", rule="DRA-253")
 def _(patch: Patch) -> None:
-    """Nobody is told that a pod waits for its devices."""
+    """There is no event while a pod waits for its devices."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def event(self: Any, regarding: Obj, kind: str, reason: str, message: str, **more: Any) -> None:
@@ -116,7 +116,7 @@ def _(patch: Patch) -> None:
 
 @mutant("wired-devices-for-everybody", rule="DRA-254")
 def _(patch: Patch) -> None:
-    """bindsToNode is not looked at."""
+    """bindsToNode is ignored."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def node_selector(devices: Any, node: Any) -> Any:
@@ -154,13 +154,13 @@ def _reported(claim: Obj, result: Obj) -> Any:
 
 @mutant("gate-of-conditions-ignored", rule="DRA-256")
 def _(patch: Patch) -> None:
-    """Devices with binding conditions are given without the feature."""
+    """Devices with binding conditions are allocated without the feature."""
     patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
 
 
 @mutant("gate-of-partitions-ignored", rule="DRA-199")
 def _(patch: Patch) -> None:
-    """Partitions are given without the feature."""
+    """Partitions are allocated without the feature."""
     patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
 
 
@@ -172,5 +172,5 @@ def _all_features() -> Any:
 
 @mutant("claims-of-others-used", rule="DRA-106")
 def _(patch: Patch) -> None:
-    """A claim belongs to whoever names it."""
+    """The owner of a claim is not checked."""
     patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: True)

@@ -16,7 +16,7 @@ _SCHEDULER = "reference_impl.scheduler"
 
 @mutant("given-up-reads-as-no-room", rule="DRA-136")
 def _(patch: Patch) -> None:
-    """A search that was given up is told as if nothing fitted."""
+    """A search that timed out is reported as if no device matched."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def on(*args: Any, **named: Any) -> Any:
@@ -33,7 +33,7 @@ def _(patch: Patch) -> None:
 
 @mutant("given-up-for-good", rule="DRA-136b")
 def _(patch: Patch) -> None:
-    """A pod whose search was given up is tried again only when it changes itself."""
+    """A pod whose search timed out is retried only when the pod changes."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decide(*args: Any) -> Any:
@@ -48,12 +48,12 @@ def _(patch: Patch) -> None:
 
 @mutant("no-limit-is-none-left", rule="DRA-137")
 def _(patch: Patch) -> None:
-    """A limit of 0 is taken for one that has passed."""
+    """A limit of 0 counts as exceeded."""
     patch.wrap(f"{_SCHEDULER}.options:SchedulerOptions.max_steps", lambda original: lambda self: 1)
 
 
 def _unchecked(patch: Patch, **harmless: float | None) -> None:
-    """The options are checked as if some of them had another value."""
+    """Change options before they are validated."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def check(options: SchedulerOptions) -> None:
@@ -69,17 +69,17 @@ _REFUSES = "allocation/search_limits#a-scheduler-refuses-a-argument-of-value"
 
 @mutant("negative-search-time", rule="DRA-138", scenario=f"{_REFUSES}[filtertimeout-1s]")
 def _(patch: Patch) -> None:
-    """A negative filterTimeout is not looked at."""
+    """A negative filterTimeout is accepted."""
     _unchecked(patch, filter_timeout=10.0)
 
 
 @mutant("no-time-to-get-ready", rule="DRA-138", scenario=f"{_REFUSES}[bindingtimeout-999ms]")
 def _(patch: Patch) -> None:
-    """A bindingTimeout below one second is not looked at."""
+    """A bindingTimeout below one second is accepted."""
     _unchecked(patch, binding_timeout=None)
 
 
 @mutant("time-for-a-gate-that-is-off", rule="DRA-138b")
 def _(patch: Patch) -> None:
-    """Whether the gate is on is not asked where bindingTimeout is set."""
+    """A bindingTimeout is accepted with the gate off."""
     _unchecked(patch, binding_timeout=None)

@@ -16,7 +16,7 @@ _LISTS: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRALi
 
 
 def _without_short_cuts(patch: Patch) -> None:
-    """Every attempt goes through the search, where the faults below are."""
+    """Every attempt runs the search, which the faults below change."""
     patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
     patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
 
@@ -26,7 +26,7 @@ def _without_short_cuts(patch: Patch) -> None:
 
 @mutant("a-term-for-each-slice", rule="DRA-144")
 def _(patch: Patch) -> None:
-    """Each device's requirements make a term of their own."""
+    """Each device's node selector becomes a term of its own."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def node_selector(devices: Any, node: Any) -> Any:
@@ -40,19 +40,19 @@ def _(patch: Patch) -> None:
 
 @mutant("requirements-repeated", rule="DRA-144")
 def _(patch: Patch) -> None:
-    """A requirement that two slices have is there twice."""
+    """A requirement that two slices have is listed twice."""
     patch.replace(f"{_ALLOCATOR}.results:_merge", lambda into, requirements: into.extend(requirements))
 
 
 @mutant("all-of-what-is-there", rule="DRA-147")
 def _(patch: Patch) -> None:
-    """A request for all devices does not mind a pool that is being rewritten."""
+    """A request for all devices ignores an incomplete pool."""
     patch.replace(f"{_ALLOCATOR}.allocate:refuse_unusable_pools", lambda inventory, claim, sub: None)
 
 
 @mutant("each-node-its-generation", rule="DRA-148")
 def _(patch: Patch) -> None:
-    """The newest generation is that of the slices that a node sees, complete or not."""
+    """The newest generation is that of the slices for the node, complete or not."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def view_pool(slices: Any, node: Any, features: Any) -> Any:
@@ -68,13 +68,13 @@ def _(patch: Patch) -> None:
 
 @mutant("twins-are-fine", rule="DRA-149")
 def _(patch: Patch) -> None:
-    """Two devices of one name are as good as any."""
+    """A pool with two devices of one name is used."""
     patch.replace(f"{_ALLOCATOR}.pools:problem_in", lambda slices, devices, features: "")
 
 
 @mutant("invalid-pool-not-told", rule="DRA-150")
 def _(patch: Patch) -> None:
-    """A pod beside an invalid pool hears of a lack of devices."""
+    """An invalid pool is reported as a lack of devices."""
     patch.replace(f"{_ALLOCATOR}.allocate:INVALID_POOLS", "cannot allocate all claims")
 
 
@@ -99,19 +99,19 @@ def _limits_are_no_errors(patch: Patch) -> None:
 
 @mutant("too-many-for-all", rule="DRA-156")
 def _(patch: Patch) -> None:
-    """More devices than a claim can hold look like a lack of them."""
+    """More devices than a claim can have are reported as a lack of devices."""
     _limits_are_no_errors(patch)
 
 
 @mutant("too-many-in-sum", rule="DRA-157")
 def _(patch: Patch) -> None:
-    """Each request is looked at alone."""
+    """The limit of devices applies to each request alone."""
     _limits_are_no_errors(patch)
 
 
 @mutant("all-against-a-constraint", rule="DRA-173")
 def _(patch: Patch) -> None:
-    """A claim that can never be met waits as if devices were missing."""
+    """A claim that can never be allocated waits as if devices were missing."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def choose(self: Any, problem: Any, options: Any) -> Any:
@@ -129,7 +129,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-error-for-all-pods", rule="DRA-161b")
 def _(patch: Patch) -> None:
-    """After an expression has failed, every claim is an error."""
+    """After an expression has failed, every claim is reported as an error."""
     failed: list[str] = []
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,7 +178,7 @@ def _(patch: Patch) -> None:
 
 @mutant("lists-match-as-a-whole", rule="DRA-175", **_LISTS)
 def _(patch: Patch) -> None:
-    """Two lists match where they are the same."""
+    """Two lists match only if they are equal."""
 
     def match(state: Any, offered: Any) -> Any:
         return offered if state is None or state == offered else frozenset()
@@ -188,7 +188,7 @@ def _(patch: Patch) -> None:
 
 @mutant("common-values-not-restored", rule="DRA-176", **_LISTS)
 def _(patch: Patch) -> None:
-    """What a device took from the common values stays away when the device is given up."""
+    """The common values are not restored when a device is given up."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def give_back(self: Any, number: int, position: int, states: Any) -> None:
@@ -207,7 +207,7 @@ def _(patch: Patch) -> None:
 
 @mutant("class-configuration-for-each-request", rule="DRA-178")
 def _(patch: Patch) -> None:
-    """The configuration of a class is there for each request that uses it."""
+    """The configuration of a class is listed for each request that uses it."""
 
     def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
         def class_configs(chosen: Any, classes: Any) -> list[Obj]:
@@ -220,7 +220,7 @@ def _(patch: Patch) -> None:
 
 @mutant("configuration-of-what-was-not-chosen", rule="DRA-179b")
 def _(patch: Patch) -> None:
-    """Configuration for any alternative is handed on."""
+    """Configuration for every alternative is copied."""
     patch.replace(
         f"{_ALLOCATOR}.results:claim_configs",
         lambda claim, chosen: [{"source": "FromClaim", **config} for config in claim.configs],
@@ -229,7 +229,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claim-configuration-for-each-request", rule="DRA-180")
 def _(patch: Patch) -> None:
-    """Configuration of several requests is there for each of them."""
+    """Configuration of several requests is listed for each of them."""
 
     def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
         return lambda *args: [entry for entry in original(*args) for _ in entry.get("requests") or (None,)]
@@ -248,7 +248,7 @@ def _(patch: Patch) -> None:
 
 @mutant("no-alternative-is-an-error", rule="DRA-183")
 def _(patch: Patch) -> None:
-    """A claim none of whose alternatives fits is an error."""
+    """A claim is reported as an error if no alternative can be allocated."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, attempt: dataclasses.replace(original(self, attempt), reason="SchedulerError")
@@ -258,7 +258,7 @@ def _(patch: Patch) -> None:
 
 @mutant("alternatives-chosen-greedily", rule="DRA-184")
 def _(patch: Patch) -> None:
-    """The first alternative that fits by itself is kept."""
+    """The first alternative that can be allocated alone is never revised."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def choose(self: Any, problem: Any, options: Any) -> Any:
@@ -302,13 +302,13 @@ def _covers(patch: Patch, how: Callable[[Any, Any], bool]) -> None:
 
 @mutant("constraint-misses-alternatives", rule="DRA-186")
 def _(patch: Patch) -> None:
-    """A constraint on a request does not bind its alternatives."""
+    """A constraint on a request does not apply to its alternatives."""
     _covers(patch, lambda constraint, request: request.name in constraint.requests)
 
 
 @mutant("constraint-on-all-alternatives", rule="DRA-186")
 def _(patch: Patch) -> None:
-    """A constraint on one alternative binds the others too."""
+    """A constraint on one alternative applies to the others too."""
     _covers(
         patch,
         lambda constraint, request: any(name.split("/")[0] == request.parent for name in constraint.requests),
@@ -317,13 +317,13 @@ def _(patch: Patch) -> None:
 
 @mutant("closeness-ignored", rule="DRA-186b")
 def _(patch: Patch) -> None:
-    """Constraints on alternatives are not looked at, so that the first is always taken."""
+    """Constraints on alternatives are ignored, so that the first is always used."""
     _covers(patch, lambda constraint, request: request.name in constraint.requests and "/" not in request.name)
 
 
 @mutant("all-of-nothing-is-enough", rule="DRA-187")
 def _(patch: Patch) -> None:
-    """An alternative for all of no devices is met by none."""
+    """An alternative with mode All and no matching device is allocated without devices."""
     patch.replace(
         f"{_ALLOCATOR}.allocate:satisfied_by_nothing_less",
         lambda task: not task.everything or task.mask.bit_count() == task.count,
@@ -332,7 +332,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unknown-class-passed-over", rule="DRA-188")
 def _(patch: Patch) -> None:
-    """An alternative of an unknown class is passed over."""
+    """An alternative of an unknown class is skipped."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, claims: Any, classes: Any, **more: Any) -> None:

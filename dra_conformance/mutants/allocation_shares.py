@@ -1,4 +1,4 @@
-"""Faults in how a scheduler counts partitions and shares of devices, and lets others look on."""
+"""Faults in how a scheduler counts partitions and shares of devices, and handles admin access."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ALLOCATOR = f"{_SCHEDULER}.allocator"
 
 
 def _without_short_cuts(patch: Patch) -> None:
-    """Every attempt goes through the search, where the faults below are."""
+    """Every attempt runs the search, which the faults below change."""
     patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
     patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
 def _counters_without(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
-    """What is left of a pool's counters is told otherwise: `change(pool, names in use)` gives the names that count."""
+    """Change what is left of a pool's counters: `change(pool, names in use)` gives the names that count."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda pool, names: original(pool, change(pool, names))
@@ -37,7 +37,7 @@ def _counters_without(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
 
 @mutant("counters-not-asked", rule="DRA-189")
 def _(patch: Patch) -> None:
-    """Any free half may be had."""
+    """Any free half can be allocated."""
     _without_short_cuts(patch)
     patch.wrap(
         f"{_ALLOCATOR}.counters:fits",
@@ -47,14 +47,14 @@ def _(patch: Patch) -> None:
 
 @mutant("whole-beside-its-parts", rule="DRA-190")
 def _(patch: Patch) -> None:
-    """A whole device minds only whether it is in use itself."""
+    """A whole device is free unless it is in use itself."""
     _without_short_cuts(patch)
     patch.replace(f"{_ALLOCATOR}.counters:fits", lambda device, left: True)
 
 
 @mutant("counters-never-given-back", rule="DRA-191")
 def _(patch: Patch) -> None:
-    """What a partition once took stays taken."""
+    """Counters of a partition are never released."""
     seen: dict[Any, set[str]] = {}
 
     def ever(pool: Any, names: Any) -> set[str]:
@@ -67,7 +67,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-set-is-enough", rule="DRA-192")
 def _(patch: Patch) -> None:
-    """A device needs room in one of its sets."""
+    """A device needs one of its counter sets only."""
     _without_short_cuts(patch)
     patch.replace(
         f"{_ALLOCATOR}.counters:fits",
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
 
 @mutant("counters-node-by-node", rule="DRA-193")
 def _(patch: Patch) -> None:
-    """Only what is taken of a node's own devices counts."""
+    """Only devices of the same node consume counters."""
     _counters_without(
         patch, lambda pool, names: {name for name in names if name in {device.id.device for device in pool.devices}}
     )
@@ -85,7 +85,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unknown-counters-are-fine", rule="DRA-194")
 def _(patch: Patch) -> None:
-    """A pool with counters astray is used."""
+    """A pool with unknown counters is used."""
 
     def make(original: Callable[..., str]) -> Callable[..., str]:
         return lambda slices, devices, features: original(
@@ -97,7 +97,7 @@ def _(patch: Patch) -> None:
 
 @mutant("counters-shared-by-drivers", rule="DRA-195")
 def _(patch: Patch) -> None:
-    """Pools of one name share their counters, whosesoever they are."""
+    """Pools of one name share their counters across drivers."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def init(self: Any, problem: Any, *args: Any, **more: Any) -> None:
@@ -114,7 +114,7 @@ def _(patch: Patch) -> None:
 
 @mutant("passed-over-yet-charged", rule="DRA-196")
 def _(patch: Patch) -> None:
-    """A device that is tainted takes from the counters all the same."""
+    """A skipped tainted device consumes counters."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def post_init(self: Any) -> None:
@@ -132,7 +132,7 @@ def _(patch: Patch) -> None:
 
 @mutant("devices-of-the-slice-for-all", rule="DRA-197")
 def _(patch: Patch) -> None:
-    """A slice that is for a node is for it with all of its devices."""
+    """All devices of a slice belong to a node if one does."""
     patch.wrap(
         f"{_ALLOCATOR}.pools:device_offered_to",
         lambda original: lambda device, node: bool(device.node_name) or original(device, node),
@@ -141,7 +141,7 @@ def _(patch: Patch) -> None:
 
 @mutant("device-selector-lost", rule="DRA-198")
 def _(patch: Patch) -> None:
-    """Where a device with a selector can be used is not in its allocation."""
+    """The node selector of a device is not in its allocation."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda devices, node: original([one for one in devices if not one.per_device_node], node)
@@ -151,7 +151,7 @@ def _(patch: Patch) -> None:
 
 @mutant("profiles-are-all-one", rule="DRA-200")
 def _(patch: Patch) -> None:
-    """Selectors on profiles are not looked at."""
+    """Selectors on profiles are ignored."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def verdict(expression: Any, device: Any, features: Any) -> Any:
@@ -167,7 +167,7 @@ def _(patch: Patch) -> None:
 
 @mutant("shares-are-exclusive", rule="DRA-201")
 def _(patch: Patch) -> None:
-    """A device that may be shared goes to one claim."""
+    """A shared device is allocated to one claim only."""
     patch.replace(f"{_ALLOCATOR}.capacity:shareable", lambda device, enabled: False)
 
 
@@ -179,7 +179,7 @@ def _(patch: Patch) -> None:
 
 @mutant("shares-no-longer-count", rule="DRA-201b")
 def _(patch: Patch) -> None:
-    """A device that no longer allows several is free where nobody has it alone."""
+    """A device that no longer allows multiple allocations is free unless a claim has it exclusively."""
 
     def make(original: Callable[..., int]) -> Callable[..., int]:
         def in_use(self: Any, taken: Any) -> int:
@@ -194,7 +194,7 @@ def _(patch: Patch) -> None:
 
 @mutant("all-that-have-room", rule="DRA-155b")
 def _(patch: Patch) -> None:
-    """A request for all devices gets those with room for it."""
+    """A request for all devices gets those with free capacity."""
 
     def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
         def take(self: Any) -> int | None:
@@ -220,18 +220,18 @@ def _capacity_without_end(patch: Patch) -> None:
 
 @mutant("third-share-beyond-capacity", rule="DRA-201")
 def _(patch: Patch) -> None:
-    """A device is shared without end."""
+    """A device is shared without limit."""
     _capacity_without_end(patch)
 
 
 @mutant("crowd-beyond-capacity", rule="DRA-212")
 def _(patch: Patch) -> None:
-    """What others have taken is not looked at."""
+    """Capacity that other claims consume is ignored."""
     _capacity_without_end(patch)
 
 
 def _policies(patch: Patch, change: Callable[[Any, Any, Any], Any]) -> None:
-    """Consumption is told otherwise: `change(capacity, requested, right)`."""
+    """Change the consumed capacity: `change(capacity, requested, right)`."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda capacity, requested: change(capacity, requested, original(capacity, requested))
@@ -241,13 +241,13 @@ def _policies(patch: Patch, change: Callable[[Any, Any, Any], Any]) -> None:
 
 @mutant("defaults-ignored", rule="DRA-202")
 def _(patch: Patch) -> None:
-    """A share that asks for nothing takes everything."""
+    """A request without capacity consumes everything."""
     _policies(patch, lambda capacity, requested, right: capacity.value if requested is None else right)
 
 
 @mutant("nothing-asked-nothing-taken", rule="DRA-203")
 def _(patch: Patch) -> None:
-    """A share that asks for nothing without a policy takes nothing."""
+    """A request without capacity and policy consumes nothing."""
     from dra_api.quantity import Quantity
 
     _policies(
@@ -258,26 +258,26 @@ def _(patch: Patch) -> None:
 
 @mutant("ranges-ignored", rule="DRA-204")
 def _(patch: Patch) -> None:
-    """A share takes what it asks for, whatever steps there are."""
+    """The step of a policy is ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_range", lambda requested, valid: requested)
 
 
 @mutant("values-ignored", rule="DRA-206")
 def _(patch: Patch) -> None:
-    """A share takes what it asks for, whatever values are valid."""
+    """The valid values of a policy are ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_value", lambda requested, valid: requested)
     patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
 
 
 @mutant("policies-have-no-end", rule="DRA-205")
 def _(patch: Patch) -> None:
-    """More may be taken than a policy allows."""
+    """The maximum of a policy is ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
 
 
 @mutant("unknown-capacity-passed-over", rule="DRA-207")
 def _(patch: Patch) -> None:
-    """A capacity that a device does not have is not asked for."""
+    """A requested capacity that a device lacks is ignored."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def acceptable(device: Any, request: Any, shared: bool) -> bool:
@@ -295,7 +295,7 @@ def _(patch: Patch) -> None:
 
 @mutant("exclusive-devices-are-shared", rule="DRA-208")
 def _(patch: Patch) -> None:
-    """A device that cannot be shared is given as a share."""
+    """An exclusive device is allocated as a share."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda request, device, *, consumed, make_share_id: original(
@@ -310,7 +310,7 @@ def _(patch: Patch) -> None:
 
 @mutant("small-devices-will-do", rule="DRA-208")
 def _(patch: Patch) -> None:
-    """What is asked of a device that cannot be shared does not matter."""
+    """The requested capacity of an exclusive device is ignored."""
     patch.wrap(
         f"{_ALLOCATOR}.capacity:acceptable",
         lambda original: lambda device, request, shared: original(device, request, shared=True) if shared else True,
@@ -319,14 +319,14 @@ def _(patch: Patch) -> None:
 
 @mutant("shares-need-not-differ", rule="DRA-209")
 def _(patch: Patch) -> None:
-    """Constraints do not concern devices that may be shared."""
+    """Constraints do not apply to shared devices."""
     patch.replace(f"{_ALLOCATOR}.constraints:distinct", lambda state, offered: True)
     _without_short_cuts(patch)
 
 
 @mutant("one-share-a-claim", rule="DRA-210")
 def _(patch: Patch) -> None:
-    """A claim takes a device that may be shared once."""
+    """A claim gets a shared device once only."""
 
     def make(original: Callable[..., int]) -> Callable[..., int]:
         def unused(self: Any, task: Any) -> int:
@@ -343,7 +343,7 @@ def _(patch: Patch) -> None:
 
 @mutant("each-share-takes-counters", rule="DRA-211")
 def _(patch: Patch) -> None:
-    """A shared partition takes from its counters for each share."""
+    """A shared partition consumes its counters for each share."""
     _without_short_cuts(patch)
     patch.replace(f"{_ALLOCATOR}.search:Search._charged_already", lambda self, position: False)
 
@@ -353,7 +353,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-device-watched-twice", rule="DRA-235")
 def _(patch: Patch) -> None:
-    """A request with admin access may count a device twice."""
+    """A request with admin access gets a device twice."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def request(*args: Any, **more: Any) -> Any:
@@ -378,13 +378,13 @@ def _(patch: Patch) -> None:
 
 @mutant("watching-needs-room", rule="DRA-237")
 def _(patch: Patch) -> None:
-    """Who only looks on needs room in the counters."""
+    """Admin access consumes counters."""
     patch.replace(f"{_ALLOCATOR}.counters:charged", lambda request: True)
 
 
 @mutant("watching-needs-capacity", rule="DRA-237c")
 def _(patch: Patch) -> None:
-    """Who only looks on needs room in the capacity."""
+    """Admin access needs free capacity."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def within(self: Any, task: Any, position: int) -> bool:
@@ -399,5 +399,5 @@ def _(patch: Patch) -> None:
 
 @mutant("watching-takes-counters", rule="DRA-237b")
 def _(patch: Patch) -> None:
-    """What is watched is in use."""
+    """A device with admin access counts as in use."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)

@@ -350,7 +350,7 @@ MUTANTS = [
 
 
 def _without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A `default` that forgets fields of requests: it runs, and what was not there before goes again."""
+    """Return a `default` that drops fields of requests: it removes fields again that were absent before."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def default(self: Any, obj: Obj) -> None:
@@ -421,7 +421,7 @@ def _(patch: Patch) -> None:
 
 @mutant("known-counter-sets-only", rule="DRA-067")
 def _(patch: Patch) -> None:
-    """A device that consumes of an unknown set is refused."""
+    """A device that consumes from an unknown set is refused."""
     _refuse(patch, "slice", lambda obj: any(d.get("consumesCounters") for d in obj["spec"].get("devices") or ()))
 
 
@@ -549,37 +549,37 @@ def _(patch: Patch) -> None:
 
 @mutant("reports-stay", rule="DRA-094")
 def _(patch: Patch) -> None:
-    """Reports on devices outlive their allocation."""
+    """The device status outlives the allocation."""
     patch.replace(f"{_BASE}.dra.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
 
 
 @mutant("admin-for-nobody", rule="DRA-232")
 def _(patch: Patch) -> None:
-    """The label opens nothing."""
+    """The namespace label is ignored."""
     patch.replace(f"{_BASE}.dra.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
 
 
 @mutant("anybody-allocates", rule="DRA-096")
 def _(patch: Patch) -> None:
-    """Whoever may write the status may give devices away."""
+    """Permission to update the status is enough to allocate devices."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
 
 
 @mutant("binding-never-allowed", rule="DRA-096")
 def _(patch: Patch) -> None:
-    """The permission to bind is looked for under another name."""
+    """The permission to bind is checked under another name."""
     patch.replace(f"{_BASE}.dra.authorization:BINDING", "allocation")
 
 
 @mutant("anybody-reports", rule="DRA-097")
 def _(patch: Patch) -> None:
-    """Every driver speaks for every other."""
+    """A driver can write the device status of other drivers."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
 @mutant("reports-from-every-node", rule="DRA-097")
 def _(patch: Patch) -> None:
-    """It does not matter on which node a driver is."""
+    """The node of a driver is not checked."""
     patch.replace(f"{_BASE}.dra.authorization:_sits_on", lambda user, node: True)
 
 
@@ -591,7 +591,7 @@ def _(patch: Patch) -> None:
 
 @mutant("controllers-report-for-all", rule="DRA-098")
 def _(patch: Patch) -> None:
-    """A driver's controller speaks for every driver."""
+    """A driver's controller can write the device status of other drivers."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
@@ -603,7 +603,7 @@ def _(patch: Patch) -> None:
 
 @mutant("order-of-reports-counts", rule="DRA-099")
 def _(patch: Patch) -> None:
-    """Every driver with a report must have permission, whatever changed."""
+    """Permission is required for every driver in the status, even for unchanged entries."""
     patch.replace(
         f"{_BASE}.dra.authorization:modified_drivers",
         lambda new, old: {report["driver"] for report in new.get("devices") or ()},
@@ -615,7 +615,7 @@ _LISTS: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRALi
 
 @mutant("mirror-pods-have-claims", rule="DRA-048")
 def _(patch: Patch) -> None:
-    """Nobody looks whether a pod is the mirror of one in a file."""
+    """Mirror pods are not recognized."""
     _forget(patch, "pod", "Forbidden", r"\[\]")
 
 

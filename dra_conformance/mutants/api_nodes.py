@@ -1,4 +1,4 @@
-"""Faults in what the API server lets the identity of a node do, which api_nodes.feature must catch."""
+"""Faults in the permissions of nodes at the API server, which api_nodes.feature must catch."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _BY_NODES = "claims/api_nodes#a-node-does-a-slice-what"
 
 @mutant("a-node-publishes-for-others", rule="DRA-080", scenario=f"{_BY_NODES}[does-not-create-of-another-node]")
 def _(patch: Patch) -> None:
-    """It does not matter whose slices a node creates."""
+    """The node of a slice is not checked on creation."""
     patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
 
 
 @mutant("a-node-publishes-nothing", rule="DRA-080", scenario=f"{_BY_NODES}[creates-of-its-own]")
 def _(patch: Patch) -> None:
-    """Nodes are not to create slices at all."""
+    """Nodes cannot create slices at all."""
     patch.replace(f"{_SLICES}:node_of", lambda ctx: "nobody" if ctx.user.groups else None)
 
 
 @mutant(
     "a-node-deletes-what-is-others",
     rule="DRA-080",
-    scenario=f"{_BY_NODES}-that-is-there[does-not-delete-of-another-node]",
+    scenario="claims/api_nodes#a-node-does-an-existing-slice-what[does-not-delete-of-another-node]",
 )
 def _(patch: Patch) -> None:
-    """Whose slice it is does not matter where a node deletes one."""
+    """The node of a slice is not checked on deletion."""
     patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
     patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
 
@@ -39,7 +39,7 @@ def _(patch: Patch) -> None:
     scenario="claims/api_nodes#a-node-deletes-an-existing-slice-of-its-own",
 )
 def _(patch: Patch) -> None:
-    """A node may make its slices, and not take them away."""
+    """A node can create its slices, but not delete them."""
     patch.wrap(
         f"{_NODES}:NodeAuthorizer._slice",
         lambda original: (
@@ -56,5 +56,5 @@ def _(patch: Patch) -> None:
 
 @mutant("a-node-sees-no-slices", rule="DRA-081")
 def _(patch: Patch) -> None:
-    """No selector helps."""
+    """A node cannot list its slices, even with a selector."""
     patch.replace(f"{_NODES}:_selects", lambda info, field, value: False)

@@ -1,4 +1,4 @@
-"""Faults in how the binder carries a BindRequest out: claims, reservations, the binding; for bind_requests."""
+"""Faults in how the binder processes a BindRequest: claims, reservations, the binding; for bind_requests."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-no-annotation", rule="KAI-101")
 def _(patch: Patch) -> None:
-    """The pod is not told the resource type."""
+    """The pod lacks the annotation with the resource type."""
     patch.replace("reference_impl.binder.pods:annotations_for", lambda request: {})
 
 
 @mutant("binder-drops-zones", rule="KAI-102")
 def _(patch: Patch) -> None:
-    """Predicted zones are not handed on."""
+    """Predicted zones are not copied to the pod."""
     patch.replace("reference_impl.binder.pods:NUMA_PREDICTED", "kai.scheduler/elsewhere")
 
 
 @mutant("binder-silent-success", rule="KAI-103")
 def _(patch: Patch) -> None:
-    """Neither condition nor event tell of the binding."""
+    """There is no condition and no event for the binding."""
     patch.replace(f"{REPORTER}.report_success", lambda self, pod, node: None)
 
 
@@ -78,7 +78,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-stops-at-failure", rule="KAI-106")
 def _(patch: Patch) -> None:
-    """After one failure no other BindRequest is carried out."""
+    """After one failure no other BindRequest is processed."""
     broken: list[bool] = []
 
     def failing(original: Any) -> Any:
@@ -128,7 +128,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-does-not-reserve", rule="KAI-107")
 def _(patch: Patch) -> None:
-    """The claim is allocated and reserved for nobody."""
+    """The claim is allocated without reservation."""
     change_new_status(patch, lambda status, *_: status.pop("reservedFor", None))
 
 
@@ -163,7 +163,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-replaces-consumers", rule="KAI-111")
 def _(patch: Patch) -> None:
-    """A new reservation takes the place of those before."""
+    """A new reservation replaces the existing ones."""
 
     def change(status: Obj, claim: Obj, pod: Obj) -> None:
         status["reservedFor"] = status["reservedFor"][-1:]
@@ -173,7 +173,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-reserves-twice", rule="KAI-112")
 def _(patch: Patch) -> None:
-    """A pod that is reserved for already is added again, under another name."""
+    """A pod that already has a reservation is added again, under another name."""
 
     def change(status: Obj | None, claim: Obj, pod: Obj) -> None:
         return None
@@ -194,7 +194,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-overwrites-allocation", rule="KAI-113")
 def _(patch: Patch) -> None:
-    """An entry's allocation replaces the one that is there."""
+    """An entry's allocation replaces an existing one."""
     patch.replace(f"{WRITER}.check_same_allocation", lambda self, *args: None)
 
     def wrapped(original: Any) -> Any:
@@ -250,7 +250,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-repeats-itself", rule="KAI-117")
 def _(patch: Patch) -> None:
-    """A BindRequest that succeeded is carried out again when it changes."""
+    """A BindRequest that succeeded is processed again when it changes."""
     patch.replace(f"{BINDER}.needs_attempt", lambda self, request: True)
 
 
@@ -275,13 +275,13 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-binds-shares-without-group", rule="KAI-202")
 def _(patch: Patch) -> None:
-    """A share of a GPU is treated like a whole one."""
+    """A fractional GPU is treated like a whole one."""
     patch.replace(f"{CHECKS}:check_resource_type", lambda request: None)
 
 
 @mutant("binder-allocates-its-own-choice", rule="KAI-230")
 def _(patch: Patch) -> None:
-    """The binder leaves out what configuration it does not know, and chooses another device."""
+    """The binder drops unknown configuration, and allocates another device."""
 
     def change(status: Obj, claim: Obj, pod: Obj) -> None:
         for result in (status.get("allocation") or {}).get("devices", {}).get("results", ()):

@@ -56,7 +56,7 @@ def _(patch: Patch) -> None:
 
 @mutant("crd-status-on-create", rule="KAI-003")
 def _(patch: Patch) -> None:
-    """Without the subresource, whoever creates a BindRequest judges it."""
+    """Without the subresource, a new BindRequest can have a status."""
     change_crd(patch, lambda version: version.pop("subresources"))
 
 

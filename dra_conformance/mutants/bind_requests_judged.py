@@ -1,4 +1,4 @@
-"""Faults in which BindRequests the binder carries out, refuses or tries again; for bind_requests."""
+"""Faults in which BindRequests the binder processes, refuses or retries; for bind_requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITER = "reference_impl.binder.claims:ClaimWriter"
 
 @mutant("binder-rewrites-claims-of-bound-pods", rule="KAI-130")
 def _(patch: Patch) -> None:
-    """Claims are written although the pod is bound already."""
+    """Claims are updated although the pod is already bound."""
     patch.wrap(f"{BINDER}.attempt", _binding_again)
 
 
@@ -55,7 +55,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-waits-for-pod", rule="KAI-132")
 def _(patch: Patch) -> None:
-    """A BindRequest without its pod is left without a phase."""
+    """A BindRequest without its pod gets no phase."""
 
     def wrapped(original: Any) -> Any:
         def reconcile_request(self: Any, request: Obj) -> None:
@@ -69,7 +69,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-failed-is-final", rule="KAI-133")
 def _(patch: Patch) -> None:
-    """A Failed BindRequest is never tried again."""
+    """A Failed BindRequest is never retried."""
     patch.wrap(f"{BINDER}.needs_attempt", _never_after_failure)
 
 
@@ -82,7 +82,7 @@ def _never_after_failure(original: Any) -> Any:
 
 @mutant("binder-any-node", rule="KAI-134")
 def _(patch: Patch) -> None:
-    """The node is not looked for."""
+    """The existence of the node is not checked."""
 
     def find_node(self: Any, request: Obj) -> Obj:
         name = request["spec"]["selectedNode"]
@@ -93,7 +93,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-carries-out-deleted", rule="KAI-135")
 def _(patch: Patch) -> None:
-    """A BindRequest that is being deleted is carried out."""
+    """A BindRequest that is being deleted is processed."""
 
     def wrapped(original: Any) -> Any:
         def needs_attempt(self: Any, request: Obj) -> bool:
@@ -107,7 +107,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-reports-terminating-as-bound", rule="KAI-137")
 def _(patch: Patch) -> None:
-    """A refused binding is taken for done."""
+    """A refused binding counts as done."""
 
     def wrapped(original: Any) -> Any:
         def bind(self: Any, request: Obj, pod: Obj) -> str:
@@ -154,7 +154,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-looks-across-namespaces", rule="KAI-140")
 def _(patch: Patch) -> None:
-    """A pod of another namespace will do."""
+    """A pod of another namespace is bound."""
 
     def wrapped(original: Any) -> Any:
         def find_pod(self: Any, request: Obj) -> Obj:
@@ -170,7 +170,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-accepts-empty-entries", rule="KAI-150")
 def _(patch: Patch) -> None:
-    """An entry without allocation is passed over."""
+    """An entry without allocation is ignored."""
 
     def wrapped(original: Any) -> Any:
         def plan_claims(self: Any, request: Obj, pod: Obj, node: Obj) -> Any:
@@ -185,7 +185,7 @@ def _(patch: Patch) -> None:
 
 
 def lenient_plan(patch: Patch, phrase: str) -> None:
-    """Bind a pod without its claims where planning them fails with this phrase."""
+    """Bind a pod without its claims if planning them fails with this phrase."""
 
     def wrapped(original: Any) -> Any:
         def plan_claims(self: Any, *args: Any) -> Any:
@@ -205,19 +205,19 @@ def lenient_plan(patch: Patch, phrase: str) -> None:
 
 @mutant("binder-ignores-unknown-entries", rule="KAI-151")
 def _(patch: Patch) -> None:
-    """An entry for a claim that the pod does not have is passed over."""
+    """An entry for a claim that the pod does not have is ignored."""
     lenient_plan(patch, "lacks")
 
 
 @mutant("binder-ignores-missing-claims", rule="KAI-152")
 def _(patch: Patch) -> None:
-    """A claim that is not there is passed over."""
+    """A claim that does not exist is ignored."""
     lenient_plan(patch, "does not exist")
 
 
 @mutant("binder-ignores-ungenerated-claims", rule="KAI-153")
 def _(patch: Patch) -> None:
-    """A template's claim that is not there yet is passed over."""
+    """A template's claim that does not exist yet is ignored."""
     patch.replace("reference_impl.binder.claims:claim_name", lambda pod, entry: entry.get("resourceClaimName"))
 
 
@@ -229,7 +229,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-tries-for-ever", rule="KAI-155")
 def _(patch: Patch) -> None:
-    """Conflicts are tried again without end."""
+    """Conflicts are retried without end."""
     patch.wrap(f"{WRITER}.commit", _with_tries(1_000_000))
 
 
@@ -259,7 +259,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-swallows-refusals", rule="KAI-157")
 def _(patch: Patch) -> None:
-    """A claim that may not be written is passed over."""
+    """A claim that cannot be updated is ignored."""
     patch.wrap(f"{WRITER}.commit", _passing_over)
 
 
@@ -277,14 +277,14 @@ def _passing_over(original: Any) -> Any:
 
 @mutant("binder-overfills-claims", rule="KAI-158")
 def _(patch: Patch) -> None:
-    """A full claim is left as it is and the pod bound without its reservation."""
+    """The pod is bound without its reservation in a full claim."""
     patch.replace(f"{WRITER}.check_reservable", lambda self, claim: None)
     patch.wrap(f"{WRITER}.commit", _passing_over)
 
 
 @mutant("binder-swallows-binding-errors", rule="KAI-160")
 def _(patch: Patch) -> None:
-    """A refused binding is taken for done."""
+    """A refused binding counts as done."""
 
     def wrapped(original: Any) -> Any:
         def bind(self: Any, *told: Any) -> None:
@@ -302,7 +302,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-wants-free-claims", rule="KAI-161")
 def _(patch: Patch) -> None:
-    """A claim that is allocated already is an obstacle, whoever allocated it."""
+    """An allocated claim makes the BindRequest fail, whoever allocated it."""
 
     def refuse(self: Any, claim: Obj, held: Obj, wanted: Obj) -> None:
         raise BindFailure("allocated already")
@@ -314,5 +314,5 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-ignores-changes", rule="KAI-185")
 def _(patch: Patch) -> None:
-    """A change of a Failed BindRequest starts nothing."""
+    """A change of a Failed BindRequest is ignored."""
     patch.wrap(f"{BINDER}.needs_attempt", _never_after_failure)

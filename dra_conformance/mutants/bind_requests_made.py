@@ -1,4 +1,4 @@
-"""Faults in what the scheduler writes into a BindRequest that the chapter bind_requests must catch."""
+"""Faults in the BindRequests that the scheduler writes, which the chapter bind_requests must catch."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-omits-allocated-claims", rule="KAI-023")
 def _(patch: Patch) -> None:
-    """Claims that are allocated already get no entry."""
+    """Claims that are already allocated get no entry."""
 
     def wrapped(original: Any) -> Any:
         def publish(self: Any, decision: Any) -> None:
@@ -249,7 +249,7 @@ def _(patch: Patch) -> None:
 
 
 def change_events(patch: Patch, recorder: str, reason: str) -> None:
-    """Let a part record no event with this reason."""
+    """Let a component record no event with this reason."""
 
     def wrapped(original: Any) -> Any:
         def event(self: Any, obj: Obj, kind: str, found: str, message: str, *args: Any, **more: Any) -> None:
@@ -275,7 +275,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-gives-up-after-refusal", rule="KAI-027")
 def _(patch: Patch) -> None:
-    """A pod whose BindRequest was refused is never tried again."""
+    """A pod whose BindRequest was refused is never retried."""
     patch.replace("reference_impl.scheduler.scheduler:Scheduler.retry_later", lambda self, key, pod: None)
     patch.replace(
         "reference_impl.scheduler.binding_queue:BindingQueue._publish_again", lambda self, key, decision: False
@@ -284,7 +284,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-overwrites-foreign-request", rule="KAI-028")
 def _(patch: Patch) -> None:
-    """A BindRequest that is in the way is deleted."""
+    """Another pod's BindRequest of the same name is deleted."""
 
     def wrapped(original: Any) -> Any:
         def publish(self: Any, decision: Any) -> None:
@@ -301,7 +301,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-ignores-gates", rule="KAI-034")
 def _(patch: Patch) -> None:
-    """Scheduling gates hold nothing up."""
+    """Scheduling gates are ignored."""
 
     def wrapped(original: Any) -> Any:
         def is_ours(self: Any, pod: Obj) -> bool:
@@ -327,7 +327,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-claims-overlap", rule="KAI-056")
 def _(patch: Patch) -> None:
-    """The claims of one pod are allocated each for itself, on the same devices."""
+    """The claims of one pod are allocated independently, on the same devices."""
 
     def change(entries: list[Obj]) -> list[Obj]:
         first = entries[0]["allocation"]["devices"]["results"][0]
@@ -340,5 +340,5 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-request-outlives-pod", rule="KAI-079")
 def _(patch: Patch) -> None:
-    """Without an owner, the BindRequest stays when its pod goes."""
+    """Without an owner, the BindRequest is kept when its pod is deleted."""
     change_request(patch, lambda request, *_: request["metadata"].pop("ownerReferences"))

@@ -1,4 +1,4 @@
-"""Faults in what the binder says of a BindRequest: phase, reason, attempts; for bind_requests."""
+"""Faults in the status of BindRequests that the binder writes: phase, reason, attempts; for bind_requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPORTER = "reference_impl.binder.report:Reporter"
 
 @mutant("binder-vague-reason", rule="KAI-164")
 def _(patch: Patch) -> None:
-    """The reason does not tell which plugin failed for which pod."""
+    """The reason does not name the plugin and the pod."""
 
     def wrapped(original: Any) -> Any:
         def fail(self: Any, request: Obj, pod: Obj | None, reason: str, **more: Any) -> Any:
@@ -30,7 +30,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-silent-failure", rule="KAI-170")
 def _(patch: Patch) -> None:
-    """Neither condition nor event tell of the failure."""
+    """There is no condition and no event for the failure."""
     patch.replace(f"{REPORTER}.report_failure", lambda self, request, pod, reason: None)
 
 
@@ -78,7 +78,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-claims-bound-after-failure", rule="KAI-177")
 def _(patch: Patch) -> None:
-    """After a second failure the pod is said to be bound."""
+    """After a second failure the condition PodBound is True."""
 
     def wrapped(original: Any) -> Any:
         def tell_failure(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
@@ -104,7 +104,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-unsays-success", rule="KAI-179")
 def _(patch: Patch) -> None:
-    """A BindRequest that succeeded fails when it is looked at again."""
+    """A BindRequest that succeeded fails when it is processed again."""
     done: set[str] = set()
 
     def wrapped(original: Any) -> Any:
@@ -131,7 +131,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-loses-phase", rule="KAI-182")
 def _(patch: Patch) -> None:
-    """A phase that could not be written is forgotten."""
+    """Writing the phase is not retried."""
 
     def wrapped(original: Any) -> Any:
         def record(self: Any, request: Obj, outcome: Any) -> None:
@@ -149,7 +149,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-ignores-annotation-errors", rule="KAI-183")
 def _(patch: Patch) -> None:
-    """A pod that could not be annotated is bound all the same."""
+    """A pod is bound although annotating it failed."""
 
     def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
         meta = pod["metadata"]
@@ -165,7 +165,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-ignores-backlog", rule="KAI-184")
 def _(patch: Patch) -> None:
-    """Only BindRequests that appear while the binder runs are carried out."""
+    """Only BindRequests that are created while the binder runs are processed."""
 
     def wrapped(original: Any) -> Any:
         def start(self: Any) -> None:

@@ -1,4 +1,4 @@
-"""Faults in when the scheduler writes a BindRequest, and whether it gives up or cleans up, for bind_requests."""
+"""Faults in when the scheduler writes and deletes BindRequests, for bind_requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-silent-with-gate-off", rule="KAI-040")
 def _(patch: Patch) -> None:
-    """With the gate off, a pod with claims is not told why it waits."""
+    """With the gate off, a waiting pod with claims has no condition."""
     patch.replace(
         "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
         lambda self, pod: Refusal("not now", silent=True),
@@ -29,7 +29,7 @@ def _(patch: Patch) -> None:
 
 
 def resolve_leniently(patch: Patch, phrase: str) -> None:
-    """Take a pod whose claims are not ready, for a reason with this phrase, for one that needs none."""
+    """Treat a pod whose claims are not ready, for a reason with this phrase, as one that needs none."""
 
     def wrapped(original: Any) -> Any:
         def resolve(pod: Obj, find: Any) -> Any:
@@ -49,13 +49,13 @@ def resolve_leniently(patch: Patch, phrase: str) -> None:
 
 @mutant("scheduler-ignores-missing-claim", rule="KAI-042")
 def _(patch: Patch) -> None:
-    """A claim that does not exist is no obstacle."""
+    """A pod is scheduled although its claim does not exist."""
     resolve_leniently(patch, "not found")
 
 
 @mutant("scheduler-ignores-ungenerated-claim", rule="KAI-043")
 def _(patch: Patch) -> None:
-    """A template's claim that is not there yet is no obstacle."""
+    """A pod is scheduled although its template's claim does not exist yet."""
     resolve_leniently(patch, "has not been created yet")
 
 
@@ -93,19 +93,19 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-ignores-consumer-limit", rule="KAI-049")
 def _(patch: Patch) -> None:
-    """A claim has room for any number of pods."""
+    """A claim accepts any number of pods."""
     patch.replace("reference_impl.scheduler.pod_claims:consumers_left", lambda claim, pod: True)
 
 
 @mutant("scheduler-consumer-limit-off-by-one", rule="KAI-049")
 def _(patch: Patch) -> None:
-    """A claim has room for 255 pods only."""
+    """A claim accepts 255 pods only."""
     patch.replace("reference_impl.scheduler.pod_claims:MAX_RESERVED_FOR", 255)
 
 
 @mutant("scheduler-promises-twice", rule="KAI-050")
 def _(patch: Patch) -> None:
-    """Devices are free until a claim's status says otherwise."""
+    """Devices are free until a claim's status has them."""
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.assume", lambda self, *args: None)
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.promise", lambda self, *args: None)
 
@@ -118,7 +118,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-ended-pods-hold-devices", rule="KAI-053")
 def _(patch: Patch) -> None:
-    """A pod that has ended keeps what its BindRequest promised."""
+    """A pod that has ended keeps the devices of its BindRequest."""
     patch.replace("reference_impl.scheduler.cluster_view:is_terminal", lambda pod: False)
 
 
@@ -130,7 +130,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-binds-unsatisfied", rule="KAI-055")
 def _(patch: Patch) -> None:
-    """A pod whose claim fits nowhere is sent to some node without it."""
+    """A pod whose claim cannot be allocated is bound to some node without it."""
 
     def wrapped(original: Any) -> Any:
         def decide(self: Any, pod: Obj) -> Any:
@@ -151,7 +151,7 @@ FAILED = "reference_impl.scheduler.bind_requests:failed"
 
 @mutant("scheduler-keeps-failed-requests", rule="KAI-070")
 def _(patch: Patch) -> None:
-    """A Failed BindRequest stands for ever."""
+    """A Failed BindRequest is never deleted."""
     patch.replace(FAILED, lambda request: False)
 
 
@@ -163,7 +163,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-backoff-off-by-one", rule="KAI-072")
 def _(patch: Patch) -> None:
-    """A BindRequest is given one attempt more than it asked for."""
+    """A BindRequest gets one attempt more than its backoffLimit."""
 
     def failed(request: Obj) -> bool:
         status, limit = request.get("status") or {}, request["spec"].get("backoffLimit")
@@ -174,7 +174,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-keeps-requests-to-gone-nodes", rule="KAI-073")
 def _(patch: Patch) -> None:
-    """A BindRequest to a node that does not exist is waited for."""
+    """A BindRequest to a node that does not exist is kept."""
     patch.replace("reference_impl.scheduler.scheduler:Scheduler._node_is_gone", lambda self, request: False)
 
 
@@ -186,7 +186,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-counts-bound-pods-only", rule="KAI-076")
 def _(patch: Patch) -> None:
-    """A pod takes place once it is bound, not before."""
+    """A pod counts against the node's resources only once it is bound."""
 
     def place(self: Any, key: Any) -> str:
         seen = self.pods.get(key)
@@ -197,7 +197,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-goes-by-request-name", rule="KAI-077")
 def _(patch: Patch) -> None:
-    """A BindRequest is about the pod of its own name."""
+    """A BindRequest belongs to the pod of its own name."""
     patch.replace(
         "reference_impl.scheduler.bind_requests:pod_key",
         lambda request: (request["metadata"].get("namespace") or "", request["metadata"].get("name") or ""),
@@ -206,17 +206,17 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-double-allocation", rule="KAI-231")
 def _(patch: Patch) -> None:
-    """Devices are given to every claim that asks."""
+    """Devices are allocated to every claim."""
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger._recount", lambda self, key, entry: False)
 
 
 @mutant("scheduler-leaves-failed-binding", rule="KAI-232")
 def _(patch: Patch) -> None:
-    """A failed BindRequest is nobody's business."""
+    """A failed BindRequest is ignored."""
     patch.replace(FAILED, lambda request: False)
 
 
 @mutant("scheduler-never-frees", rule="KAI-233")
 def _(patch: Patch) -> None:
-    """A device that was given once is never free again."""
+    """A device that was allocated once is never free again."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)

@@ -1,4 +1,4 @@
-"""Faults of the claim controller, one a rule."""
+"""Faults of the claim controller, one for each rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GENERATE = "reference_impl.claim_controller.generate"
 
 
 def _claims_lose(patch: Patch, *names: str) -> None:
-    """Claims are made without some of their metadata."""
+    """Claims are created without some of their metadata."""
 
     def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
         def claim_from(*args: Any) -> Obj:
@@ -37,7 +37,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claim-without-annotation", rule="DRA-100")
 def _(patch: Patch) -> None:
-    """Generated claims do not say for which entry they are."""
+    """Generated claims lack the annotation with the entry's name."""
     _claims_lose(patch, "annotations")
 
 
@@ -55,19 +55,19 @@ def _(patch: Patch) -> None:
 
 @mutant("long-names-not-shortened", rule="DRA-102")
 def _(patch: Patch) -> None:
-    """The API server cuts the name wherever it likes, and the entry's name is lost."""
+    """The API server truncates the name, and the entry's name is lost."""
     patch.replace(f"{_GENERATE}:generate_name", lambda pod, claim: f"{pod}-{claim}-")
 
 
 @mutant("missing-template-not-told", rule="DRA-103")
 def _(patch: Patch) -> None:
-    """No event says that a template is missing."""
+    """There is no event for a missing template."""
     patch.replace(f"{_CONTROLLER}.report_failure", lambda self, pod, message: None)
 
 
 @mutant("missing-template-given-up", rule="DRA-103")
 def _(patch: Patch) -> None:
-    """A pod whose template is missing is never looked at again."""
+    """A pod whose template is missing is never retried."""
     from reference_impl.claim_controller.controller import TransientFailure
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
@@ -85,13 +85,13 @@ def _(patch: Patch) -> None:
 
 @mutant("lost-claim-not-made-again", rule="DRA-104")
 def _(patch: Patch) -> None:
-    """What the pod's status names is believed to exist."""
+    """A claim in the pod's status is expected to exist."""
     patch.replace(f"{_CONTROLLER}.is_still_there", lambda self, pod, name: True)
 
 
 @mutant("made-claim-not-found-again", rule="DRA-105")
 def _(patch: Patch) -> None:
-    """Only the pod's status says which claims were made."""
+    """Only claims in the pod's status are known."""
     patch.replace(f"{_CONTROLLER}.find_owned", lambda self, pod, name: None)
 
 
@@ -111,13 +111,13 @@ def _pod_of(controller: Any, claim: Obj, entry: Obj) -> Obj | None:
 
 @mutant("finished-pods-keep-devices", rule="DRA-108")
 def _(patch: Patch) -> None:
-    """A pod that ended holds its devices as long as its object exists."""
+    """A pod that ended keeps its reservation as long as its object exists."""
     _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is not None)
 
 
 @mutant("finished-pods-come-back", rule="DRA-108b")
 def _(patch: Patch) -> None:
-    """A pod that ended is taken for one that somebody else gave a node, and reserved for anew."""
+    """A pod that ended is treated as bound by another component, and reserved again."""
     patch.replace(f"{_CONTROLLER}.needs_claims", lambda self, pod: not pod["metadata"].get("deletionTimestamp"))
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -138,13 +138,13 @@ def _(patch: Patch) -> None:
 
 @mutant("deleted-pods-keep-devices", rule="DRA-108")
 def _(patch: Patch) -> None:
-    """A pod that is gone holds its devices for ever."""
+    """The reservation of a deleted pod is never removed."""
     _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is None)
 
 
 @mutant("allocation-outlives-its-consumers", rule="DRA-109")
 def _(patch: Patch) -> None:
-    """The last consumer leaves and the devices stay allocated."""
+    """A claim without consumers stays allocated."""
 
     def release(self: Any, claim: Obj, kept: list[Obj]) -> Obj:
         written: Obj = self._write_status(claim, {**claim["status"], "reservedFor": kept})
@@ -155,19 +155,19 @@ def _(patch: Patch) -> None:
 
 @mutant("protection-outlives-its-allocation", rule="DRA-109")
 def _(patch: Patch) -> None:
-    """The finalizer stays when the devices are given back."""
+    """The finalizer is kept when the claim is deallocated."""
     patch.replace(f"{_CONTROLLER}._unprotect", lambda self, claim: claim)
 
 
 @mutant("one-leaves-all-lose", rule="DRA-110")
 def _(patch: Patch) -> None:
-    """The first consumer that leaves takes the devices of the others with it."""
+    """A claim is deallocated when its first consumer is gone."""
     patch.wrap(f"{_CONTROLLER}.release", lambda original: lambda self, claim, kept: original(self, claim, []))
 
 
 @mutant("unknown-consumers-dropped", rule="DRA-111")
 def _(patch: Patch) -> None:
-    """Only pods may hold devices."""
+    """Consumers that are not pods are removed."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         return lambda self, claim, entry: entry.get("resource") == "pods" and original(self, claim, entry)
@@ -177,25 +177,25 @@ def _(patch: Patch) -> None:
 
 @mutant("pods-told-apart-by-name", rule="DRA-112")
 def _(patch: Patch) -> None:
-    """A new pod of an old name holds the old one's devices."""
+    """Reservations are matched by name, not by uid."""
     patch.replace(f"{_CONTROLLER}.is_same_pod", lambda self, pod, uid: True)
 
 
 @mutant("unused-claim-deallocated", rule="DRA-113")
 def _(patch: Patch) -> None:
-    """A claim that nobody reserved yet loses its devices."""
+    """A claim that was never reserved is deallocated."""
     patch.replace(f"{_CONTROLLER}.is_ending", lambda self, claim: self.is_protected(claim))
 
 
 @mutant("deleted-claim-never-ends", rule="DRA-114")
 def _(patch: Patch) -> None:
-    """Nobody takes the finalizer from a deleted claim."""
+    """The finalizer of a deleted claim is kept."""
     patch.replace(f"{_CONTROLLER}.is_ending", lambda self, claim: False)
 
 
 @mutant("deleted-claim-ends-at-once", rule="DRA-115")
 def _(patch: Patch) -> None:
-    """A claim in use is deallocated as soon as somebody deletes it."""
+    """A claim in use is deallocated as soon as it is deleted."""
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def valid(self: Any, claim: Obj, entry: Obj) -> bool:
@@ -208,7 +208,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claims-of-finished-pods-stay", rule="DRA-116")
 def _(patch: Patch) -> None:
-    """Generated claims wait for somebody to delete the pod."""
+    """Generated claims are kept until the pod is deleted."""
     patch.replace(f"{_CONTROLLER}.should_delete", lambda self, claim: False)
 
 
@@ -223,7 +223,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claims-of-users-deleted", rule="DRA-117")
 def _(patch: Patch) -> None:
-    """Claims that users made end with their last pod."""
+    """Claims that users created are deleted with their last pod."""
 
     def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
         def release(self: Any, claim: Obj, kept: list[Obj]) -> Obj:
@@ -240,13 +240,13 @@ def _(patch: Patch) -> None:
 
 @mutant("placed-pods-not-reserved", rule="DRA-118")
 def _(patch: Patch) -> None:
-    """Pods that came with a node wait for a scheduler that never looks at them."""
+    """Pods that are created with a node get no reservation."""
     patch.replace(f"{_CONTROLLER}.should_reserve", lambda self, pod, claim: False)
 
 
 @mutant("placed-pods-allocated-for", rule="DRA-119")
 def _(patch: Patch) -> None:
-    """The controller plays scheduler for pods that came with a node."""
+    """The controller allocates claims of pods that are created with a node."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def reserve(self: Any, pod: Obj) -> None:
@@ -265,7 +265,7 @@ def _(patch: Patch) -> None:
 
 @mutant("refused-claim-not-explained", rule="DRA-121")
 def _(patch: Patch) -> None:
-    """The event does not say why a claim was refused."""
+    """The event has no reason for the refused claim."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         return lambda self, pod, message: original(self, pod, "cannot make a claim")

@@ -1,4 +1,4 @@
-"""Faults in the claims behind extended resources."""
+"""Faults in the claims for extended resources."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _EXTENDED = f"{_SCHEDULER}.extended_resources"
 
 
 def _wanted(patch: Patch, change: Callable[[Any], Any]) -> None:
-    """What a pod wants in devices is told otherwise."""
+    """Change the device requests of a pod."""
     patch.wrap(f"{_EXTENDED}:wanted", lambda original: lambda *args: change(original(*args)))
 
 
 @mutant("one-device-whatever-the-amount", rule="DRA-239")
 def _(patch: Patch) -> None:
-    """A pod that asks for several gets one."""
+    """A pod that requests several devices gets one."""
 
     def one(request: Obj) -> Obj:
         return {**request, "exactly": {**request["exactly"], "count": 1}}
@@ -31,19 +31,19 @@ def _(patch: Patch) -> None:
 
 @mutant("implicit-names-unknown", rule="DRA-240")
 def _(patch: Patch) -> None:
-    """A class stands for nothing but what it says."""
+    """A class has no implicit resource name."""
     patch.replace(f"{_EXTENDED}:IMPLICIT", "nothing.dra.test/")
 
 
 @mutant("device-plugins-passed-over", rule="DRA-241")
 def _(patch: Patch) -> None:
-    """A claim is made whatever a node has."""
+    """A claim is created although a device plugin provides the resource."""
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
 @mutant("mappings-astray", rule="DRA-242")
 def _(patch: Patch) -> None:
-    """Containers are told of requests that the claim does not have."""
+    """Containers are mapped to requests that the claim does not have."""
 
     def astray(found: Any) -> Any:
         return dataclasses.replace(found, mappings=tuple({**one, "requestName": "other"} for one in found.mappings))
@@ -57,13 +57,13 @@ def _resolver(patch: Patch, change: Callable[[list[Any]], list[Any]]) -> None:
 
 @mutant("age-of-classes-ignored", rule="DRA-243")
 def _(patch: Patch) -> None:
-    """The first class by name stands for a resource."""
+    """The first class by name provides a resource, whatever its age."""
     _resolver(patch, lambda classes: [dataclasses.replace(one, created="") for one in classes])
 
 
 @mutant("last-class-by-name", rule="DRA-243")
 def _(patch: Patch) -> None:
-    """Of classes of the same age the last by name stands for a resource."""
+    """Of classes of the same age the last by name provides a resource."""
     _resolver(patch, lambda classes: [dataclasses.replace(one, created=one.name) for one in classes])
 
 
@@ -79,7 +79,7 @@ def _(patch: Patch) -> None:
 
 @mutant("claims-for-nothing", rule="DRA-245")
 def _(patch: Patch) -> None:
-    """A pod that asks for 0 is served as if it asked for 1."""
+    """A pod that requests 0 devices gets one."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda needs, class_of: original({name: value or 1000 for name, value in needs.items()}, class_of)
@@ -100,13 +100,13 @@ def _(patch: Patch) -> None:
 
 @mutant("leftover-claim-kept", rule="DRA-247")
 def _(patch: Patch) -> None:
-    """A claim of an earlier attempt is left lying about."""
+    """A claim of an earlier attempt is not deleted."""
     patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.remove", lambda self, claim: None)
 
 
 @mutant("late-class-stands-for-nothing", rule="DRA-248")
 def _(patch: Patch) -> None:
-    """What classes stand for is read once and for all."""
+    """Changes of the classes' resource names are ignored."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def on_class(self: Any, change: Any) -> None:
@@ -122,7 +122,7 @@ def _(patch: Patch) -> None:
 
 @mutant("more-pods-than-devices", rule="DRA-249")
 def _(patch: Patch) -> None:
-    """Devices behind extended resources are given to everybody."""
+    """Devices of extended resource claims count as free."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.add", lambda self, results: None)
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)
 
@@ -132,19 +132,19 @@ def _(patch: Patch) -> None:
 
 @mutant("bind-request-says-nothing", rule="KAI-064")
 def _(patch: Patch) -> None:
-    """The binder is not told of extended resources."""
+    """The BindRequest has no extended resources."""
     patch.replace(f"{_SCHEDULER}.publish:extended_entry", lambda decision: None)
 
 
 @mutant("bind-request-beside-the-plugin", rule="KAI-065")
 def _(patch: Patch) -> None:
-    """Devices are promised whatever a node has."""
+    """The BindRequest has devices although a device plugin provides the resource."""
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
 @mutant("init-containers-promised-their-own", rule="KAI-066")
 def _(patch: Patch) -> None:
-    """Every container is promised devices of its own."""
+    """The BindRequest has devices for every container."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda containers, brief, name, device_class: original(containers, set(), name, device_class)
@@ -163,12 +163,12 @@ def _(patch: Patch) -> None:
 
 @mutant("second-claim-for-one-pod", rule="KAI-119")
 def _(patch: Patch) -> None:
-    """A claim of an earlier attempt is not looked for."""
+    """A claim of an earlier attempt is not used."""
     patch.replace(f"{_BINDER}.find", lambda self, pod: None)
     patch.replace(f"{_BINDER}.stored", lambda self, pod: None)
 
 
 @mutant("claim-survives-failed-binding", rule="KAI-162")
 def _(patch: Patch) -> None:
-    """A claim stays although its pod is not bound."""
+    """A claim is kept although its pod cannot be bound."""
     patch.replace(f"{_BINDER}.roll_back", lambda self, pod: None)

@@ -1,4 +1,4 @@
-"""Faults in what taints and tolerations mean to a scheduler and to the controller that evicts."""
+"""Faults in how the scheduler and the eviction controller handle taints and tolerations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
 
 @mutant("no-schedule-ignored", rule="DRA-213")
 def _(patch: Patch) -> None:
-    """The scheduler gives devices with NoSchedule taints to everybody."""
+    """The scheduler ignores NoSchedule taints."""
     patch.replace(f"{ALLOCATOR}:BLOCKING_EFFECTS", frozenset({"NoExecute"}))
 
 
@@ -27,7 +27,7 @@ def _(patch: Patch) -> None:
 
 @mutant("no-execute-ignored-by-scheduler", rule="DRA-214")
 def _(patch: Patch) -> None:
-    """The scheduler leaves NoExecute to the eviction."""
+    """The scheduler ignores NoExecute taints."""
     patch.replace(f"{ALLOCATOR}:BLOCKING_EFFECTS", frozenset({"NoSchedule"}))
 
 
@@ -68,7 +68,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-tolerated-taint-is-enough", rule="DRA-216")
 def _(patch: Patch) -> None:
-    """A device is given when any of its taints is tolerated."""
+    """A device is allocated if any of its taints is tolerated."""
 
     def untolerated(device: Any, request: Any) -> Any:
         from reference_impl.scheduler.allocator.taints import tolerated
@@ -82,7 +82,7 @@ def _(patch: Patch) -> None:
 
 @mutant("tolerations-ignored", rule="DRA-216")
 def _(patch: Patch) -> None:
-    """No toleration helps."""
+    """Tolerations are ignored."""
     patch.replace(f"{ALLOCATOR}:tolerated", lambda tolerations, taint: False)
 
 
@@ -118,7 +118,7 @@ def _(patch: Patch) -> None:
 
 @mutant("results-lack-tolerations", rule="DRA-220")
 def _(patch: Patch) -> None:
-    """Allocation results do not say what the request tolerates."""
+    """Allocation results lack the tolerations of the request."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def device_result(*args: Any, **options: Any) -> Any:
@@ -198,7 +198,7 @@ def _(patch: Patch) -> None:
 
 @mutant("eviction-goes-on-without-its-taint", rule="DRA-224")
 def _(patch: Patch) -> None:
-    """The first plan to evict a pod is carried out whatever becomes of the taint."""
+    """A planned eviction is not cancelled when the taint is removed."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         from dra_api.objects import uid_of
@@ -218,7 +218,7 @@ def _(patch: Patch) -> None:
 
 @mutant("cancelled-eviction-is-silent", rule="DRA-224")
 def _(patch: Patch) -> None:
-    """Nobody is told that an eviction was called off."""
+    """There is no event for a cancelled eviction."""
     patch.wrap(f"{CONTROLLER}.record_event", _silent_about("Cancelling"))
 
 
@@ -241,7 +241,7 @@ def _silent_about(word: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 @mutant("eviction-without-condition", rule="DRA-225")
 def _(patch: Patch) -> None:
-    """An evicted pod does not say that it was disrupted."""
+    """An evicted pod has no condition DisruptionTarget."""
     patch.replace(f"{CONTROLLER}.set_condition", lambda self, pod: None)
 
 
@@ -264,13 +264,13 @@ def _(patch: Patch) -> None:
 
 @mutant("rule-evicts-from-every-device", rule="DRA-226", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """A DeviceTaintRule concerns all devices whatever it selects."""
+    """A DeviceTaintRule applies to all devices, whatever it selects."""
     patch.replace(f"{EVICTION}:selects", lambda rule, device: True)
 
 
 @mutant("absent-selector-selects-all", rule="DRA-226", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """A DeviceTaintRule without a selector concerns all devices."""
+    """A DeviceTaintRule without a selector applies to all devices."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda rule, device: "deviceSelector" not in rule["spec"] or original(rule, device)
@@ -301,7 +301,7 @@ def _(patch: Patch) -> None:
 
 @mutant("rule-stops-the-scheduler", rule="DRA-226c", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """The scheduler cannot look at slices any more once there is a DeviceTaintRule."""
+    """The scheduler crashes on a changed slice once there is a DeviceTaintRule."""
 
     def broken(piece: Any, rules: Any) -> Any:
         raise TypeError("DeviceTaintRule of another version")
@@ -311,7 +311,7 @@ def _(patch: Patch) -> None:
 
 @mutant("changed-effect-keeps-its-time", rule="DRA-227", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """A rule's taint counts from its creation whatever changes."""
+    """The timeAdded of a rule's taint never changes."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def prepare_update(self: Any, new: Any, old: Any, ctx: Any) -> None:
@@ -342,25 +342,25 @@ STATUS = "reference_impl.taint_eviction.rule_status"
 
 @mutant("trial-rule-looks-like-any-other", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """The status of a rule with effect None does not say that it has none."""
+    """The status of a rule with effect None lacks the reason NoEffect."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("NoEffect", "OtherEffect"))
 
 
 @mutant("trial-rule-counts-no-pods", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """The status of a rule with effect None does not say how many pods it would evict."""
+    """The status of a rule with effect None lacks the number of pods."""
     patch.replace(f"{STATUS}:_simulation", lambda facts: "This rule has no effect.")
 
 
 @mutant("rule-done-before-its-pods", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """A rule does not say that pods wait for their eviction."""
+    """A rule does not report pending evictions."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("PodsPendingEviction", "NotStarted"))
 
 
 @mutant("rule-never-done", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """A rule does not say that its evictions are over."""
+    """A rule does not report completed evictions."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("Completed", "PodsPendingEviction"))
 
 

@@ -12,7 +12,7 @@ from dra_api.objects import BIND_REQUESTS, PODS, Obj, name_of, owner_reference
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.claims import allocation_on, paper_results
+from dra_conformance.steps.claims import allocation_on, simulated_results
 
 
 @dataclass
@@ -54,7 +54,7 @@ def entry(world: World, reference: str, node: str, devices: str, config: list[Ob
     """Return an entry of resourceClaimAllocations: the pod's own name of the claim, and its allocation."""
     return {
         "name": reference,
-        "allocation": allocation_on(world.name(node), paper_results(world, node, devices), config),
+        "allocation": allocation_on(world.name(node), simulated_results(world, node, devices), config),
     }
 
 
@@ -68,7 +68,7 @@ def _(world: World, name: str, pod: str, node: str) -> None:
 @given('a BindRequest "{name}" of pod "{pod}" to "{node}" giving claim "{claim}" the devices "{devices}"')
 @when('a BindRequest "{name}" of pod "{pod}" to "{node}" giving claim "{claim}" the devices "{devices}" is created')
 def _(world: World, name: str, pod: str, node: str, claim: str, devices: str) -> None:
-    """Create a BindRequest that allocates devices of the simulated driver to one claim, by the pod's own name for it."""
+    """Create a BindRequest that allocates simulated devices to one claim, by the pod's own name for it."""
     write(world, request_object(world, name, pod, node, [entry(world, claim, node, devices)]))
 
 

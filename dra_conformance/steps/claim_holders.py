@@ -6,7 +6,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.values import read_value
 from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
-from dra_conformance.steps.claims import allocation_on, claim_object, paper_results, pod_consumer
+from dra_conformance.steps.claims import allocation_on, claim_object, pod_consumer, simulated_results
 from dra_conformance.steps.references import claim_name
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
@@ -43,13 +43,13 @@ def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
 
 @given('claim "{claim}" is allocated by hand on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
-    """Allocate a device that exists on paper only to a claim, without reservation."""
+    """Allocate a device of a driver that does not run to a claim, without reservation."""
     allocate(world, claim, node, [])
 
 
 @given('claim "{claim}" is allocated by hand on "{node}" for pods "{pods}"')
 def _(world: World, claim: str, node: str, pods: str) -> None:
-    """Allocate a device that exists on paper only to a claim, and reserve it for pods."""
+    """Allocate a device of a driver that does not run to a claim, and reserve the claim for pods."""
     allocate(world, claim, node, [pod_consumer(world, pod) for pod in words(pods)])
 
 
@@ -77,7 +77,7 @@ def _(world: World, claim: str, devices: str, node: str) -> None:
 
     def change(obj: Obj) -> None:
         request = obj["spec"]["devices"]["requests"][0]["name"]
-        results = paper_results(world, node, devices, request=request)
+        results = simulated_results(world, node, devices, request=request)
         obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), results)
 
     world.update(RESOURCE_CLAIMS, claim_name(world, claim), change, subresource="status")

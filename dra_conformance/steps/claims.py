@@ -44,7 +44,7 @@ def device_class(world: World, alias: str, expression: str, *, resource: str = "
 
 
 def claim_spec(class_name: str, count: int = 1) -> Obj:
-    """The spec of a claim with one request called `gpu`."""
+    """Return the spec of a claim with one request, `gpu`."""
     exactly: Obj = {"deviceClassName": class_name}
     if count != 1:
         exactly |= {"allocationMode": "ExactCount", "count": count}
@@ -52,7 +52,7 @@ def claim_spec(class_name: str, count: int = 1) -> Obj:
 
 
 def claim_object(world: World, name: str, spec: Obj) -> Obj:
-    """A ResourceClaim in the scenario's namespace."""
+    """Return a ResourceClaim in the scenario's namespace."""
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -62,39 +62,39 @@ def claim_object(world: World, name: str, spec: Obj) -> Obj:
 
 
 def allocation_of(claim: Obj | None) -> Obj:
-    """The allocation of a claim; empty where there is none."""
+    """Return the allocation of a claim, or an empty mapping."""
     return dict(((claim or {}).get("status") or {}).get("allocation") or {})
 
 
 def results_of(claim: Obj | None) -> list[Obj]:
-    """The allocation results of a claim; empty where it is not allocated."""
+    """Return the allocation results of a claim; none if it is not allocated."""
     found: list[Obj] = (allocation_of(claim).get("devices") or {}).get("results") or []
     return found
 
 
 def devices_of(claim: Obj | None) -> list[str]:
-    """The names of the allocated devices."""
+    """Return the names of the allocated devices."""
     return [str(result["device"]) for result in results_of(claim)]
 
 
 def consumers(claim: Obj | None) -> list[Obj]:
-    """reservedFor of a claim."""
+    """Return `reservedFor` of a claim."""
     return list(((claim or {}).get("status") or {}).get("reservedFor") or [])
 
 
 def pod_consumer(world: World, pod: str) -> Obj:
-    """A pod as an entry of reservedFor."""
+    """Return a pod as an entry of `reservedFor`."""
     return {"resource": "pods", "name": pod, "uid": uid_of(world.get(PODS, pod))}
 
 
-def paper_results(world: World, node: str, devices: str, *, request: str = "gpu") -> list[Obj]:
-    """Results that give devices of the driver on paper to one request."""
+def simulated_results(world: World, node: str, devices: str, *, request: str = "gpu") -> list[Obj]:
+    """Return allocation results with devices of the simulated driver for one request."""
     driver, pool = simulated_driver(world), world.name(node)
     return [{"request": request, "driver": driver, "pool": pool, "device": device} for device in words(devices)]
 
 
 def allocation_on(node: str, results: list[Obj], config: list[Obj] | None = None) -> Obj:
-    """An allocation that is usable on one node, as a scheduler writes it."""
+    """Return an allocation for one node, as a scheduler writes it."""
     return {
         "devices": {"results": results, **({"config": config} if config else {})},
         "nodeSelector": {
@@ -114,7 +114,7 @@ def allocate_by_hand(
     pods: list[Obj] | None = None,
     config: list[Obj] | None = None,
 ) -> Obj:
-    """Write an allocation (and reservations) into a claim's status, in the place of scheduler and binder."""
+    """Write an allocation (and reservations) to a claim's status, in place of scheduler and binder."""
     reserved = [{"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)} for pod in pods or ()]
 
     def change(obj: Obj) -> None:
@@ -128,14 +128,14 @@ def allocate_by_hand(
 
 
 def free_results(world: World, alias: str, count: int, *, request: str = "gpu") -> list[Obj]:
-    """Results for the first devices of the driver under test on a node that no claim holds.
+    """Return results with the first free devices of the driver under test on a node.
 
-    Raises Untestable when the driver does not have that many.
+    Raises Untestable if the driver has fewer than `count`.
     """
     node = world.node(alias)
     held = {
         (result["driver"], result["pool"], result["device"])
-        for claim in world.client.list(RESOURCE_CLAIMS).items  # not the observer's: it may not have seen the last one
+        for claim in world.client.list(RESOURCE_CLAIMS).items  # not the observer, which may lag
         for result in results_of(claim)
     }
     results = []
@@ -190,13 +190,13 @@ def _(world: World, name: str, expression: str) -> None:
 
 @given('a ResourceClaim "{claim}" for {count:d} of "{name}"')
 def _(world: World, claim: str, count: int, name: str) -> None:
-    """A claim with one request, `gpu`, for some devices of a class."""
+    """Create a claim with one request, `gpu`, for devices of a class."""
     world.create(claim_object(world, claim, claim_spec(world.name(name), count)))
 
 
 @given('a ResourceClaim "{claim}" for {count:d} of "{name}" selecting \'{expression}\'')
 def _(world: World, claim: str, count: int, name: str, expression: str) -> None:
-    """A claim whose request has a CEL selector of its own."""
+    """Create a claim whose request has a CEL selector of its own."""
     spec = claim_spec(world.name(name), count)
     selector = {"cel": {"expression": world.text(expression)}}
     spec["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
@@ -205,19 +205,19 @@ def _(world: World, claim: str, count: int, name: str, expression: str) -> None:
 
 @given('a ResourceClaim "{claim}" with:')
 def _(world: World, claim: str, docstring: str) -> None:
-    """A claim whose `spec.devices` is the YAML below; `$(class:gpu)` names a class of the scenario."""
+    """Create a claim with this `spec.devices` (YAML); `$(class:gpu)` is the name of a class of the scenario."""
     devices = manifests.parse_value(world.text(docstring))
     world.create(claim_object(world, claim, {"devices": devices}))
 
 
 @given('a ResourceClaimTemplate "{template}" for {count:d} of "{name}"')
 def _(world: World, template: str, count: int, name: str) -> None:
-    """A template of claims with one request, `gpu`."""
+    """Create a template of claims with one request, `gpu`."""
     world.create(template_object(world, template, claim_spec(world.name(name), count)))
 
 
 def template_object(world: World, name: str, spec: Obj) -> Obj:
-    """A ResourceClaimTemplate in the scenario's namespace."""
+    """Return a ResourceClaimTemplate in the scenario's namespace."""
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
@@ -228,7 +228,7 @@ def template_object(world: World, name: str, spec: Obj) -> Obj:
 
 @given('a ResourceClaim "{claim}" allocated {count:d} devices of the driver on "{node}"')
 def _(world: World, claim: str, count: int, node: str) -> None:
-    """A claim with an allocation written by hand to the first free devices of the driver under test."""
+    """Create a claim, and allocate it the first free devices of the driver under test by hand."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
     allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
 

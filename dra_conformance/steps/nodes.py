@@ -1,4 +1,4 @@
-"""Nodes: bare Node objects, nodes with a kubelet, nodes on which the driver under test runs."""
+"""Nodes: Node objects only, nodes with a kubelet, and nodes on which the driver under test runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
-    """A Node that is ready and has room for pods."""
+    """Return a Node that is ready and has resources for pods."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -30,7 +30,7 @@ def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
 
 
 def make_node(world: World, alias: str, labels: dict[str, str] | None = None) -> str:
-    """Create a Node object, status and all; its name."""
+    """Create a Node object with its status, and return its name."""
     name = world.name(alias)
     obj = node_object(name, {"dra-conformance/scenario": world.suffix, **(labels or {})})
     world.create(obj)
@@ -40,7 +40,7 @@ def make_node(world: World, alias: str, labels: dict[str, str] | None = None) ->
 
 
 def wait_schedulable(world: World, alias: str) -> None:
-    """Wait until the not-ready taint is gone: a cluster gives it to every new node, and takes it once it is ready."""
+    """Wait until the not-ready taint is gone: a cluster adds it to every new node, and removes it from ready ones."""
     name = world.name(alias)
 
     def look() -> Seen:
@@ -53,12 +53,12 @@ def wait_schedulable(world: World, alias: str) -> None:
 
 
 def simulated_driver(world: World) -> str:
-    """The driver name of slices that a scenario writes by hand."""
+    """Return the driver name of slices that a scenario writes; no such driver runs."""
     return world.fill("sim", "")
 
 
 def slice_object(world: World, alias: str, devices: list[Obj], *, pool: str = "", generation: int = 1) -> Obj:
-    """A ResourceSlice of the simulated driver for one node."""
+    """Return a ResourceSlice of the simulated driver for one node."""
     name = world.name(alias)
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -74,7 +74,7 @@ def slice_object(world: World, alias: str, devices: list[Obj], *, pool: str = ""
 
 
 def plain_devices(count: int) -> list[Obj]:
-    """Devices dev-0, dev-1 …: type gpu, an index, alternating models a and b, two to a PCIe root, 80Gi."""
+    """Return devices dev-0, dev-1 …: type gpu, an index, alternating models a and b, two to a PCIe root, 80Gi."""
     return [
         {
             "name": f"dev-{index}",
@@ -91,7 +91,7 @@ def plain_devices(count: int) -> list[Obj]:
 
 
 def publish(world: World, obj: Obj) -> Obj:
-    """Create a slice by hand and let everybody hear of it."""
+    """Create a slice and wait until all components have received it."""
     created = world.create(obj)
     world.catch_up()
     world.wait_for_watches()
@@ -101,7 +101,7 @@ def publish(world: World, obj: Obj) -> Obj:
 def run_driver(
     world: World, alias: str, *, inventory: str | None = None, as_process: bool = False, flags: str = ""
 ) -> ScenarioNode:
-    """A node with kubelet and driver, registered and with all of its pools published."""
+    """Return a node with kubelet and driver; the driver is registered and has published all of its pools."""
     node = world.node(alias, inventory=inventory)
     node.flags = tuple(flags.split())
     node.start_kubelet()
@@ -113,73 +113,73 @@ def run_driver(
         lambda: (bool(node.devices()), f"{len(node.slices())} slices, no device"),
         within=max(world.run.patience, 20.0),
     )
-    # What a step reads at once must be all of it. A driver whose pools are never complete is not refused here: that is
-    # for a rule to judge.
+    # Steps read the devices at once, so all of them must be published. Incomplete pools are not refused here: that
+    # is for a rule to judge.
     world.wait(lambda: completeness(node.slices()))
     return node
 
 
 @given('node "{node}"')
 def _(world: World, node: str) -> None:
-    """A ready Node object without kubelet or devices."""
+    """Create a ready Node object without kubelet or devices."""
     make_node(world, node)
 
 
 @given('node "{node}" with label "{label}" set to "{value}"')
 def _(world: World, node: str, label: str, value: str) -> None:
-    """A ready Node object with one label of its own."""
+    """Create a ready Node object with one label of its own."""
     make_node(world, node, {label: world.text(value)})
 
 
 @given('node "{node}" with {count:d} devices')
 def _(world: World, node: str, count: int) -> None:
-    """A Node object and one slice of `count` devices (dev-0 …) of a driver that exists on paper only."""
+    """Create a Node object and one slice with `count` devices (dev-0 …) of the simulated driver."""
     make_node(world, node)
     publish(world, slice_object(world, node, plain_devices(count)))
 
 
 @given('node "{node}" with a kubelet')
 def _(world: World, node: str) -> None:
-    """A node with a kubelet and no driver."""
+    """Start a node with a kubelet and no driver."""
     world.node(node).start_kubelet()
     wait_schedulable(world, node)
 
 
 @given('node "{node}" running the driver')
 def _(world: World, node: str) -> None:
-    """A node with a kubelet and the driver under test, registered, its devices published."""
+    """Start a node with a kubelet and the driver under test; the driver is registered and has published its devices."""
     run_driver(world, node)
 
 
 @given('node "{node}" running the driver on the GPUs of "{inventory}"')
 def _(world: World, node: str, inventory: str) -> None:
-    """The same with the fake GPUs of a named inventory."""
+    """Start a node with the driver on the fake GPUs of a named inventory."""
     run_driver(world, node, inventory=inventory)
 
 
 @given('node "{node}" running the driver with "{flags}"')
 def _(world: World, node: str, flags: str) -> None:
-    """The same with flags of gpu.nvidia.com in their upstream spelling, separated by spaces."""
+    """Start a node with the driver, with flags of gpu.nvidia.com in their upstream spelling, separated by spaces."""
     run_driver(world, node, flags=flags)
 
 
 @given('node "{node}" running the driver with "{flags}" on the GPUs of "{inventory}"')
 def _(world: World, node: str, flags: str, inventory: str) -> None:
-    """The same with the fake GPUs of a named inventory."""
+    """Start a node with the driver on the fake GPUs of a named inventory."""
     run_driver(world, node, flags=flags, inventory=inventory)
 
 
 @given('node "{node}" running the driver as a process')
 def _(world: World, node: str) -> None:
-    """The same with the driver in a process of its own, which can be killed."""
+    """Start a node with the driver in a process of its own, which can be killed."""
     run_driver(world, node, as_process=True)
 
 
 @when("{seconds:d} seconds pass")
 def _(world: World, seconds: int) -> None:
-    """Let time pass: at once for every part in this process, and as long as it takes for a kubelet outside."""
+    """Advance the clock: at once for components in this process, in real time if the kubelet is an external program."""
     if world.has_real_kubelet:
-        world.clock.wait(threading.Event(), seconds)  # its time runs already: coming to rest first would add to it
+        world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:
         world.settle()
         world.clock.advance(seconds)
@@ -188,7 +188,7 @@ def _(world: World, seconds: int) -> None:
 
 @given('an IMEX channel on "{node}"')
 def _(world: World, node: str) -> None:
-    """A slice of compute-domain.nvidia.com with the device channel-0; the driver itself exists on paper only."""
+    """Create a slice of compute-domain.nvidia.com with the device channel-0; no such driver runs."""
     obj = slice_object(world, node, [{"name": "channel-0", "attributes": {"type": {"string": "channel"}}}])
     obj["metadata"]["name"] = f"imex-{world.name(node)}"
     obj["spec"]["driver"] = DOMAIN_DRIVER

@@ -234,7 +234,7 @@ def event_text(event: dict[str, Any]) -> str:
 
 @when('the event "{reason}" of pod "{pod}" is recorded again, or a second has passed')
 def _(world: World, reason: str, pod: str) -> None:
-    """Wait until the event is counted up or recorded anew, at most a second: recording it once is correct as well."""
+    """Wait until the event is counted up or recorded again, at most a second: recording it once is also correct."""
 
     def look() -> bool:
         found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]

@@ -22,7 +22,7 @@ def _(world: World, pod: str, claim: str) -> None:
 
 @given('pod "{pod}" is replaced by another of its name while the binder writes claim "{claim}"')
 def _(world: World, pod: str, claim: str) -> None:
-    """Delete the pod and create it again with the same name, just before the binder's next status update of the claim."""
+    """Delete the pod and create it again by its name, just before the binder's next status update of the claim."""
     former = world.get(PODS, pod)
     world.state(Known).former[f'Pod "{pod}"'] = uid_of(former)
 

@@ -61,7 +61,7 @@ def _(world: World, node: str, rows: int) -> None:
 
 @given('a ResourceClaim "{claim}" for {count:d} of "{name}" with distinct rows, columns and symbols')
 def _(world: World, claim: str, count: int, name: str) -> None:
-    """Create a claim with one request for each device, and constraints that no two have an attribute value in common."""
+    """Create a claim with one request for each device, and constraints that all attribute values differ."""
     exactly = {"deviceClassName": world.name(name)}
     spec = {
         "devices": {

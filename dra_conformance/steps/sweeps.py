@@ -67,9 +67,7 @@ def look_empty(world: World) -> Seen:
     return not left, left or "nothing"
 
 
-@when(
-    'a pod using template "{template}" is created and deleted once for each write of the components, and that write is {fault}'
-)
+@when('a pod using template "{template}" is created and deleted once for each write, and that write is {fault}')
 def _(world: World, template: str, fault: str) -> None:
     """Play one round without a fault, then one round for each write of it, in which this write fails."""
     chosen = fault_called(fault)

@@ -8,7 +8,7 @@ Feature: Every write fails once, in every way
     Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
-    When a pod using template "one" is created and deleted once for each write of the components, and that write is <fault>
+    When a pod using template "one" is created and deleted once for each write, and that write is <fault>
     Then every round ends like the round without a fault
 
     Examples:

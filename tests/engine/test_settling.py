@@ -33,7 +33,7 @@ READS = frozenset({"seen", "all_seen", "observer"})
 DOMAIN_DRIVER = 'imex: node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"'
 REASONS = {
     DOMAIN_DRIVER: "it writes before the driver starts, and then waits for the work of the driver",
-    'sweeps: a pod using template "{template}" is created and deleted once for each write of the components, and that '
+    'sweeps: a pod using template "{template}" is created and deleted once for each write, and that '
     "write is {fault}": "each round is judged as the components left it, with watches broken on purpose",
 }
 
