@@ -59,7 +59,7 @@ def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, pat
     finally:
         plane.stop()
         if refused := calls.take_refused():
-            click.echo(missing.told(refused), err=True)
+            click.echo(missing.message(refused), err=True)
 
 
 def _clean(client: KubeClient, run_id: str, *, look: bool, patience: float) -> int:

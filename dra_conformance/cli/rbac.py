@@ -59,7 +59,7 @@ def command(user: str | None, serviceaccount: str | None, namespace: str | None,
         if namespace is None:
             objects[:0] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": made}}]
     profiles = ", ".join(options.profile) or "all"
-    click.echo(f"# dra-conformance: profiles {profiles}; permissions of {', '.join(roles.holders(options))}")
+    click.echo(f"# dra-conformance: profiles {profiles}; permissions of {', '.join(roles.needed_roles(options))}")
     for name, spec in options.components().items():
         if spec.kind == "exec":
             click.echo(f"# --{name} exec: uses the same kubeconfig; add the permissions that the program requires")

@@ -26,7 +26,7 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_conformance.control_plane.own_objects import RUN_LABEL
-from dra_conformance.rbac.table import held_by_runs, made_by_runs
+from dra_conformance.rbac.table import finalized_by_runs, made_by_runs
 
 FINALIZERS = frozenset(
     {
@@ -151,7 +151,7 @@ def _list(client: KubeClient, resource: Resource, unseen: list[str], *, label_se
 def _content(client: KubeClient, namespace: str) -> list[tuple[Resource, Obj]]:
     """Objects in a run's namespace of every kind that may carry a finalizer of ours."""
     found: list[tuple[Resource, Obj]] = []
-    for resource in held_by_runs():
+    for resource in finalized_by_runs():
         try:
             found += [(resource, obj) for obj in client.list(resource, namespace).items]
         except (NotFound, Forbidden):

@@ -360,7 +360,7 @@ def pytest_runtest_makereport(
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
     if call.when == "teardown":
-        _tell_missing_rights(state, report)
+        _report_missing_permissions(state, report)
         _report_failures(state, report)
     state.tell_outcome(item, report)
     return report
@@ -397,7 +397,7 @@ def _judge(
         item.session.shouldstop = "--fail-fast"
 
 
-def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
+def _report_missing_permissions(state: Session, report: pytest.TestReport) -> None:
     """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong.
 
     One that passes on a cluster although a part of ours was refused what it needs is untestable: who was judged had
@@ -407,7 +407,7 @@ def _tell_missing_rights(state: Session, report: pytest.TestReport) -> None:
     refused = state.run.calls.take_refused()
     if not refused:
         return
-    told = missing.told(refused)
+    told = missing.message(refused)
     if status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
         state.outcome = (status, f"{reason}; {told}")
     elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:

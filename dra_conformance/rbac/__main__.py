@@ -1,7 +1,7 @@
-"""`python -m dra_conformance.rbac LOG… [--write]`: compare the table of rights with what runs asked for.
+"""`python -m dra_conformance.rbac LOG… [--write]`: compare the permission table with the API calls of runs.
 
-LOG is the `events.jsonl` of a run of all scenarios with the reference in every component. `--write` makes the table from it;
-rows with `only` are kept. Exit code 1 where they differ.
+LOG is the `events.jsonl` of a run of all scenarios with the reference in every component. `--write` generates the
+table; rows with `only` are kept. Exit code 1 if they differ.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ import yaml
 from dra_conformance.rbac import check, roles, table
 
 _HEAD = """\
-# What a run asks of a cluster: who (`holder`), which resource, which verbs, for which profiles (none: all).
-# Made from a run's event log by `python -m dra_conformance.rbac LOG --write`, and read by a person before it is
-# committed. Rows with `only` are written by hand; docs/how-to/your-cluster.md says how they are proven.
+# Permissions that a run needs on a cluster: role, resource, verbs, profiles (none: all).
+# Generated from a run's event log by `python -m dra_conformance.rbac LOG --write`; review the result.
+# Rows with `only` are written by hand; docs/how-to/your-cluster.md describes their verification.
 """
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command and return its exit code."""
     logs = [Path(word) for word in words if word != "--write"]
     if not logs or any(not path.is_file() for path in logs):
         print(__doc__, file=sys.stderr)
         return 4
-    if unknown := check.strangers(logs):
-        print(f"access: whose user agents are these? {', '.join(sorted(unknown))} (table.AGENTS)")
+    if unknown := check.unknown_agents(logs):
+        print(f"access: user agents without a role: {', '.join(sorted(unknown))} (table.AGENTS)")
         return 1
     found = check.needs(logs)
     if "--write" in words:
-        kept = [row for row in table.rights() if row.only]
+        kept = [row for row in table.permissions() if row.only]
         rows = sorted(check.table_of(found, kept=kept), key=_order)
         lines = [yaml.safe_dump(msgspec.to_builtins(row), default_flow_style=True, width=10**6) for row in rows]
         table.FILE.write_text(_HEAD + "".join(f"- {line}" for line in lines))
         return 0
-    told = [str(each) for each in check.differences(found)]
-    told += [
-        f"the {holder} does something in {profile}, but has no role there (roles.takes_part)"
-        for holder, profile in sorted({(need[0], profile) for need, named in found.items() for profile in named - {""}})
-        if holder in table.COMPONENTS and not roles.takes_part(holder, [profile])
+    problems = [str(each) for each in check.differences(found)]
+    problems += [
+        f"the {role} makes calls in {profile}, but has no ClusterRole there (roles.takes_part)"
+        for role, profile in sorted({(need[0], profile) for need, named in found.items() for profile in named - {""}})
+        if role in table.COMPONENTS and not roles.takes_part(role, [profile])
     ]
-    for each in told:
+    for each in problems:
         print(f"access: {each}")
-    if told:
-        print("access: `python -m dra_conformance.rbac LOG --write` mends the table; read what it changes")
+    if problems:
+        print("access: `python -m dra_conformance.rbac LOG --write` updates the table; review the changes")
     else:
-        print(f"access: {len(found)} calls asked for, all in the table, and nothing else")
-    return 1 if told else 0
+        print(f"access: {len(found)} permissions used, the same as in the table")
+    return 1 if problems else 0
 
 
-def _order(row: table.Right) -> tuple[int, str, str, bool, tuple[str, ...]]:
-    return table.HOLDERS.index(row.holder), row.group, row.resource, bool(row.only), row.profiles
+def _order(row: table.Permission) -> tuple[int, str, str, bool, tuple[str, ...]]:
+    return table.ROLES.index(row.role), row.group, row.resource, bool(row.only), row.profiles
 
 
 if __name__ == "__main__":

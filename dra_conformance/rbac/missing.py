@@ -1,6 +1,6 @@
-"""Says which rights were missing, in the words of the table: who, which verb, which resource.
+"""Names missing permissions by role, verb and resource, from the calls that an API server has refused.
 
-Pure functions of what an API server refused, as `events.calls` keeps it.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from dra_conformance.rbac.table import AGENTS, HARNESS
 
 
 def needs(refused: Iterable[Call]) -> list[Need]:
-    """The rights behind refused calls, each once, in order."""
+    """Return the permissions of refused calls, each once, in order."""
     return sorted({(AGENTS.get(agent, HARNESS), group, name, verb) for agent, verb, group, name in refused})
 
 
 def say(need: Need) -> str:
-    """`the scheduler may not list resourceslices.resource.k8s.io`."""
-    holder, group, name, verb = need
-    return f"the {holder} may not {verb} {name}{f'.{group}' if group else ''}"
+    """Return a text such as `the scheduler may not list resourceslices.resource.k8s.io`."""
+    role, group, name, verb = need
+    return f"the {role} may not {verb} {name}{f'.{group}' if group else ''}"
 
 
-def told(refused: Iterable[Call]) -> str:
-    """One sentence for people who look at a failure."""
-    return f"missing rights: {'; '.join(map(say, needs(refused)))} (`dra-conformance rbac` prints what a run needs)"
+def message(refused: Iterable[Call]) -> str:
+    """Return one sentence for the reason of a failure."""
+    named = "; ".join(map(say, needs(refused)))
+    return f"missing permissions: {named} (`dra-conformance rbac` prints all that a run needs)"

@@ -1,7 +1,7 @@
-"""The table of rights as RBAC objects: one ClusterRole for the harness, one for its cleanup, one for each of our components.
+"""The permission table as RBAC objects: ClusterRoles for the harness, its cleanup, and each reference component.
 
-Pure functions: options in, objects out. ClusterRoles and not Roles, because a run makes its namespaces itself and so
-cannot be given rights in them beforehand; RBAC has no rule for names that begin with something.
+Pure functions. ClusterRoles instead of Roles, because a run creates its namespaces: a Role cannot exist in them before,
+and RBAC has no rules for name prefixes.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
 from dra_conformance.core import assets, features
 from dra_conformance.core.options import RunOptions
 from dra_conformance.rbac.check import may_run_on_a_cluster
-from dra_conformance.rbac.table import CLEANUP, COMPONENTS, HARNESS, Right, needed
+from dra_conformance.rbac.table import CLEANUP, COMPONENTS, HARNESS, Permission, needed
 
 PREFIX = "dra-conformance"
 _LABELS = {"app.kubernetes.io/name": PREFIX}
 
-# Profiles whose scenarios have no kubelet of ours and no driver on it; the other components are named by the tags.
+# Profiles whose scenarios have neither the harness's kubelet nor a driver; tags name the other components.
 _WITHOUT_NODES = frozenset({"api", "claim-lifecycle", "device-taints", "nvml", "scheduler-core", "webhook"})
 _ON_NODES = ("kubelet", "driver")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who gets the roles: a user, or a service account (`namespace` set)."""
+    """Subject of the bindings: a user, or a service account (with `namespace`)."""
 
     name: str
     namespace: str = ""
 
     def as_object(self) -> Obj:
-        """As a binding names it."""
+        """Return the subject of a binding."""
         if self.namespace:
             return {"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace}
         return {"kind": "User", "name": self.name, "apiGroup": CLUSTER_ROLES.group}
 
     @property
     def user(self) -> str:
-        """The user name that the API server knows."""
+        """The user name in API requests."""
         return f"system:serviceaccount:{self.namespace}:{self.name}" if self.namespace else self.name
 
 
-def holders(options: RunOptions) -> list[str]:
-    """Whose rights a run needs: the harness, its cleanup, and the components that our own parts fill in these profiles."""
+def needed_roles(options: RunOptions) -> list[str]:
+    """Return the roles of a run: the harness, its cleanup, and the reference components that its profiles use."""
     ours = [
         component
         for component in COMPONENTS
@@ -54,7 +54,7 @@ def holders(options: RunOptions) -> list[str]:
 
 
 def takes_part(component: str, profiles: Sequence[str]) -> bool:
-    """Whether a scenario of these profiles (none: all), of those that may run on a cluster, uses a component."""
+    """Whether a scenario of these profiles (none: all) that can run on a cluster uses a component."""
     if not profiles:
         return True
     if component in _ON_NODES:
@@ -67,16 +67,16 @@ def takes_part(component: str, profiles: Sequence[str]) -> bool:
     )
 
 
-def rights_of(options: RunOptions) -> dict[str, list[Right]]:
-    """The rows that a run with these options needs, by holder."""
-    return {holder: needed([holder], options.profile) for holder in holders(options)}
+def permissions_of(options: RunOptions) -> dict[str, list[Permission]]:
+    """Return the rows that a run with these options needs, by role."""
+    return {role: needed([role], options.profile) for role in needed_roles(options)}
 
 
 def objects(options: RunOptions, subject: Subject) -> list[Obj]:
-    """ClusterRoles and their bindings, ready for `kubectl apply`."""
+    """Return ClusterRoles and bindings for `kubectl apply`."""
     found: list[Obj] = []
-    for holder, rows in rights_of(options).items():
-        name = PREFIX if holder == HARNESS else f"{PREFIX}-{holder}"
+    for role, rows in permissions_of(options).items():
+        name = PREFIX if role == HARNESS else f"{PREFIX}-{role}"
         found.append(
             {
                 "apiVersion": CLUSTER_ROLES.api_version,
@@ -97,8 +97,8 @@ def objects(options: RunOptions, subject: Subject) -> list[Obj]:
     return found
 
 
-def rules(rows: Iterable[Right]) -> list[Obj]:
-    """RBAC rules: one for each group and set of verbs."""
+def rules(rows: Iterable[Permission]) -> list[Obj]:
+    """Return RBAC rules, one per API group and set of verbs."""
     verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
         verbs[row.group, row.resource].update(row.verbs)
@@ -112,11 +112,11 @@ def rules(rows: Iterable[Right]) -> list[Obj]:
 
 
 def questions(options: RunOptions) -> Sequence[tuple[str, str, str, str]]:
-    """Holder, API group, resource and verb of everything that a run needs, each once a holder."""
+    """Return role, API group, resource and verb of every permission of a run, each once per role."""
     return sorted(
         {
-            (holder, row.group, row.resource, verb)
-            for holder, rows in rights_of(options).items()
+            (role, row.group, row.resource, verb)
+            for role, rows in permissions_of(options).items()
             for row in rows
             for verb in row.verbs
         }

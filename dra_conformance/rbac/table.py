@@ -1,8 +1,8 @@
-"""The table of rights: who, in a run on a cluster, may do what with which resource, and for which profiles.
+"""The permission table: verbs on resources by role, for a run on a cluster, with the profiles that need them.
 
-The table is `rights.yaml` beside this module. It is checked, not believed: `python -m dra_conformance.rbac` compares
-it with the calls in a run's event log, and `python -m verification rbac` with the audit log of a real API server.
-Rows with `only` hold where an ordinary rehearsal does not come: on a cluster, with a gate, with a setting of a component.
+The table is `permissions.yaml`. `python -m dra_conformance.rbac` compares it with the calls in a run's event log, and
+`python -m verification rbac` with the audit log of a real API server. Rows with `only` are permissions that a run on
+the emulated control plane does not use: they need a cluster, a feature gate, or a setting of a component.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+import yaml
 
 from dra_api.objects import KNOWN, Resource
 from dra_conformance.core.tags import PROFILES
@@ -26,7 +27,7 @@ COMPONENTS = (
     "compute-domain-controller",
     "taint-eviction",
 )
-HOLDERS = (HARNESS, CLEANUP, *COMPONENTS)
+ROLES = (HARNESS, CLEANUP, *COMPONENTS)
 
 AGENTS = {
     "dra-conformance": HARNESS,
@@ -45,24 +46,25 @@ AGENTS = {
     "compute-domain-controller": "compute-domain-controller",
     "compute-domain-kubelet-plugin": "compute-domain-controller",
 }
-"""Holder of the rights behind each user agent of a run."""
+"""The role of each user agent of a run."""
 
 SOMETIMES = "sometimes"
-"""How `only` begins for a right that no scenario asks for each time: a watch that lags, a conflict."""
+"""Begin of `only` for a permission that a scenario uses only sometimes, for example after a conflict."""
 
 IMPLIED = {"resourceclaims/binding": "resourceclaims/status", "resourceclaims/driver": "resourceclaims/status"}
-"""Nobody requests these: an API server asks for rights on them when the other one is written (DRA-096, DRA-097)."""
+"""Resources that no client requests: an API server checks them for writes of others (DRA-096, DRA-097)."""
 
-FILE = Path(__file__).with_name("rights.yaml")
+FILE = Path(__file__).with_name("permissions.yaml")
 
 
-class Right(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Verbs on one resource (`pods`, `pods/status`).
 
-    No `profiles`: all of them, but for those in `besides`. `only` says when it is needed, where that is not always.
+    Without `profiles` it applies to all, except those in `besides`. `only` is a condition for permissions that are not
+    always needed.
     """
 
-    holder: str
+    role: str
     group: str = ""
     resource: str
     verbs: tuple[str, ...]
@@ -71,43 +73,41 @@ class Right(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     only: str = ""
 
     @property
-    def held_in(self) -> frozenset[str]:
-        """The profiles for which it is printed."""
+    def granted_in(self) -> frozenset[str]:
+        """The profiles that need the permission."""
         return frozenset(self.profiles or PROFILES) - set(self.besides)
 
     def covers(self, profiles: Iterable[str]) -> bool:
-        """Whether a run of these profiles (none: all) needs it."""
+        """Whether a run of these profiles (none: all) needs the permission."""
         wanted = set(profiles)
-        return not wanted or bool(wanted & self.held_in)
+        return not wanted or bool(wanted & self.granted_in)
 
 
 @cache
-def rights() -> tuple[Right, ...]:
-    """The whole table. Raises ValueError for a row that cannot be."""
-    import yaml
-
-    rows = msgspec.convert(yaml.safe_load(FILE.read_text()) or [], tuple[Right, ...])
+def permissions() -> tuple[Permission, ...]:
+    """Return the whole table. Raises ValueError for an invalid row."""
+    rows = msgspec.convert(yaml.safe_load(FILE.read_text()) or [], tuple[Permission, ...])
     for row in rows:
-        if row.holder not in HOLDERS or {*row.profiles, *row.besides} - set(PROFILES) or not row.verbs:
-            raise ValueError(f"{FILE.name}: {row} names a holder or a profile that is not known, or no verb")
+        if row.role not in ROLES or {*row.profiles, *row.besides} - set(PROFILES) or not row.verbs:
+            raise ValueError(f"{FILE.name}: {row} has an unknown role or profile, or no verb")
     return rows
 
 
-def needed(holders: Iterable[str], profiles: Iterable[str] = ()) -> list[Right]:
-    """The rows for these holders and profiles (none: all)."""
-    held, wanted = set(holders), tuple(profiles)
-    return [row for row in rights() if row.holder in held and row.covers(wanted)]
+def needed(roles: Iterable[str], profiles: Iterable[str] = ()) -> list[Permission]:
+    """Return the rows of these roles for these profiles (none: all)."""
+    held, wanted = set(roles), tuple(profiles)
+    return [row for row in permissions() if row.role in held and row.covers(wanted)]
 
 
 @cache
 def made_by_runs(profiles: tuple[str, ...] = ()) -> tuple[Resource, ...]:
-    """Every kind that a run may leave behind: what the cleanup may delete."""
+    """Return the resources that a run may leave behind and that the cleanup may delete."""
     return _cleaned("delete", profiles)
 
 
 @cache
-def held_by_runs() -> tuple[Resource, ...]:
-    """Every kind whose objects may carry a finalizer that a run put there."""
+def finalized_by_runs() -> tuple[Resource, ...]:
+    """Return the resources whose objects may have a finalizer of a run."""
     return _cleaned("patch", ())
 
 
@@ -117,7 +117,7 @@ def _cleaned(verb: str, profiles: tuple[str, ...]) -> tuple[Resource, ...]:
 
 
 def may_watch(resource: Resource, profiles: Iterable[str]) -> bool:
-    """Whether the harness watches a kind in a run of these profiles (none: all)."""
+    """Whether the harness watches a resource in a run of these profiles (none: all)."""
     wanted = tuple(profiles)
     return any(
         (row.group, row.resource) == (resource.group, resource.plural) and "watch" in row.verbs

@@ -1,4 +1,4 @@
-"""The table of rights, the roles made from it, and the check that finds what they lack or have too much."""
+"""The permission table, its ClusterRoles, and the check for missing and unused permissions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.rbac import check, roles, table
 from dra_conformance.rbac.check import Need
-from dra_conformance.rbac.table import Right
+from dra_conformance.rbac.table import Permission
 from verification.rbac_ablation.command import cover, lasting, run_until_used
 from verification.rbac_ablation.environment import reduced
 
@@ -30,7 +30,7 @@ def may(role: dict[str, Any], verb: str, resource: str, group: str = "") -> bool
     )
 
 
-def test_on_a_cluster_only_the_harness_and_its_cleanup_need_rights(capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_cluster_only_the_harness_and_its_cleanup_need_permissions(capsys: pytest.CaptureFixture[str]) -> None:
     found = printed(capsys, "--user", "jane")
     assert [name for kind, name in found if kind == "ClusterRole"] == ["dra-conformance", "dra-conformance-cleanup"]
     binding = found["ClusterRoleBinding", "dra-conformance"]
@@ -101,8 +101,8 @@ def test_wrong_use(words: list[str], told: str, capsys: pytest.CaptureFixture[st
 
 
 def test_every_kind_that_cleanup_deletes_is_known() -> None:
-    rows = [row for row in table.rights() if row.holder == table.CLEANUP]
-    for verb, kinds in (("delete", table.made_by_runs()), ("patch", table.held_by_runs())):
+    rows = [row for row in table.permissions() if row.role == table.CLEANUP]
+    for verb, kinds in (("delete", table.made_by_runs()), ("patch", table.finalized_by_runs())):
         wanted = {(row.group, row.resource) for row in rows if verb in row.verbs}
         assert {(kind.group, kind.plural) for kind in kinds} == wanted
 
@@ -122,10 +122,10 @@ def test_the_doctor_asks_for_just_what_is_printed() -> None:
 
 # -- the check itself --------------------------------------------------------------------------------------------------
 
-PODS = Right(holder="harness", resource="pods", verbs=("get", "list"), besides=("api",))
+PODS = Permission(role="harness", resource="pods", verbs=("get", "list"), besides=("api",))
 
 
-def told(found: dict[check.Need, set[str]], *rows: Right) -> list[str]:
+def told(found: dict[check.Need, set[str]], *rows: Permission) -> list[str]:
     return [str(each) for each in check.differences(found, table=rows)]
 
 
@@ -136,7 +136,7 @@ def test_the_check_is_silent_where_table_and_calls_agree() -> None:
 
 def test_the_check_finds_a_call_without_a_row() -> None:
     calls = {("harness", "", "pods", verb): {"imex"} for verb in ("get", "list", "delete")}
-    assert told(calls, PODS) == ["not in the table, but asked for: harness: delete pods in imex"]
+    assert told(calls, PODS) == ["used, but not in the table: harness: delete pods in imex"]
 
 
 def test_the_check_finds_a_call_in_a_profile_that_does_not_hold_it() -> None:
@@ -146,13 +146,13 @@ def test_the_check_finds_a_call_in_a_profile_that_does_not_hold_it() -> None:
 
 def test_the_check_finds_a_right_that_nobody_uses() -> None:
     calls = {("harness", "", "pods", "get"): {"imex"}}
-    assert told(calls, PODS) == ["in the table, but never asked for: harness: list pods in any profile"]
+    assert told(calls, PODS) == ["in the table, but not used: harness: list pods in any profile"]
 
 
 def test_the_check_finds_a_right_that_the_profile_api_does_not_use() -> None:
-    row = Right(holder="harness", resource="pods", verbs=("get",))
+    row = Permission(role="harness", resource="pods", verbs=("get",))
     assert told({("harness", "", "pods", "get"): {"imex"}}, row) == [
-        "in the table, but never asked for: harness: get pods in api"
+        "in the table, but not used: harness: get pods in api"
     ]
 
 

@@ -12,7 +12,7 @@ from dra_conformance.core.events import ApiWrite, EventLog, FaultInjected
 from dra_conformance.faults import half_written
 from dra_conformance.faults.half_written import COMPONENTS, Row, Write
 from dra_conformance.faults.page import page
-from dra_conformance.rbac.table import rights
+from dra_conformance.rbac.table import permissions
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = ("create", "update", "patch", "delete")
@@ -24,10 +24,13 @@ def test_whatever_a_component_may_write_is_in_the_list() -> None:
     listed = {row.write for row in half_written.kept().writes}
     unlisted = [
         str(write)
-        for right in rights()
-        for verb in right.verbs
-        if right.holder in COMPONENTS and verb in CHANGES and not right.resource.endswith("/binding") and not right.only
-        if (write := Write.of(right.holder, verb, right.resource)) not in listed
+        for permission in permissions()
+        for verb in permission.verbs
+        if permission.role in COMPONENTS
+        and verb in CHANGES
+        and not permission.resource.endswith("/binding")
+        and not permission.only
+        if (write := Write.of(permission.role, verb, permission.resource)) not in listed
     ]
     assert not unlisted
 

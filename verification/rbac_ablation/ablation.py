@@ -20,7 +20,7 @@ from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import CLEANUP
 from dra_conformance.steps.catalogue import modules as step_modules
 from verification.rbac_ablation.evidence import Evidence
-from verification.rbac_ablation.roles import Holders
+from verification.rbac_ablation.roles import RoleUsers
 from verification.rbac_ablation.trial import CLEANS, Outcome, Trial, play
 
 _JOBS = 8  # a trial mostly waits for something that never happens
@@ -52,7 +52,7 @@ ON_NEW = frozenset({("compute-domain-controller", "", "namespaces", "create")})
 def search(
     needs: Sequence[Need],
     *,
-    holders: Holders,
+    roles: RoleUsers,
     uses: Mapping[Need, Sequence[str]],
     known: Mapping[Need, Evidence],
     admin: Path,
@@ -69,7 +69,7 @@ def search(
     step_modules()
     for name in LOADED_BEFORE_FORKING:
         import_module(name)
-    users = dict(zip(needs, holders.without(needs), strict=True))
+    users = dict(zip(needs, roles.without(needs), strict=True))
     left = {need: _candidates(need, uses, known.get(need)) for need in needs}
     likeliest = {need: names[:1] for need, names in left.items()}
     seen: dict[Need, list[str]] = {need: [] for need in needs}
@@ -84,7 +84,7 @@ def search(
                 out = folder / f"{users[need][need[0]]}-{number}"
                 run_id = f"{number:02x}{index:06x}"
                 patience = _PATIENCE_S[min(number, len(_PATIENCE_S) - 1)]
-                trials.append(Trial(need, users[need], chosen, holders.kubeconfig, admin, out, patience, run_id))
+                trials.append(Trial(need, users[need], chosen, roles.kubeconfig, admin, out, patience, run_id))
         for need, outcome in _played(trials):
             if outcome.scenario and names_just(outcome.reason, need):
                 rows.append(row(need, outcome))
@@ -96,21 +96,21 @@ def search(
 
 def names_just(reason: str, need: Need) -> bool:
     """Return whether a reason names this permission as missing, and no other."""
-    _, _, said = reason.partition("missing rights: ")
+    _, _, said = reason.partition("missing permissions: ")
     said = said.partition(" (`")[0] if said else reason
     return said == missing.say(need) or (";" not in said and said.endswith(f": {missing.say(need)}"))
 
 
 def row(need: Need, outcome: Outcome) -> Evidence:
     """Return the evidence row of a required permission, without names that are specific to one run."""
-    says = outcome.reason.partition("missing rights: ")[0].rstrip("; ")
+    says = outcome.reason.partition("missing permissions: ")[0].rstrip("; ")
     for pattern, shown in _OWN_NAMES:
         says = pattern.sub(shown, says)
     if len(says) > _LENGTH:
         says = f"{says[: _LENGTH - 1]}…"
-    holder, group, resource, verb = need
+    role, group, resource, verb = need
     return Evidence(
-        holder=holder,
+        role=role,
         group=group,
         resource=resource,
         verb=verb,
@@ -134,5 +134,5 @@ def _played(trials: Collection[Trial]) -> Iterator[tuple[Need, Outcome]]:
 
 def _nobody(need: Need, seen: Sequence[str]) -> str:
     problems = f"; but {seen[0]}" if seen else ""
-    holder, group, name, verb = need
-    return f"not required: {holder}: {verb} {name}{f'.{group}' if group else ''}{problems}"
+    role, group, name, verb = need
+    return f"not required: {role}: {verb} {name}{f'.{group}' if group else ''}{problems}"

@@ -28,8 +28,8 @@ def asked(path: Path, user: str) -> tuple[dict[Need, int], list[str]]:
             continue
         plural, sub = about["resource"], about.get("subresource")
         resource = f"{plural}/{sub}" if sub else plural
-        holder = AGENTS.get(str(event.get("userAgent")), HARNESS)
-        used[holder, str(about.get("apiGroup", "")), resource, event["verb"]] += 1
+        role = AGENTS.get(str(event.get("userAgent")), HARNESS)
+        used[role, str(about.get("apiGroup", "")), resource, event["verb"]] += 1
     return dict(used), refused
 
 

@@ -29,11 +29,11 @@ from dra_conformance.core.events import CallsMade, ScenarioFinished, read
 from dra_conformance.core.status import Status
 from dra_conformance.rbac import check
 from dra_conformance.rbac.check import Need
-from dra_conformance.rbac.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, rights
+from dra_conformance.rbac.table import AGENTS, HARNESS, IMPLIED, SOMETIMES, permissions
 from verification.rbac_ablation import ablation, audit, evidence, leftovers
-from verification.rbac_ablation.environment import GATES, OURS, Environment, Identity, holder_of, rehearse, stage
+from verification.rbac_ablation.environment import GATES, OURS, Environment, Identity, rehearse, role_of, stage
 from verification.rbac_ablation.evidence import Evidence
-from verification.rbac_ablation.roles import Holders
+from verification.rbac_ablation.roles import RoleUsers
 from verification.rbac_ablation.trial import CLEANS
 
 USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write]"
@@ -64,11 +64,11 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                 vendor = made.identity("vendor", *OURS)
                 here = made.planned(vendor)
                 uses = {need: [each for each in named if each in here] for need, named in uses.items()}
-                holders = Holders(made, vendor.roles, printed_for=vendor.user)
+                roles = RoleUsers(made, vendor.roles, printed_for=vendor.user)
                 known = {} if write else {row.need: row for row in evidence.load()}
                 untouched = ablation.search(
                     sorted(ablation.ON_NEW),
-                    holders=holders,
+                    roles=roles,
                     uses=uses,
                     known=known,
                     admin=made.plane.kubeconfig,
@@ -87,9 +87,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                 problems += _clean(made, vendor)
                 problems += _compare(made, [vendor])
                 count = None if wanted == "all" else int(wanted)
-                problems += _remove(
-                    made, vendor, holders, uses, count, first=untouched.rows, passed=passed, write=write
-                )
+                problems += _remove(made, vendor, roles, uses, count, first=untouched.rows, passed=passed, write=write)
         except TargetUnreachable as error:
             return absent(f"the real control plane does not start: {error}")
     for line in problems:
@@ -248,7 +246,7 @@ def _compare(made: Environment, who: Sequence[Identity]) -> list[str]:
     given = _given(who)
     asked = set(used)
     problems += [f"unused: {_say(need)}" for need in _never_used(given, used)]
-    problems += [f"used by the wrong holder: {_say(need)}" for need in sorted(asked - given)]
+    problems += [f"used by the wrong role: {_say(need)}" for need in sorted(asked - given)]
     print(f"access: {len(given)} verbs given, {len(given & asked)} used, {sum(used.values())} requests", flush=True)
     return problems
 
@@ -256,8 +254,8 @@ def _compare(made: Environment, who: Sequence[Identity]) -> list[str]:
 def _silent() -> set[Need]:
     """Return the permissions whose use an audit log does not show."""
     return {
-        (row.holder, row.group, row.resource, verb)
-        for row in rights()
+        (row.role, row.group, row.resource, verb)
+        for row in permissions()
         if row.resource in IMPLIED or row.only.startswith(SOMETIMES)
         for verb in row.verbs
     }
@@ -265,19 +263,17 @@ def _silent() -> set[Need]:
 
 def _granted(who: Identity) -> set[Need]:
     found: set[Need] = set()
-    for role in who.roles:
-        holder = holder_of(role, who.user)
-        for rule in role["rules"]:
-            found |= {
-                (holder, rule["apiGroups"][0], name, verb) for name in rule["resources"] for verb in rule["verbs"]
-            }
+    for cluster_role in who.roles:
+        role = role_of(cluster_role, who.user)
+        for rule in cluster_role["rules"]:
+            found |= {(role, rule["apiGroups"][0], name, verb) for name in rule["resources"] for verb in rule["verbs"]}
     return found
 
 
 def _remove(
     made: Environment,
     who: Identity,
-    holders: Holders,
+    roles: RoleUsers,
     uses: Mapping[Need, Sequence[str]],
     count: int | None,
     *,
@@ -288,7 +284,7 @@ def _remove(
     """Remove verbs one at a time from their role; return those that no scenario requires."""
     known = {row.need: row for row in evidence.load()}
     problems = [] if write else [f"verification/rbac_ablation/evidence.yaml: {line}" for line in unlike(known)]
-    needs = [need for need in holders.granted() if need not in ablation.ON_NEW and (write or need in known)]
+    needs = [need for need in roles.granted() if need not in ablation.ON_NEW and (write or need in known)]
     if count is not None:
         needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
     asked = {**uses, **_implied(needs, uses), **_only_here(made)}
@@ -296,7 +292,7 @@ def _remove(
     likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in asked.items()}
     found = ablation.search(
         needs,
-        holders=holders,
+        roles=roles,
         uses=likeliest,
         known={} if write else known,
         admin=made.plane.kubeconfig,
@@ -355,14 +351,14 @@ def _implied(needs: Iterable[Need], uses: Mapping[Need, Sequence[str]]) -> dict[
     """Return the scenarios that need permissions without a request of their own: the server checks them on a write."""
     texts = {each.id: " ".join(step.text for step in each.steps) for each in features.read_all([assets.features()])}
     found: dict[Need, list[str]] = {}
-    for holder, group, name, verb in needs:
+    for role, group, name, verb in needs:
         if name in IMPLIED:
             wanted = "status.devices" if name.endswith("/driver") else ""
-            writers = uses.get((holder, group, IMPLIED[name], verb.rpartition(":")[2]), ())
-            found[holder, group, name, verb] = [each for each in writers if wanted in texts[each]]
+            writers = uses.get((role, group, IMPLIED[name], verb.rpartition(":")[2]), ())
+            found[role, group, name, verb] = [each for each in writers if wanted in texts[each]]
     return found
 
 
 def _say(need: Need) -> str:
-    holder, group, name, verb = need
-    return f"{holder}: {verb} {name}{f'.{group}' if group else ''}"
+    role, group, name, verb = need
+    return f"{role}: {verb} {name}{f'.{group}' if group else ''}"

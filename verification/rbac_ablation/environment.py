@@ -75,9 +75,11 @@ class Environment:
         """Grant access to /metrics, which the roles leave to the administrator: it shows gates that are off by default."""
         name = f"{user}-metrics"
         self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": [METRICS]})
-        role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}
+        cluster_role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}
         subjects = [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user}]
-        self.admin.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
+        self.admin.create(
+            CLUSTER_ROLE_BINDINGS, {"metadata": {"name": name}, "roleRef": cluster_role, "subjects": subjects}
+        )
 
     def run(self, who: Identity, *options: str, focus: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
         """Run the suite as a user; return exit code and report (empty if there is none)."""
@@ -104,15 +106,15 @@ class Environment:
         return result.returncode, result.stdout + result.stderr
 
 
-def holder_of(role: Obj, user: str) -> str:
+def role_of(cluster_role: Obj, user: str) -> str:
     """Return the role that a ClusterRole printed for a user of the environment belongs to."""
-    return name_of(role).removeprefix(f"{user}-{PREFIX}").removeprefix("-") or HARNESS
+    return name_of(cluster_role).removeprefix(f"{user}-{PREFIX}").removeprefix("-") or HARNESS
 
 
-def reduced(role: Obj, group: str, resource: str, verb: str) -> list[Obj]:
+def reduced(cluster_role: Obj, group: str, resource: str, verb: str) -> list[Obj]:
     """A role's rules without one verb on one resource."""
     found: list[Obj] = []
-    for rule in role["rules"]:
+    for rule in cluster_role["rules"]:
         if group not in rule["apiGroups"] or resource not in rule["resources"] or verb not in rule["verbs"]:
             found.append(rule)
             continue

@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from dra_conformance.rbac.check import Need
-from dra_conformance.rbac.table import HOLDERS, SOMETIMES, rights
+from dra_conformance.rbac.table import ROLES, SOMETIMES, permissions
 
 FILE = Path(__file__).with_name("evidence.yaml")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "rbac.md"
@@ -24,7 +24,7 @@ _HEAD = """\
 _SILENT = (
     "No scenario that may run on a cluster makes these parts ask each time; a run needs the right when it comes about.",
     "",
-    "| holder | resource | verb | asked for when |",
+    "| role | resource | verb | used when |",
     "|---|---|---|---|",
 )
 
@@ -36,7 +36,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     permissions that ends every such reason.
     """
 
-    holder: str
+    role: str
     group: str = ""
     resource: str
     verb: str
@@ -47,7 +47,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def need(self) -> Need:
         """The right."""
-        return self.holder, self.group, self.resource, self.verb
+        return self.role, self.group, self.resource, self.verb
 
 
 def load(path: Path = FILE) -> list[Evidence]:
@@ -57,7 +57,7 @@ def load(path: Path = FILE) -> list[Evidence]:
 
 def save(rows: Iterable[Evidence]) -> None:
     """Write rows and page."""
-    ordered = sorted(rows, key=lambda row: (HOLDERS.index(row.holder), row.group, row.resource, row.verb))
+    ordered = sorted(rows, key=lambda row: (ROLES.index(row.role), row.group, row.resource, row.verb))
     lines = [yaml.safe_dump(msgspec.to_builtins(row), default_flow_style=True, width=10**6) for row in ordered]
     FILE.write_text(_HEAD + "".join(f"- {line}" for line in lines))
     PAGE.write_text(page(ordered))
@@ -65,14 +65,14 @@ def save(rows: Iterable[Evidence]) -> None:
 
 def printed() -> set[Need]:
     """Return every verb that `dra-conformance rbac` prints for any component."""
-    return {(row.holder, row.group, row.resource, verb) for row in rights() for verb in row.verbs}
+    return {(row.role, row.group, row.resource, verb) for row in permissions() for verb in row.verbs}
 
 
 def by_chance() -> dict[Need, str]:
     """Return the printed verbs that are used only in situations which no scenario on a cluster creates."""
     return {
-        (row.holder, row.group, row.resource, verb): row.only.removeprefix(SOMETIMES).lstrip(": ")
-        for row in rights()
+        (row.role, row.group, row.resource, verb): row.only.removeprefix(SOMETIMES).lstrip(": ")
+        for row in permissions()
         for verb in row.verbs
         if row.only.startswith(SOMETIMES)
     }
@@ -95,11 +95,11 @@ def page(rows: Sequence[Evidence]) -> str:
         "its work, every check passed, but a component of the run was refused a request: on a cluster such a scenario",
         "is `untestable`.",
     ]
-    for holder in HOLDERS:
-        mine = [row for row in rows if row.holder == holder]
+    for role in ROLES:
+        mine = [row for row in rows if row.role == role]
         lines += [
             "",
-            f"## {holder}",
+            f"## {role}",
             "",
             "| resource | verb | does not pass without it | and says |",
             "|---|---|---|---|",
@@ -111,8 +111,8 @@ def page(rows: Sequence[Evidence]) -> str:
     if silent:
         lines += ["", "## Not missed each time", "", *_SILENT]
         lines += [
-            f"| {holder} | {_resource(group, name)} | {verb} | {why} |"
-            for (holder, group, name, verb), why in sorted(silent.items())
+            f"| {role} | {_resource(group, name)} | {verb} | {why} |"
+            for (role, group, name, verb), why in sorted(silent.items())
         ]
     return "\n".join(lines) + "\n"
 

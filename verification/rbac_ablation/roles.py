@@ -18,7 +18,7 @@ from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
 from dra_api.transport import Transport, WithHeaders
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import AGENTS, CLEANUP, COMPONENTS, HARNESS
-from verification.rbac_ablation.environment import METRICS, Environment, holder_of, reduced
+from verification.rbac_ablation.environment import METRICS, Environment, reduced, role_of
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _KNOWN_WITHIN, _TURN = 60.0, 0.02
@@ -30,30 +30,32 @@ class ByHolder(WithHeaders):
 
     def __init__(self, inner: Transport, users: Mapping[str, str]) -> None:
         def named(headers: Mapping[str, str]) -> Mapping[str, str]:
-            holder = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
-            return {**headers, "Impersonate-User": users[holder]}
+            role = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
+            return {**headers, "Impersonate-User": users[role]}
 
         super().__init__(inner, named)
 
 
-class Holders:
+class RoleUsers:
     """The users of one control plane: one per role with all permissions, and one per removed verb."""
 
     def __init__(self, made: Environment, roles: Sequence[Obj], *, printed_for: str) -> None:
         self._made = made
         self._taken = 0
-        self._rules: dict[str, list[Obj]] = {holder_of(role, printed_for): role["rules"] for role in roles}
-        self._whole = {holder: f"only-{holder}" for holder in (HARNESS, CLEANUP, *COMPONENTS)}
-        for holder, user in self._whole.items():
-            self._let(user, self._rules[holder])
+        self._rules: dict[str, list[Obj]] = {
+            role_of(cluster_role, printed_for): cluster_role["rules"] for cluster_role in roles
+        }
+        self._whole = {role: f"only-{role}" for role in (HARNESS, CLEANUP, *COMPONENTS)}
+        for role, user in self._whole.items():
+            self._let(user, self._rules[role])
         self._let("actor", [METRICS, _IMPERSONATE])
         self.kubeconfig: Path = made.plane.kubeconfig_for("actor")
 
     def granted(self) -> list[Need]:
         """Every verb of every role."""
         return sorted(
-            (holder, rule["apiGroups"][0], name, verb)
-            for holder, rules in self._rules.items()
+            (role, rule["apiGroups"][0], name, verb)
+            for role, rules in self._rules.items()
             for rule in rules
             for name in rule["resources"]
             for verb in rule["verbs"]
@@ -66,10 +68,10 @@ class Holders:
         """
         users: list[tuple[Need, str]] = []
         for need in needs:
-            holder, group, resource, verb = need
+            role, group, resource, verb = need
             self._taken += 1
             users.append((need, f"without-{self._taken}"))
-            self._let(users[-1][1], reduced({"rules": self._rules[holder]}, group, resource, verb))
+            self._let(users[-1][1], reduced({"rules": self._rules[role]}, group, resource, verb))
         for need, user in users:
             self._wait_known(need, user)
         return [{**self._whole, need[0]: user} for need, user in users]
@@ -79,9 +81,9 @@ class Holders:
     def _let(self, user: str, rules: list[Obj]) -> None:
         """A role and a binding for one user."""
         self._made.admin.create(CLUSTER_ROLES, {"metadata": {"name": user}, "rules": rules})
-        role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": user}
+        cluster_role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": user}
         subjects = [{"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": user}]
-        binding = {"metadata": {"name": user}, "roleRef": role, "subjects": subjects}
+        binding = {"metadata": {"name": user}, "roleRef": cluster_role, "subjects": subjects}
         self._made.admin.create(CLUSTER_ROLE_BINDINGS, binding)
 
     def _wait_known(self, taken: Need, user: str) -> None:

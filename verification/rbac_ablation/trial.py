@@ -64,10 +64,10 @@ def play(trial: Trial) -> Outcome:
     trial.out.mkdir(parents=True)
     patch = Patch(trial.out)
 
-    def by_holder(original: Any) -> Any:
+    def by_role(original: Any) -> Any:
         return lambda self: ByHolder(original(self), trial.users)
 
-    patch.wrap("dra_conformance.control_plane.kubeconfig:KubeconfigControlPlane.transport", by_holder)
+    patch.wrap("dra_conformance.control_plane.kubeconfig:KubeconfigControlPlane.transport", by_role)
     if trial.need[0] == CLEANUP:
         return _clean(trial)
     patch.replace("dra_conformance.engine.run:Run.leftovers", lambda self: [])

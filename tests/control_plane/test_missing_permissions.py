@@ -25,7 +25,7 @@ from dra_conformance.core.status import Status
 from dra_conformance.pytest_plugin import runner
 from dra_conformance.rbac import missing, roles
 from verification.rbac_ablation import ablation, command, evidence
-from verification.rbac_ablation.environment import holder_of, reduced
+from verification.rbac_ablation.environment import reduced, role_of
 from verification.rbac_ablation.roles import ByHolder
 from verification.rbac_ablation.trial import CLEANS, Outcome
 
@@ -66,7 +66,9 @@ def test_a_scenario_that_fails_says_what_its_controller_may_not(
 ) -> None:
     row = run(without(cluster, tmp_path, "patch", "pods/status", "claim-controller", "reference"), tmp_path)
     assert row["status"] == "failed"
-    told = "missing rights: the claim-controller may not patch pods/status (`dra-conformance rbac` prints what a run"
+    told = (
+        "missing permissions: the claim-controller may not patch pods/status (`dra-conformance rbac` prints all that a run"
+    )
     told += " needs)"
     assert row["reason"].endswith(f"; {told}")
     capsys.readouterr()
@@ -90,18 +92,20 @@ def test_a_controller_that_may_not_look_says_so(cluster: ApiServerEmulator, tmp_
         (True, Status.FAILED, Status.FAILED),
     ],
 )
-def test_who_passes_beside_a_part_without_its_rights_was_not_judged(own: bool, status: Status, ends: Status) -> None:
+def test_a_pass_with_a_component_without_permissions_is_untestable(own: bool, status: Status, ends: Status) -> None:
     calls = Calls()
     said = {"message": 'User "u" cannot create resource "events" in API group "" in the namespace "n"'}
     calls.refuse(Response(403, {}, orjson.dumps(said)), {"User-Agent": "reference-binder"})
     run = SimpleNamespace(calls=calls, control_plane=SimpleNamespace(own=own))
     state = SimpleNamespace(run=run, outcome=(status, ""))
     report = SimpleNamespace(outcome="passed", longrepr=None)
-    runner._tell_missing_rights(cast(Any, state), cast(Any, report))
+    runner._report_missing_permissions(cast(Any, state), cast(Any, report))
     assert state.outcome[0] is ends
     assert ("the binder may not create events" in state.outcome[1]) == (ends is not Status.PASSED)
     assert report.outcome == ("failed" if status is not ends else "passed")
-    runner._tell_missing_rights(cast(Any, state), cast(Any, report))  # what was told once is not told of the next
+    runner._report_missing_permissions(
+        cast(Any, state), cast(Any, report)
+    )  # what was told once is not told of the next
     assert state.outcome[1].count("may not create events") <= 1
 
 
@@ -114,7 +118,7 @@ def test_a_cleanup_says_what_it_may_not(
     harness = admin.get(CLUSTER_ROLES, "dra-conformance")
     admin.patch(CLUSTER_ROLES, "dra-conformance", {"rules": reduced(harness, "", "nodes", "list")})
     assert call(["cleanup", "--kubeconfig", str(kubeconfig), "--run-id", LEFT]) == ExitCode.LEFTOVERS
-    assert "missing rights: the cleanup may not list nodes (`dra-conformance rbac`" in capsys.readouterr().err
+    assert "missing permissions: the cleanup may not list nodes (`dra-conformance rbac`" in capsys.readouterr().err
 
 
 def test_whether_a_webhook_is_there_is_not_known_without_the_right(cluster: ApiServerEmulator) -> None:
@@ -144,7 +148,7 @@ def test_refused_calls_are_known_by_the_words_of_the_server(cluster: ApiServerEm
     assert calls.take_refused() == []
 
 
-def test_each_request_goes_in_the_name_of_its_holder(cluster: ApiServerEmulator) -> None:
+def test_each_request_is_sent_as_the_user_of_its_role(cluster: ApiServerEmulator) -> None:
     users = {"harness": "nobody", "scheduler": "kubernetes-admin"}
     binding = {"metadata": {"name": "all"}, "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}
     admin = KubeClient(cluster.transport())
@@ -180,23 +184,25 @@ def test_only_what_is_named_alone_is_proof() -> None:
     need = ("scheduler", "resource.k8s.io", "resourceslices", "list")
     other = ("harness", "", "pods", "list")
     calls = [("reference-scheduler", "list", "resource.k8s.io", "resourceslices")]
-    assert ablation.names_just(f"it is bound: saw not; {missing.told(calls)}", need)
-    assert not ablation.names_just(f"it is bound: saw not; {missing.told(calls)}", other)
+    assert ablation.names_just(f"it is bound: saw not; {missing.message(calls)}", need)
+    assert not ablation.names_just(f"it is bound: saw not; {missing.message(calls)}", other)
     assert not ablation.names_just("it is bound: saw not", need)
     both = [*calls, ("dra-conformance", "list", "", "pods")]
-    assert not ablation.names_just(f"it is bound: saw not; {missing.told(both)}", need)
+    assert not ablation.names_just(f"it is bound: saw not; {missing.message(both)}", need)
     assert ablation.names_just(f"it is not known: {missing.say(need)}", need)
 
 
 def test_a_row_holds_no_name_of_one_run() -> None:
     need = ("harness", "", "namespaces", "patch")
-    reason = 'PATCH /api/v1/namespaces/dra-c02f-1: 403: User "without-6" cannot; missing rights: the harness may not'
+    reason = (
+        'PATCH /api/v1/namespaces/dra-c02f-1: 403: User "without-6" cannot; missing permissions: the harness may not'
+    )
     row = ablation.row(need, Outcome("a#b", "error", reason))
     assert row.says == 'PATCH /api/v1/namespaces/dra-…: 403: User "vendor" cannot'
     assert row.need == need
 
 
-def test_a_role_of_the_stage_tells_its_holder() -> None:
+def test_a_cluster_role_of_the_environment_contains_its_role() -> None:
     named = {"dra-conformance": "harness", "dra-conformance-claim-controller": "claim-controller"}
-    for name, holder in named.items():
-        assert holder_of({"metadata": {"name": f"vendor-{name}"}}, "vendor") == holder
+    for name, role in named.items():
+        assert role_of({"metadata": {"name": f"vendor-{name}"}}, "vendor") == role
