@@ -33,7 +33,7 @@ class PodStrategy(BaseStrategy):
     generation = True
 
     def default(self, obj: Obj) -> None:
-        """Set the defaults that clients can observe (SetDefaults_Pod), and the null times of conditions that Go writes."""
+        """Set the defaults that clients can observe (SetDefaults_Pod), and null times of conditions, as Go does."""
         spec = obj.setdefault("spec", {})
         default_pod_spec(spec)
         for condition in obj.setdefault("status", {}).get("conditions") or ():

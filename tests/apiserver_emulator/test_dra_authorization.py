@@ -9,12 +9,12 @@ import copy
 from typing import Any
 
 import pytest
-from dra_cases import ALL_ON, allocation, device_status, many, result, slice_of, status
 from dra_harness import Obj, context, resource_of, write
 
 from apiserver_emulator.dra.authorization import NODE_NAME_EXTRA
 from dra_api.request import User
 from dra_api.status import StatusError
+from verification.fidelity.dra_cases import ALL_ON, allocation, device_status, many, result, slice_of, status
 
 DRIVER = "gpu.example.com"
 OTHER = "nic.example.com"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dra_cases import ALL_ON, CASES, REASONS, Case, Obj
 from dra_harness import Answer, write
+
+from verification.fidelity.dra_cases import ALL_ON, CASES, REASONS, Case, Obj
 
 ANSWERS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "data/dra_answers.json").read_text())[
     "answers"

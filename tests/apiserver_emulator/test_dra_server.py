@@ -12,11 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dra_cases import ALL_ON, CASES, REASONS, Case, Obj, allocation, claim, consumer, first, request, status, sub
 
 from apiserver_emulator import ApiServerEmulator
 from apiserver_emulator.protobuf import encode
 from dra_api.transport import Transport
+from verification.fidelity.dra_cases import (
+    ALL_ON,
+    CASES,
+    REASONS,
+    Case,
+    Obj,
+    allocation,
+    claim,
+    consumer,
+    first,
+    request,
+    status,
+    sub,
+)
 
 PLURALS = {
     "DeviceClass": "deviceclasses",

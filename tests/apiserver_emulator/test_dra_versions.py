@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from dra_cases import (
+from dra_harness import NOW, Obj, from_storage, resource_of, table, to_storage, write
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiserver_emulator.dra import served_versions
+from apiserver_emulator.dra.registration import claim_state
+from dra_api.feature_gates import FeatureGateError, effective_gates
+from dra_api.status import StatusError
+from verification.fidelity.dra_cases import (
     ALL_ON,
     TIME,
     attribute,
@@ -30,14 +38,6 @@ from dra_cases import (
     template,
     valid_range,
 )
-from dra_harness import NOW, Obj, from_storage, resource_of, table, to_storage, write
-from hypothesis import given
-from hypothesis import strategies as st
-
-from apiserver_emulator.dra import served_versions
-from apiserver_emulator.dra.registration import claim_state
-from dra_api.feature_gates import FeatureGateError, effective_gates
-from dra_api.status import StatusError
 
 NOW_TEXT = "2026-05-06T07:08:09Z"
 

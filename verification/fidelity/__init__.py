@@ -1,5 +1,5 @@
-"""The fidelity report: the same API probes, put to the embedded control plane and to a real one, and every difference.
+"""The fidelity report: the same API probes for the emulator and a real control plane, and every difference.
 
-`python -m verification fidelity` runs it; `--write` makes docs/explanation/fidelity.md anew. Differences that are
-known, with the reason for each, stand in known.yaml; any other fails the command.
+`python -m verification fidelity` runs it; `--write` generates docs/explanation/fidelity.md. known.yaml has the known
+differences with their reasons; any other difference fails the command.
 """

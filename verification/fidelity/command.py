@@ -1,4 +1,4 @@
-"""`python -m verification fidelity [--write]`: put every probe to both control planes and judge the differences."""
+"""`python -m verification fidelity [--write]`: run every probe at both targets and judge the differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dra_conformance.core.errors import TargetUnreachable
 from verification.fidelity import known, targets
 from verification.fidelity.compare import Difference, differences
 from verification.fidelity.probe import Probe
-from verification.fidelity.prober import Record, Talk
+from verification.fidelity.prober import Prober, Record
 from verification.fidelity.probes import all_probes
 from verification.fidelity.report import page, short
 
@@ -22,7 +22,7 @@ USAGE = "usage: python -m verification fidelity [--write] [--only PATTERN] [--an
 
 
 def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
-    """Run the command; its exit code. `absent` says in one line that the real programs are missing."""
+    """Run the command and return its exit code. `absent` reports on one line that the real programs are missing."""
     options = list(words)
     write = "--write" in options
     if write:
@@ -38,31 +38,31 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
     only = given.get("--only", "")
     probes = [probe for probe in all_probes() if not only or fnmatchcase(probe.id, only)]
     try:
-        answers, version = _ask(probes, bin_dir)
+        answers, version = _run(probes, bin_dir)
     except TargetUnreachable as error:
         return absent(f"the real control plane does not start: {error}")
     if path := given.get("--answers"):
         Path(path).write_bytes(orjson.dumps(answers, option=orjson.OPT_INDENT_2))
     ours, theirs = answers["embedded"], answers["real"]
     found = [row for probe in probes for row in differences(probe.id, ours[probe.id], theirs[probe.id])]
-    if doubtful := {row.probe for row in found if known.explain(row, known.load()) is None}:
-        found = _once_more([probe for probe in probes if probe.id in doubtful], found, bin_dir)
+    if unexplained := {row.probe for row in found if known.explain(row, known.load()) is None}:
+        found = _repeat([probe for probe in probes if probe.id in unexplained], found, bin_dir)
     return _judge(probes, found, version=version, write=write and not only, whole=not only)
 
 
-def _ask(probes: Sequence[Probe], bin_dir: Path) -> tuple[dict[str, dict[str, Record]], str]:
-    """Every probe's answers at both planes, one plane after the other, and the real one's release."""
+def _run(probes: Sequence[Probe], bin_dir: Path) -> tuple[dict[str, dict[str, Record]], str]:
+    """Run probes at both targets, one after the other; return the responses and the release of the real one."""
     with tempfile.TemporaryDirectory(prefix="dra-fidelity-") as folder:
-        with targets.embedded(Path(folder)) as plane:
-            ours = Talk(plane).ask_all(probes)
-        with targets.real(Path(folder), bin_dir) as plane:
-            theirs = Talk(plane).ask_all(probes)
-            return {"embedded": ours, "real": theirs}, plane.version
+        with targets.embedded(Path(folder)) as target:
+            ours = Prober(target).run_all(probes)
+        with targets.real(Path(folder), bin_dir) as target:
+            theirs = Prober(target).run_all(probes)
+            return {"embedded": ours, "real": theirs}, target.version
 
 
-def _once_more(probes: Sequence[Probe], found: list[Difference], bin_dir: Path) -> list[Difference]:
-    """The differences, with those probes asked again on fresh control planes: a busy machine serves a CRD late."""
-    answers, _ = _ask(probes, bin_dir)
+def _repeat(probes: Sequence[Probe], found: list[Difference], bin_dir: Path) -> list[Difference]:
+    """Run some probes again on new control planes; return all differences. A busy machine may serve a CRD late."""
+    answers, _ = _run(probes, bin_dir)
     names = {probe.id for probe in probes}
     again = [
         row for each in probes for row in differences(each.id, answers["embedded"][each.id], answers["real"][each.id])
@@ -73,7 +73,7 @@ def _once_more(probes: Sequence[Probe], found: list[Difference], bin_dir: Path) 
         if row.probe in names and (row.probe, row.where) not in {(other.probe, other.where) for other in again}
     ]
     for row in unstable:
-        print(f"  unstable: {row.probe} {row.where}: {short(row.real)} at first, not when it was asked again")
+        print(f"  unstable: {row.probe} {row.where}: {short(row.real)} in the first run only")
     return [row for row in found if row.probe not in names] + again
 
 
@@ -89,13 +89,13 @@ def _judge(probes: Sequence[Probe], found: list[Difference], *, version: str, wr
         print(f"    embedded: {short(row.embedded)}\n    real:     {short(row.real)}")
     stale = known.stale(rows, found) if whole else []
     for name in stale:
-        print(f"  gone: {name} in known.yaml explains no difference any more; remove it")
+        print(f"  stale: {name} in known.yaml explains no difference; remove it")
     differing = {row.probe for row in found}
-    seen = sorted({row.probe for row, reason in explained if known.can_be_seen(row, reason)})
+    seen = sorted({row.probe for row, reason in explained if known.is_visible(row, reason)})
     for name in seen:
-        print(f"  visible: {name} differs in what a driver, scheduler or controller can see")
+        print(f"  visible: {name} differs in a way that a driver, scheduler or controller can observe")
     print(
-        f"fidelity: {len(probes)} probes at embedded and {version}: {len(probes) - len(differing)} alike, "
+        f"fidelity: {len(probes)} probes at embedded and {version}: {len(probes) - len(differing)} equal, "
         f"{len(differing)} differ, {len({row.probe for row in new})} of them unexplained, {len(seen)} of them visible"
     )
     return 1 if new or stale or seen else 0

@@ -1,4 +1,4 @@
-"""Every difference between two records of the same probe, as paths with both values."""
+"""The differences between two records of the same probe, as paths with both values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where the answers differ. `where` is step and path, such as `2.body.metadata.generation`."""
+    """A difference between two responses. `where` is step and path, such as `2.body.metadata.generation`."""
 
     probe: str
     request: str
@@ -21,14 +21,14 @@ class Difference:
 
 
 def differences(probe: str, embedded: list[Any], real: list[Any]) -> list[Difference]:
-    """All differences of one probe, in the order of its steps."""
+    """Return all differences of one probe, in the order of its steps."""
     found: list[Difference] = []
     for number, (ours, theirs) in enumerate(zip(embedded, real, strict=False)):
         request = str(theirs.get("request"))
         if ours.get("code") != theirs.get("code"):
             row = (_short_of(ours), _short_of(theirs))
             found.append(Difference(probe, request, f"{number}.code", *row))
-            continue  # a failure beside an object: nothing else can be compared
+            continue  # one failed and one did not: nothing else can be compared
         found += [Difference(probe, request, f"{number}.{where}", *pair) for where, *pair in _walk("", ours, theirs)]
     if len(embedded) != len(real):
         found.append(Difference(probe, "", "steps", len(embedded), len(real)))

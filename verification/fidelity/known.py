@@ -1,4 +1,4 @@
-"""Differences that are known, each with its reason: known.yaml, read and matched."""
+"""Known differences, each with its reason: read known.yaml and match it with what was found."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FILE = Path(__file__).resolve().parent / "known.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One known difference: the probes and places (shell patterns) where it shows, and why it stays.
+    """One known difference: the probes and paths (shell patterns) with the difference, and the reason for it.
 
-    `visible`: whether a driver, scheduler, binder or controller built on client-go can behave otherwise for it.
-    `nobody`: why none of them meets it although it is of a status code or a reason, on which programs act.
-    `chance`: it does not show every time, because it is a matter of who comes first on the real control plane.
+    `visible`: whether it can change the behaviour of a driver, scheduler, binder or controller built on client-go.
+    `unaffected`: why no such program is affected although the difference is in a status code or reason.
+    `chance`: the difference does not appear in every run; it depends on a race in the real control plane.
     """
 
     id: str
@@ -28,17 +28,17 @@ class Known:
     where: str
     reason: str
     visible: bool = True
-    nobody: str = ""
+    unaffected: str = ""
     chance: bool = False
 
     def covers(self, found: Difference) -> bool:
-        """Whether it explains a difference."""
-        where = self.where.replace("[", "[[]")  # brackets are list indices here, no character sets
+        """Return whether this row explains a difference."""
+        where = self.where.replace("[", "[[]")  # brackets are list indices here, not character sets
         return fnmatchcase(found.where, where) and any(fnmatchcase(found.probe, each) for each in self.probes)
 
 
 def load(path: Path = FILE) -> list[Known]:
-    """The known differences. Raises ValueError for a row without reason, or that does not say who can see it."""
+    """Read the known differences. Raises ValueError for a row without `reason` or `visible`."""
     rows = yaml.safe_load(path.read_text()) or []
     found = [
         Known(
@@ -47,36 +47,36 @@ def load(path: Path = FILE) -> list[Known]:
             row.get("where", "*"),
             row.get("reason", ""),
             visible=row.get("visible"),
-            nobody=row.get("nobody", ""),
+            unaffected=row.get("unaffected", ""),
             chance=bool(row.get("chance")),
         )
         for row in rows
     ]
-    if silent := [each.id for each in found if not each.reason.strip()]:
-        raise ValueError(f"{path.name}: no reason for {', '.join(silent)}; say why the difference may stay")
-    if unsaid := [each.id for each in found if not isinstance(each.visible, bool)]:
+    if without_reason := [each.id for each in found if not each.reason.strip()]:
+        raise ValueError(f"{path.name}: no reason for {', '.join(without_reason)}: add why the difference may stay")
+    if without_visible := [each.id for each in found if not isinstance(each.visible, bool)]:
         raise ValueError(
-            f"{path.name}: {', '.join(unsaid)}: say with visible: true or false whether a component can see it"
+            f"{path.name}: {', '.join(without_visible)}: add visible: true or false (can a component observe it?)"
         )
     return found
 
 
 def explain(found: Difference, known: Sequence[Known]) -> Known | None:
-    """The first known difference that covers this one."""
+    """Return the first row that explains a difference, or None."""
     return next((each for each in known if each.covers(found)), None)
 
 
-def can_be_seen(found: Difference, why: Known | None) -> bool:
-    """Whether a driver, scheduler or controller can see a difference, as far as is known.
+def is_visible(found: Difference, why: Known | None) -> bool:
+    """Return whether a driver, scheduler or controller may observe a difference.
 
-    It counts as seen while nothing explains it, and where programs act on what differs and no row says which they are.
+    It may if no row explains the difference, or if programs act on the value and the row has no `unaffected`.
     """
     if why is None or why.visible:
         return True
-    return found.where.endswith((".code", ".reason", "steps")) and not why.nobody.strip()
+    return found.where.endswith((".code", ".reason", "steps")) and not why.unaffected.strip()
 
 
 def stale(known: Sequence[Known], found: Sequence[Difference]) -> list[str]:
-    """The known differences that explain nothing any more: they are to be removed, but for those of chance."""
+    """Return the rows that explain no difference and should be removed; rows of chance may stay."""
     used = {reason.id for each in found if (reason := explain(each, known)) is not None}
     return [each.id for each in known if each.id not in used and not each.chance]

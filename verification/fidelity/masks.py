@@ -1,4 +1,4 @@
-"""What may differ between two servers without meaning anything: made names, uids, times, versions and tokens."""
+"""Masks for values that differ between any two servers: generated names, uids, times, versions and tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DROPPED = {"managedFields"}
 
 
 def text(found: str) -> str:
-    """A text with everything accidental replaced."""
+    """Return a text with such values replaced."""
     found = _UID.sub("UID", found)
     found = _TIME.sub("TIME", found)
     found = _GENERATED.sub(r"\1XXXXX", found)
@@ -31,7 +31,7 @@ def text(found: str) -> str:
 
 
 def value(found: Any, *, managed: bool = False) -> Any:
-    """A JSON value with everything accidental replaced; `managed` keeps metadata.managedFields."""
+    """Return a JSON value with such values replaced; `managed` keeps metadata.managedFields."""
     if isinstance(found, dict):
         return {key: _field(key, each, managed) for key, each in found.items() if managed or key not in _DROPPED}
     if isinstance(found, list):
@@ -40,7 +40,7 @@ def value(found: Any, *, managed: bool = False) -> Any:
 
 
 def field(path: str, found: Any, *, managed: bool = False) -> Any:
-    """The value of one path such as metadata.continue, with everything accidental replaced."""
+    """Return the value of a path such as metadata.continue, masked."""
     return _field(path.rpartition(".")[2], found, managed)
 
 
@@ -57,7 +57,7 @@ def _field(key: str, found: Any, managed: bool) -> Any:
 
 
 def _without_ages(found: Any) -> Any:
-    """The cells of a table: how many seconds old an object is says how busy the machine was."""
+    """Return the cells of a table without ages of a few seconds, which depend on the load of the machine."""
     if isinstance(found, list):
         return [_without_ages(each) for each in found]
     return _AGE.sub("AGE", text(found)) if isinstance(found, str) else found

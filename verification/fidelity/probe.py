@@ -1,7 +1,7 @@
-"""One probe: a few requests as data, what is kept of the answers, and where an earlier answer flows into a later step.
+"""A probe: a few requests as data, with the parts of the responses that are compared.
 
-In every text of a step `{ns}` is the probe's own namespace (made when first named), `{id}` a name that only this probe
-uses, and `{0.metadata.uid}` a field of the first step's answer.
+In every text of a step `{ns}` is the probe's own namespace (created at first use), `{id}` a name that only this probe
+uses, and `{0.metadata.uid}` a field of the response to the first step.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ APPLY = "application/apply-patch+yaml"
 class Step:
     """One request.
 
-    `body` is JSON data or bytes that go as they are. `keep` says what of the answer is compared: `all`, `status` (code
-    and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the request until it
-    answers that code, `until_body` until these paths of its body have these values (None: absent), for `patience`
-    seconds at most. `user` is (name, groups); None is the admin. `managed` keeps
-    managedFields.
-    `events` makes it a watch that ends after so many events, or after `seconds`; `during` are steps while it is open.
+    `body` is JSON data, or bytes that are sent unchanged. `keep` is the part of the response to compare: `all`,
+    `status` (code and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the
+    request until the response has that code, `until_body` until these paths of its body have these values (None:
+    absent), for at most `patience` seconds. `user` is (name, groups); None is the administrator. `managed` compares
+    managedFields too. `events` makes it a watch that ends after so many events, or after `seconds`; `during` are
+    steps while it is open.
     """
 
     method: str
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A named sequence of steps. `id` is area/what-it-asks. `pods` waits for the namespace's service account."""
+    """A named sequence of steps. `id` is area/subject. `pods` waits for the namespace's service account."""
 
     id: str
     steps: tuple[Step, ...]
@@ -85,7 +85,7 @@ def put(path: str, body: Any, **more: Any) -> Step:
 
 
 def patch(path: str, body: Any, kind: str = MERGE, **more: Any) -> Step:
-    """PATCH; merge unless told."""
+    """PATCH, by default with a merge patch."""
     return Step("PATCH", path, body, content_type=kind, **more)
 
 

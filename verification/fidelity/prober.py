@@ -1,4 +1,4 @@
-"""Puts probes to a control plane and writes down what it answers, normalised. Owns the doors that it opens."""
+"""Send probes to a control plane and record its normalised responses."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from dra_api.clock import RealClock
 from dra_api.transport import Response, Transport, TransportError
 from verification.fidelity import masks
 from verification.fidelity.probe import Probe, Step
-from verification.fidelity.targets import Plane
+from verification.fidelity.targets import Target
 
 _REFERENCE = re.compile(r"\{(\d+)((?:\.[\w-]+)+)\}")
 _PATIENCE = 30.0
-_TURN = 0.1
+_INTERVAL = 0.1
 _AGENT = {"User-Agent": "fidelity/1"}
 
 Record = list[Any]
 
 
-class Talk:
-    """One control plane, asked probe by probe; `ask_all` asks on `workers` threads."""
+class Prober:
+    """Sends probes to one control plane. It owns the transports that it opens."""
 
-    def __init__(self, plane: Plane) -> None:
-        self._plane = plane
-        self._doors: dict[tuple[str, tuple[str, ...]] | None, Transport] = {}
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._transports: dict[tuple[str, tuple[str, ...]] | None, Transport] = {}
         self._lock = threading.Lock()
 
-    def ask_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
-        """The answers to every probe, by probe id."""
+    def run_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
+        """Run probes on `workers` threads; return the responses by probe id."""
         with ThreadPoolExecutor(workers) as pool:
-            return dict(zip((probe.id for probe in probes), pool.map(self.ask, probes), strict=True))
+            return dict(zip((probe.id for probe in probes), pool.map(self.run, probes), strict=True))
 
-    def ask(self, probe: Probe) -> Record:
-        """The answers to one probe, step by step."""
-        turn = _Turn(self, probe)
+    def run(self, probe: Probe) -> Record:
+        """Run one probe; return the responses to its steps."""
+        running = _RunningProbe(self, probe)
         for step in probe.steps:
-            turn.take(step)
-        return turn.record
+            running.take(step)
+        return running.record
 
-    def door(self, user: tuple[str, tuple[str, ...]] | None) -> Transport:
-        """The transport for a user."""
+    def transport(self, user: tuple[str, tuple[str, ...]] | None) -> Transport:
+        """Return the transport of a user; None is the administrator."""
         with self._lock:
-            if user not in self._doors:
-                self._doors[user] = self._plane.door(user)
-            return self._doors[user]
+            if user not in self._transports:
+                self._transports[user] = self._target.connect(user)
+            return self._transports[user]
 
 
-class _Turn:
+class _RunningProbe:
     """One probe at one control plane."""
 
-    def __init__(self, talk: Talk, probe: Probe) -> None:
+    def __init__(self, prober: Prober, probe: Probe) -> None:
         self.record: Record = []
         self._answers: list[Any] = []
-        self._talk = talk
+        self._prober = prober
         self._probe = probe
         self._clock = RealClock()
         self._never = threading.Event()
@@ -72,16 +72,16 @@ class _Turn:
             return
         answer = self._send(step)
         deadline = self._clock.monotonic() + step.patience
-        while not self._awaited(step, answer) and self._clock.monotonic() < deadline:
-            self._clock.wait(self._never, _TURN)
+        while not self._satisfied(step, answer) and self._clock.monotonic() < deadline:
+            self._clock.wait(self._never, _INTERVAL)
             answer = self._send(step)
         self._answers.append(_parsed(answer))
         if step.keep != "none":
             self.record.append({"request": _request(step), **_kept(answer, step)})
 
     @staticmethod
-    def _awaited(step: Step, answer: Response | str) -> bool:
-        """Whether it is the answer that the step waits for."""
+    def _satisfied(step: Step, answer: Response | str) -> bool:
+        """Return whether this is the response that the step waits for."""
         if step.until and (answer.status if isinstance(answer, Response) else 0) != step.until:
             return False
         body = _parsed(answer) if step.until_body else None
@@ -90,7 +90,7 @@ class _Turn:
     def _send(self, step: Step) -> Response | str:
         path, body, query = self._filled(step)
         try:
-            return self._talk.door(step.user).request(
+            return self._prober.transport(step.user).request(
                 step.method,
                 path,
                 query=query,
@@ -105,7 +105,7 @@ class _Turn:
     def _watch(self, step: Step) -> None:
         path, _, query = self._filled(step)
         query = [("watch", "true"), ("timeoutSeconds", str(step.seconds)), *query]
-        opened = self._talk.door(step.user).stream(
+        opened = self._prober.transport(step.user).stream(
             path, query=query, headers={**_AGENT, **step.headers}, timeout=step.seconds + 5.0
         )
         if isinstance(opened, Response):
@@ -149,15 +149,15 @@ class _Turn:
         if self._namespace:
             return
         self._namespace = True
-        name, door = self._probe.slug, self._talk.door(None)
+        name, admin = self._probe.slug, self._prober.transport(None)
         body = orjson.dumps({"metadata": {"name": name, "labels": dict(self._probe.labels)}})
-        door.request("POST", "/api/v1/namespaces", body=body)
+        admin.request("POST", "/api/v1/namespaces", body=body)
         if not self._probe.pods:
             return
         deadline = self._clock.monotonic() + _PATIENCE
         path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        while door.request("GET", path).status != 200 and self._clock.monotonic() < deadline:
-            self._clock.wait(self._never, _TURN)
+        while admin.request("GET", path).status != 200 and self._clock.monotonic() < deadline:
+            self._clock.wait(self._never, _INTERVAL)
 
 
 def _request(step: Step) -> str:
@@ -212,11 +212,11 @@ def _kept(answer: Response | str, step: Step) -> dict[str, Any]:
 
 
 def _status(body: Mapping[str, Any]) -> Any:
-    """A failure, its causes in the order of their fields: validation promises no order."""
+    """Return a failure with its causes sorted by field: validation guarantees no order."""
     found = masks.value(dict(body))
     details = found.get("details") or {}
     if not details:
-        found.pop("details", None)  # {} and nothing mean the same to every client
+        found.pop("details", None)  # no client distinguishes {} from absent details
     if causes := details.get("causes"):
         details["causes"] = sorted(causes, key=lambda cause: (cause.get("field") or "", str(cause)))
         if len(causes) > 1:
@@ -225,7 +225,7 @@ def _status(body: Mapping[str, Any]) -> Any:
 
 
 def _sorted_message(message: str, causes: list[Mapping[str, Any]]) -> str:
-    """The message with its list of causes in the order of their fields."""
+    """Return the message with its causes sorted by field."""
     head, found, _ = message.partition(" is invalid: [")
     if not found:
         return message

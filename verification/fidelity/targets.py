@@ -1,6 +1,6 @@
-"""The two control planes as the probes see them: HTTPS doors for the admin and for other users.
+"""The two targets of the probes, the emulator and a real control plane, with HTTPS endpoints for several users.
 
-Both run with the same release and the same feature gates. Owns the control plane while the context is open.
+Both run with the same release and the same feature gates. A context owns its control plane.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dra_api.transport import HttpTransport, Transport
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 
 RELEASE = "1.36"
-# Every alpha gate that adds fields or kinds to resource.k8s.io; beta ones are on by themselves.
+# Every alpha gate that adds fields or kinds to resource.k8s.io; beta gates are enabled by default.
 GATES = {
     "DRADeviceTaintRules": True,
     "DRAListTypeAttributes": True,
@@ -26,24 +26,24 @@ GATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
-    """One control plane: its name, its release, and a door for each user (None: the admin)."""
+class Target:
+    """One control plane: its name and release. `connect(user)` returns a transport; None is the administrator."""
 
     name: str
     version: str
-    door: Callable[[tuple[str, tuple[str, ...]] | None], Transport]
+    connect: Callable[[tuple[str, tuple[str, ...]] | None], Transport]
 
 
 @contextlib.contextmanager
-def embedded(folder: Path) -> Iterator[Plane]:
-    """The emulation, through its HTTPS door."""
+def embedded(folder: Path) -> Iterator[Target]:
+    """Start the emulator; its target uses the HTTPS endpoint. Raises RuntimeError if it failed internally."""
     with ApiServerEmulator(
         directory=folder / "embedded", kubernetes_version=RELEASE, feature_gates=GATES, seed=1
     ) as plane:
         folder.mkdir(parents=True, exist_ok=True)
         made: list[HttpTransport] = []
 
-        def door(user: tuple[str, tuple[str, ...]] | None) -> Transport:
+        def connect(user: tuple[str, tuple[str, ...]] | None) -> Transport:
             path = plane.kubeconfig
             if user is not None:
                 name, groups = user
@@ -53,15 +53,17 @@ def embedded(folder: Path) -> Iterator[Plane]:
             return made[-1]
 
         try:
-            yield Plane("embedded", f"v{RELEASE}", door)
+            yield Target("embedded", f"v{RELEASE}", connect)
         finally:
             for each in made:
                 each.close()
+        if failures := plane.take_failures():
+            raise RuntimeError(f"the emulator failed: {failures[0]}\n{failures[0].traceback}")
 
 
 @contextlib.contextmanager
-def real(folder: Path, bin_dir: Path) -> Iterator[Plane]:
-    """etcd, kube-apiserver and kube-controller-manager. Raises TargetUnreachable."""
+def real(folder: Path, bin_dir: Path) -> Iterator[Target]:
+    """Start etcd, kube-apiserver and kube-controller-manager. Raises TargetUnreachable."""
     plane = BinariesControlPlane(
         kubernetes_version=RELEASE,
         directory=folder / "real",
@@ -71,10 +73,10 @@ def real(folder: Path, bin_dir: Path) -> Iterator[Plane]:
     )
     with plane:
 
-        def door(user: tuple[str, tuple[str, ...]] | None) -> Transport:
+        def connect(user: tuple[str, tuple[str, ...]] | None) -> Transport:
             return plane.transport() if user is None else plane.transport_for(user[0], user[1])
 
-        yield Plane("real", plane.version(), door)
+        yield Target("real", plane.version(), connect)
 
 
 def _authenticated(groups: Sequence[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ _TABLES = (verbs, metadata, patches, lists, lifecycle, pods, custom, access, end
 
 
 def all_probes() -> Sequence[Probe]:
-    """Every probe. Raises ValueError when two share an id or a slug."""
+    """Return all probes. Raises ValueError if two share an id or a slug."""
     found = [probe for table in _TABLES for probe in table.probes()]
     for kind in ("id", "slug"):
         seen: set[str] = set()

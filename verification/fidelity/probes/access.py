@@ -1,4 +1,4 @@
-"""Who may do what: 401 and 403 bodies, RBAC, reviews, impersonation, node identities."""
+"""Authentication and authorization: 401 and 403 bodies, RBAC, reviews, impersonation, node identities."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _nodes() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _denied()
     yield from _granted()
     yield from _reviews()

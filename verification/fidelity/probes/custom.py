@@ -98,7 +98,7 @@ def thing(spec: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def _ready() -> tuple[Step, ...]:
-    # the namespace's listing answers 200 as soon as the kind is served
+    # a list in the namespace returns 200 as soon as the kind is served
     return (post(CRDS, definition(_GROUP), keep="none"), get(_THINGS, until=200, keep="code", patience=8.0))
 
 
@@ -189,7 +189,7 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     for name, body in _DEFINITIONS.items():
         keep = ("spec.names", "spec.conversion", "spec.scope", "metadata.generation")
         yield Probe(f"crd/define-{name}", (post(CRDS, body, keep=keep),))

@@ -154,7 +154,7 @@ def _slice_in(version: str) -> dict[str, object]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _unknown()
     yield from _types()
     yield from _discovery()

@@ -1,4 +1,4 @@
-"""What controllers of the control plane do: owners collected, namespaces emptied; and status doors."""
+"""Controllers of the control plane: garbage collection, namespace deletion; and status subresources."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _statuses() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _collected()
     yield from _namespaces()
     yield from _statuses()

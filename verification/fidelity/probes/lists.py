@@ -1,4 +1,4 @@
-"""Lists (selectors, pages, versions), collections deleted, and watches."""
+"""Lists (selectors, pages, versions), deleted collections, and watches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _SELECTORS: dict[str, Query] = {
 }
 
 
-# Answers to resourceVersion=0 come from a cache, which may lag behind; after this answer it has caught up.
+# Responses to resourceVersion=0 come from a cache, which may be behind; after this response it is current.
 _FRESH = {
     made: get(
         MAPS,
@@ -228,6 +228,6 @@ def _watches() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _lists()
     yield from _watches()

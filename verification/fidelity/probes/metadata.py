@@ -51,7 +51,7 @@ _CREATE: dict[str, Any] = {
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     for name, given in _CREATE.items():
         object_ = config_map(**given)
         keep = ("metadata.name",) if name == "owner-twice" or name.startswith("owner-event") else "all"
@@ -129,7 +129,7 @@ def _generation() -> Iterator[Probe]:
         (
             post(MAPS, config_map(), keep="none"),
             put(MAPS + "/a", config_map(), keep=same),
-            # what changed nothing must leave the version: this write with the first version goes through
+            # a write without a change must keep the version: this write with the first version succeeds
             put(MAPS + "/a", config_map(data={"k": "2"}, resourceVersion="{0.metadata.resourceVersion}"), keep="code"),
         ),
     )

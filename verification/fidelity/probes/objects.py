@@ -43,7 +43,7 @@ NODE_AT_REST = {
     "spec.taints": None,
     "metadata.annotations": {"node.alpha.kubernetes.io/ttl": "0"},
 }
-"""What controllers have made of a new node when they are done with it."""
+"""The fields of a new node after its controllers have processed it."""
 
 
 def claim(name: str = "c", *requests: Obj, metadata: Obj | None = None, **devices: Any) -> Obj:

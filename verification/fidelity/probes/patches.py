@@ -1,4 +1,4 @@
-"""Patches of every kind, and who owns which field."""
+"""Patches of every format, and field ownership."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _applied_resources() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _plain()
     yield from _strategic_pods()
     yield from _applied()

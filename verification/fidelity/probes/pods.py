@@ -1,4 +1,4 @@
-"""Pods: defaults, what may change, binding, eviction, deletion, claims in pods."""
+"""Pods: defaults, immutable fields, binding, eviction, deletion, claims in pods."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def _deletions() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     for name, spec in _CREATE.items():
         yield Probe(f"pod/create-{name}", (post(PODS, pod(**spec), keep=_KEPT),), pods=True)
     first = post(PODS, pod(), keep="none")

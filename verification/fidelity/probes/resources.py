@@ -1,18 +1,15 @@
-"""Validation, limits and defaults of every resource.k8s.io kind: the cases of the embedded server's own tests."""
+"""Validation, limits and defaults of every resource.k8s.io kind: the cases of the emulator's own tests."""
 
 from __future__ import annotations
 
 import copy
-import importlib
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from verification.fidelity import dra_cases
 from verification.fidelity.probe import Probe, Step, post, put
 from verification.fidelity.probes.objects import CLAIMS, CLASSES, CORE, DRA, SLICES, TEMPLATES, at, claim, device_class
 
-_CASES = Path(__file__).resolve().parents[3] / "tests" / "embedded"
 _PATHS = {
     "ResourceClaim": CLAIMS,
     "ResourceClaimTemplate": TEMPLATES,
@@ -23,16 +20,8 @@ _PATHS = {
 }
 
 
-def _cases() -> Any:
-    sys.path.insert(0, str(_CASES))  # as pytest does: the cases stand beside the tests that use them
-    try:
-        return importlib.import_module("resource_cases")
-    finally:
-        sys.path.remove(str(_CASES))
-
-
 def _named(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object under this probe's own name, without what the server gives."""
+    """Return the object under this probe's own name, without the fields that the server sets."""
     found = copy.deepcopy(obj)
     metadata = found["metadata"]
     for key in ("uid", "creationTimestamp", "resourceVersion", "namespace"):
@@ -57,9 +46,8 @@ def _from(case: Any) -> tuple[Step, ...]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table: the cases for which no gate is off."""
-    cases = _cases()
-    for number, case in enumerate(cases.CASES):
+    """Yield the probes of this table: the cases that disable no feature gate."""
+    for number, case in enumerate(dra_cases.CASES):
         if not case.gates:
             name = case.name.replace(" ", "-")
             yield Probe(f"resource/{number}-{case.rule}-{name}", _from(case), labels=case.labels)

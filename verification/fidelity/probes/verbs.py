@@ -235,7 +235,7 @@ def _preconditions() -> Iterator[Probe]:
 
 
 def probes() -> Iterator[Probe]:
-    """The probes of this table."""
+    """Yield the probes of this table."""
     yield from _of_kinds()
     yield from _generated()
     yield from _dry()

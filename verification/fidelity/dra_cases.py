@@ -1,7 +1,10 @@
-"""Writes to resource.k8s.io objects and what a real kube-apiserver 1.36.2 answers: one case an observation.
+"""Writes to resource.k8s.io objects and the errors of a real kube-apiserver 1.36.2, one case for each observation.
+
+The tests of the emulator check every case; the fidelity probes send those that need no feature gate disabled.
 
 `causes` are (letter, field): I FieldValueInvalid, R Required, D Duplicate, N NotSupported, F Forbidden, L TooLong,
-M TooMany. Observed on kube-apiserver 1.36.2 rule by rule; their texts are in `data/resource_messages.json`.
+M TooMany. Observed on kube-apiserver 1.36.2 rule by rule; their
+texts are in tests/apiserver_emulator/data/dra_answers.json.
 """
 
 from __future__ import annotations
@@ -364,7 +367,7 @@ case(
     old=OLD_TEMPLATE,
 )
 case("039", "labels", changed(OLD_TEMPLATE, "metadata", "labels", to={"a": "b"}), op="update", old=OLD_TEMPLATE)
-for name, value in (
+for name, metadata in (
     ("name", "x"),
     ("namespace", "x"),
     ("generateName", "x"),
@@ -372,7 +375,7 @@ for name, value in (
     ("ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]),
     ("resourceVersion", "1"),
 ):
-    case("040", name, template(request(), metadata={name: value}), ("F", f"spec.metadata.{name}"))
+    case("040", name, template(request(), metadata={name: metadata}), ("F", f"spec.metadata.{name}"))
 case("040", "uid", template(request(), metadata={"uid": "u"}), ("F", "spec.metadata.uID"))
 case("040", "labels and annotations", template(request(), metadata={"labels": {"a": "b"}, "annotations": {"c": "d"}}))
 case("040", "bad label", template(request(), metadata={"labels": {"a": "b c"}}), ("I", "spec.metadata.labels"))
@@ -473,7 +476,8 @@ for left in CHOICES:
             dropped = () if left == "nodeName" else ("nodeName",)
             case("050", f"{left}+{right}", slice_of(drop=dropped, **both), ("I", "spec"))
 for name in ("allNodes", "perDeviceNodeSelection"):
-    case("051", f"{name} false", slice_of(drop=("nodeName",), **{name: False}), ("I", f"spec.{name}"), ("R", "spec"))
+    disabled: Obj = {name: False}
+    case("051", f"{name} false", slice_of(drop=("nodeName",), **disabled), ("I", f"spec.{name}"), ("R", "spec"))
 case("051", "nodeName empty", slice_of(nodeName=""), ("I", "spec.nodeName"), ("R", "spec"))
 case("051", "nodeName + allNodes=false", slice_of(allNodes=False), ("I", "spec.allNodes"))
 TERMS = "spec.nodeSelector.nodeSelectorTerms"
@@ -767,7 +771,8 @@ case("075", "both", BOTH_POLICIES, ("F", P0))
 
 def bound(binding: list[str] | None, failure: list[str] | None) -> Obj:
     fields = {"bindingConditions": binding, "bindingFailureConditions": failure}
-    return slice_of(device(**{name: value for name, value in fields.items() if value is not None}))
+    given: Obj = {name: value for name, value in fields.items() if value is not None}
+    return slice_of(device(**given))
 
 
 B0, BF0 = f"{D0}.bindingConditions", f"{D0}.bindingFailureConditions"
