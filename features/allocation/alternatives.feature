@@ -9,7 +9,9 @@ Feature: Alternatives in order of preference
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:
       """
-      requests: [{name: gpu, firstAvailable: [{name: four, deviceClassName: $(class:gpu), count: 4}, {name: three, deviceClassName: $(class:gpu), count: 3}]}]
+      requests:
+        - {name: gpu,
+           firstAvailable: [{name: four, deviceClassName: $(class:gpu), count: 4}, {name: three, deviceClassName: $(class:gpu), count: 3}]}
       """
     When a pod "train" using claim "either" is created
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
@@ -50,7 +52,8 @@ Feature: Alternatives in order of preference
       """
       requests:
         - {name: x, exactly: {deviceClassName: $(class:third)}}
-        - {name: r, firstAvailable: [{name: a, deviceClassName: $(class:low)}, {name: b, deviceClassName: $(class:low)}]}
+        - {name: r,
+           firstAvailable: [{name: a, deviceClassName: $(class:low)}, {name: b, deviceClassName: $(class:low)}]}
       constraints: [{requests: [x, <on>], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "mine" is created
@@ -71,7 +74,9 @@ Feature: Alternatives in order of preference
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:
       """
-      requests: [{name: gpu, firstAvailable: [{name: one, deviceClassName: $(class:gpu)}, {name: two, deviceClassName: $(class:late)}]}]
+      requests:
+        - {name: gpu,
+           firstAvailable: [{name: one, deviceClassName: $(class:gpu)}, {name: two, deviceClassName: $(class:late)}]}
       """
     And a pod "train" using claim "either"
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
@@ -87,7 +92,9 @@ Feature: Alternatives in order of preference
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "either" with:
       """
-      requests: [{name: gpu, firstAvailable: [{name: two, deviceClassName: $(class:gpu), count: 2}, {name: one, deviceClassName: $(class:gpu)}]}]
+      requests:
+        - {name: gpu,
+           firstAvailable: [{name: two, deviceClassName: $(class:gpu), count: 2}, {name: one, deviceClassName: $(class:gpu)}]}
       """
     When a pod "train" using claim "either" is created
     Then pod "train" is bound to "n2"

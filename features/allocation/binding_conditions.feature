@@ -31,7 +31,9 @@ Feature: Binding conditions
     And a ResourceSlice "slow" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: a, bindingConditions: [dra.test/wired, dra.test/ready], bindingFailureConditions: [dra.test/failed]}, {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      devices:
+        - {name: a, bindingConditions: [dra.test/wired, dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 2 of "gpu"
@@ -91,7 +93,9 @@ Feature: Binding conditions
     And a ResourceSlice "fabric" with:
       """
       allNodes: true
-      devices: [{name: far, bindsToNode: true, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      devices:
+        - {name: far, bindsToNode: true, bindingConditions: [dra.test/ready],
+           bindingFailureConditions: [dra.test/failed]}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"

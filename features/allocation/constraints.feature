@@ -8,7 +8,11 @@ Feature: Constraints over attributes
     And a ResourceSlice "boards" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: d0, attributes: {dra.test/board: {string: a}}}, {name: d1, attributes: {dra.test/board: {string: b}}}, {name: d2, attributes: {dra.test/board: {string: a}}}, {name: d3, attributes: {dra.test/board: {string: c}}}]
+      devices:
+        - {name: d0, attributes: {dra.test/board: {string: a}}}
+        - {name: d1, attributes: {dra.test/board: {string: b}}}
+        - {name: d2, attributes: {dra.test/board: {string: a}}}
+        - {name: d3, attributes: {dra.test/board: {string: c}}}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "three" with:
@@ -32,7 +36,11 @@ Feature: Constraints over attributes
     And a ResourceSlice "lists" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: d1, attributes: {dra.test/numa: {ints: <one>}}}, {name: d2, attributes: {dra.test/numa: {ints: <two>}}}, {name: d3, attributes: {dra.test/numa: {ints: <three>}}}, {name: d4, attributes: {dra.test/numa: {ints: <four>}}}]
+      devices:
+        - {name: d1, attributes: {dra.test/numa: {ints: <one>}}}
+        - {name: d2, attributes: {dra.test/numa: {ints: <two>}}}
+        - {name: d3, attributes: {dra.test/numa: {ints: <three>}}}
+        - {name: d4, attributes: {dra.test/numa: {ints: <four>}}}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "near" with:

@@ -35,8 +35,10 @@ Feature: Partitionable devices
       nodeName: $(node:n1)
       pool: {name: pool, resourceSliceCount: 2}
       devices:
-        - {name: both-0, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
-        - {name: both-1, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: both-0,
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: both-1,
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
         - {name: one, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
     And a DeviceClass "gpu" for those devices
@@ -78,7 +80,9 @@ Feature: Partitionable devices
       """
       nodeName: $(node:n1)
       pool: {name: a, resourceSliceCount: 3}
-      devices: [{name: plain}, {name: astray, consumesCounters: [{counterSet: <set>, counters: {<counter>: {value: 1}}}]}]
+      devices:
+        - {name: plain}
+        - {name: astray, consumesCounters: [{counterSet: <set>, counters: {<counter>: {value: 1}}}]}
       """
     And a ResourceSlice "z-sound" with:
       """
@@ -102,7 +106,9 @@ Feature: Partitionable devices
     And the objects of the manifest "allocation/two_drivers"
     And a ResourceClaim "both" with:
       """
-      requests: [{name: a, exactly: {deviceClassName: $(class:left)}}, {name: b, exactly: {deviceClassName: $(class:right)}}]
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:left)}}
+        - {name: b, exactly: {deviceClassName: $(class:right)}}
       """
     When a pod "train" using claim "both" is created
     Then claim "both" is allocated the devices "left-0, right-0"
@@ -121,7 +127,8 @@ Feature: Partitionable devices
       nodeName: $(node:n1)
       pool: {name: pool, resourceSliceCount: 2}
       devices:
-        - {name: tainted, taints: [{key: upkeep, effect: NoSchedule}], consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: tainted, taints: [{key: upkeep, effect: NoSchedule}],
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
         - {name: fine, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
     And a DeviceClass "gpu" for those devices
@@ -139,7 +146,8 @@ Feature: Partitionable devices
       devices:
         - {name: here, attributes: {dra.test/hosts: {int: 1}}, nodeName: $(node:n1)}
         - {name: there, attributes: {dra.test/hosts: {int: 1}}, nodeName: $(node:n2)}
-        - {name: near, attributes: {dra.test/hosts: {int: 2}}, nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}}
+        - {name: near, attributes: {dra.test/hosts: {int: 2}},
+           nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "wide" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 2'

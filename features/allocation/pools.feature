@@ -13,7 +13,9 @@ Feature: Resource pools
       """
     And a ResourceSlice "host" with:
       """
-      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}, {key: kubernetes.io/hostname, operator: Exists}]}]}
+      nodeSelector:
+        nodeSelectorTerms:
+          - {matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}, {key: kubernetes.io/hostname, operator: Exists}]}
       devices: [{name: host-0}]
       """
     And a DeviceClass "gpu" for those devices

@@ -65,7 +65,10 @@ Feature: Requests that cannot be met
     And a ResourceSlice "lists" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: other, attributes: {dra.test/group: {ints: [4]}}}, {name: list, attributes: {dra.test/group: {ints: [1, 2]}}}, {name: one, attributes: {dra.test/group: {int: 2}}}]
+      devices:
+        - {name: other, attributes: {dra.test/group: {ints: [4]}}}
+        - {name: list, attributes: {dra.test/group: {ints: [1, 2]}}}
+        - {name: one, attributes: {dra.test/group: {int: 2}}}
       """
     And a DeviceClass "gpu" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].group.includes(2)'
     And a ResourceClaim "all" with:

@@ -187,7 +187,8 @@ Feature: Scheduling of pods with claims
     And node "n2" with label "dra.test/gpus" set to "8"
     And a ResourceSlice "large" with:
       """
-      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/gpus, operator: <operator>, values: ["<bound>"]}]}]}
+      nodeSelector:
+        nodeSelectorTerms: [{matchExpressions: [{key: dra.test/gpus, operator: <operator>, values: ["<bound>"]}]}]
       devices: [{name: near}]
       """
     And a DeviceClass "gpu" for those devices
@@ -336,7 +337,9 @@ Feature: Scheduling of pods with claims
     And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
     And a ResourceClaim "near" with:
       """
-      requests: [{name: one, exactly: {deviceClassName: $(class:third)}}, {name: two, exactly: {deviceClassName: $(class:b)}}]
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:third)}}
+        - {name: two, exactly: {deviceClassName: $(class:b)}}
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
@@ -349,7 +352,9 @@ Feature: Scheduling of pods with claims
     And a DeviceClass "last" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 3'
     And a ResourceClaim "near" with:
       """
-      requests: [{name: one, exactly: {deviceClassName: $(class:a)}}, {name: two, exactly: {deviceClassName: $(class:last)}}]
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:a)}}
+        - {name: two, exactly: {deviceClassName: $(class:last)}}
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
@@ -361,7 +366,9 @@ Feature: Scheduling of pods with claims
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "near" with:
       """
-      requests: [{name: pair, exactly: {deviceClassName: $(class:gpu), count: 2}}, {name: other, exactly: {deviceClassName: $(class:gpu)}}]
+      requests:
+        - {name: pair, exactly: {deviceClassName: $(class:gpu), count: 2}}
+        - {name: other, exactly: {deviceClassName: $(class:gpu)}}
       constraints: [{requests: [pair], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
@@ -470,7 +477,9 @@ Feature: Scheduling of pods with claims
     And a ResourceClaim "other" for 1 of "gpu" selecting 'device.attributes["$(sim)"].index == 1'
     And a ResourceClaim "pair" with:
       """
-      requests: [{name: left, exactly: {deviceClassName: $(class:gpu)}}, {name: right, exactly: {deviceClassName: $(class:gpu)}}]
+      requests:
+        - {name: left, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: right, exactly: {deviceClassName: $(class:gpu)}}
       constraints: [{requests: [left, right], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     And a ResourceClaim "three" for 3 of "gpu"

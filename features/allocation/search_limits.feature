@@ -37,7 +37,8 @@ Feature: Time limits of the device search
     And a ResourceSlice "the-last-device" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: last, attributes: {dra.test/row: {int: 5}, dra.test/column: {int: 5}, dra.test/symbol: {int: 6}}}]
+      devices:
+        - {name: last, attributes: {dra.test/row: {int: 5}, dra.test/column: {int: 5}, dra.test/symbol: {int: 6}}}
       """
     And a DeviceClass "gpu" for those devices
     And the scheduler has "filterTimeout" 0s

@@ -56,20 +56,27 @@ Feature: Consumable capacity
       """
       nodeName: $(node:n1)
       devices:
-        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
-        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
-        - {name: small, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 2}}, capacity: {bandwidth: {value: 2}}}
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}},
+           capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}},
+           capacity: {bandwidth: {value: 10}}}
+        - {name: small, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 2}},
+           capacity: {bandwidth: {value: 2}}}
       """
     And a DeviceClass "nic" for those devices
     And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
     And a ResourceClaim "one" for 1 of "first" with capacity {bandwidth: 6}
     And a ResourceClaim "less" with:
       """
-      requests: [{name: all, exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 3}}}}]
+      requests:
+        - {name: all,
+           exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 3}}}}
       """
     And a ResourceClaim "more" with:
       """
-      requests: [{name: all, exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 5}}}}]
+      requests:
+        - {name: all,
+           exactly: {deviceClassName: $(class:nic), allocationMode: All, capacity: {requests: {bandwidth: 5}}}}
       """
     And a pod "first" using claim "one"
     Then pod "first" is bound to "n1"
@@ -135,8 +142,10 @@ Feature: Consumable capacity
       """
       nodeName: $(node:n1)
       devices:
-        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
-        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}},
+           capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}},
+           capacity: {bandwidth: {value: 10}}}
       """
     And a DeviceClass "nic" for those devices
     And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
@@ -173,8 +182,10 @@ Feature: Consumable capacity
       nodeName: $(node:n1)
       pool: {name: pool, resourceSliceCount: 2}
       devices:
-        - {name: shared, allowMultipleAllocations: true, attributes: {dra.test/kind: {string: shared}}, capacity: {m: {value: 10}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
-        - {name: alone, attributes: {dra.test/kind: {string: alone}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: shared, allowMultipleAllocations: true, attributes: {dra.test/kind: {string: shared}},
+           capacity: {m: {value: 10}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: alone, attributes: {dra.test/kind: {string: alone}},
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
     And a DeviceClass "shared" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].kind == "shared"'
     And a DeviceClass "alone" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].kind == "alone"'

@@ -27,7 +27,9 @@ Feature: Topology-aware allocation
     And a ResourceClaim "large" for 1 of "fpga" selecting 'device.capacity["$(sim)"].luts.compareTo(quantity("900k")) >= 0'
     And a ResourceClaim "units" with:
       """
-      requests: [{name: unit, exactly: {deviceClassName: $(class:unit), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 1'}}]}}]
+      requests:
+        - {name: unit,
+           exactly: {deviceClassName: $(class:unit), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 1'}}]}}
       constraints: [{matchAttribute: dra.test/board}, {distinctAttribute: dra.test/region}]
       """
     When a pod "filter" using claim "units" is created

@@ -33,10 +33,14 @@ Feature: Extended resources in BindRequests
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
-        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        deviceRequests:
+          - {name: container-0-request-0,
+             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
-          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          devices:
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then the extended resource claim of pod "train" is allocated the devices "dev-1"
@@ -55,10 +59,14 @@ Feature: Extended resources in BindRequests
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
-        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        deviceRequests:
+          - {name: container-0-request-0,
+             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
-          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          devices:
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then pod "train" is bound to "n1"
@@ -74,10 +82,14 @@ Feature: Extended resources in BindRequests
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
-        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        deviceRequests:
+          - {name: container-0-request-0,
+             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
-          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          devices:
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then BindRequest "train" fails with a reason

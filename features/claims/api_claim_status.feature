@@ -7,15 +7,15 @@ Feature: API validation of the status of ResourceClaims
   Scenario: An update of the main resource does not change the status
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     When its "status" is updated to {}
-    Then its "status.allocation.devices.results" reads [{request: r, driver: d.example.com, pool: p, device: d}]
+    Then its "status.allocation.devices.results" reads [{request: r, driver: d.test, pool: p, device: d}]
 
   @DRA-035
   Scenario: An update of the main resource does not write a status
     Given the manifest "claims/claim"
     And it is created
-    When its "status.allocation" is updated to {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When its "status.allocation" is updated to {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     Then its "status.allocation" reads null
 
   @DRA-036
@@ -45,57 +45,57 @@ Feature: API validation of the status of ResourceClaims
     @DRA-088
     Examples: results name a request and a device
       | what                                      | manifest            | value                                                                                             | reason   | field                                        |
-      | a device for an unknown request           | claims/claim        | {allocation: {devices: {results: [{request: x, driver: d.example.com, pool: p, device: d}]}}}     | Invalid  | status.allocation.devices.results[0].request |
-      | a device for an unknown alternative       | claims/alternatives | {allocation: {devices: {results: [{request: r/x, driver: d.example.com, pool: p, device: d}]}}}   | Invalid  | status.allocation.devices.results[0].request |
+      | a device for an unknown request           | claims/claim        | {allocation: {devices: {results: [{request: x, driver: d.test, pool: p, device: d}]}}}     | Invalid  | status.allocation.devices.results[0].request |
+      | a device for an unknown alternative       | claims/alternatives | {allocation: {devices: {results: [{request: r/x, driver: d.test, pool: p, device: d}]}}}   | Invalid  | status.allocation.devices.results[0].request |
       | a device without driver                   | claims/claim        | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}}                | Required | status.allocation.devices.results[0].driver  |
-      | a device without pool                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
-      | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
+      | a device without pool                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
+      | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
 
     @DRA-089
     Examples: configuration has a source and known requests
       | what                                     | manifest     | value                                                                                                                 | reason       | field                                            |
-      | configuration of an unknown source       | claims/claim | {allocation: {devices: {config: [{source: Else, opaque: {driver: d.example.com, parameters: {}}}]}}}                  | NotSupported | status.allocation.devices.config[0].source       |
-      | configuration without source             | claims/claim | {allocation: {devices: {config: [{source: "", opaque: {driver: d.example.com, parameters: {}}}]}}}                    | Required     | status.allocation.devices.config[0].source       |
-      | configuration for an unknown request     | claims/claim | {allocation: {devices: {config: [{source: FromClaim, requests: [x], opaque: {driver: d.example.com, parameters: {}}}]}}} | Invalid   | status.allocation.devices.config[0].requests[0]  |
+      | configuration of an unknown source       | claims/claim | {allocation: {devices: {config: [{source: Else, opaque: {driver: d.test, parameters: {}}}]}}}                  | NotSupported | status.allocation.devices.config[0].source       |
+      | configuration without source             | claims/claim | {allocation: {devices: {config: [{source: "", opaque: {driver: d.test, parameters: {}}}]}}}                    | Required     | status.allocation.devices.config[0].source       |
+      | configuration for an unknown request     | claims/claim | {allocation: {devices: {config: [{source: FromClaim, requests: [x], opaque: {driver: d.test, parameters: {}}}]}}} | Invalid   | status.allocation.devices.config[0].requests[0]  |
 
     @DRA-238
     Examples: admin access needs a labelled namespace
       | what                               | manifest     | value                                                                                                                | reason    | field                                            |
-      | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
+      | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
 
   @DRA-088
   Scenario: More than 32 device results are refused
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is updated to a list of 33 {request: r, driver: d.example.com, pool: p, device: d-$n}
+    When its status "status.allocation.devices.results" is updated to a list of 33 {request: r, driver: d.test, pool: p, device: d-$n}
     Then the API server refuses it: TooMany at "status.allocation.devices.results"
 
   @DRA-088
   Scenario: 32 device results are accepted
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is updated to a list of 32 {request: r, driver: d.example.com, pool: p, device: d-$n}
+    When its status "status.allocation.devices.results" is updated to a list of 32 {request: r, driver: d.test, pool: p, device: d-$n}
     Then the API server accepts it
 
   @DRA-089
   Scenario: More than 64 configurations are refused
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.config" is updated to a list of 65 {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    When its status "status.allocation.devices.config" is updated to a list of 65 {source: FromClaim, opaque: {driver: d.test, parameters: {}}}
     Then the API server refuses it: TooMany at "status.allocation.devices.config"
 
   @DRA-089
   Scenario: 64 configurations are accepted
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.config" is updated to a list of 64 {source: FromClaim, opaque: {driver: d.example.com, parameters: {}}}
+    When its status "status.allocation.devices.config" is updated to a list of 64 {source: FromClaim, opaque: {driver: d.test, parameters: {}}}
     Then the API server accepts it
 
   @DRA-090
   Scenario Outline: A shareID that is <what> is refused
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: "<id>"}]
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.test, pool: p, device: d, shareID: "<id>"}]
     Then the API server refuses it: Invalid at "status.allocation.devices.results[0].shareID"
 
     Examples:
@@ -110,13 +110,13 @@ Feature: API validation of the status of ResourceClaims
   Scenario: A shareID that is a lower-case UUID is accepted
     Given the manifest "claims/claim"
     And it is created
-    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.test, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
     Then the API server accepts it
 
   Scenario Outline: An allocated claim with <what> is refused
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     When its status "<path>" is updated to <value>
     Then the API server refuses it: <reason> at "<field>"
 
@@ -142,34 +142,34 @@ Feature: API validation of the status of ResourceClaims
     @DRA-091
     Examples: the device status is about allocated devices
       | what                                 | path           | value                                                                                                    | reason  | field             |
-      | a status of a device of another claim | status.devices | [{driver: d.example.com, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
-      | a status of another driver           | status.devices | [{driver: x.example.com, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
+      | a status of a device of another claim | status.devices | [{driver: d.test, pool: p, device: e}]                                                           | Invalid | status.devices[0] |
+      | a status of another driver           | status.devices | [{driver: x.test, pool: p, device: d}]                                                            | Invalid | status.devices[0] |
 
     @DRA-091 @gate:DRAConsumableCapacity
     Examples: the device status is about allocated shares
       | what                                 | path           | value                                                                                                    | reason  | field             |
-      | a status of an unknown share         | status.devices | [{driver: d.example.com, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
+      | a status of an unknown share         | status.devices | [{driver: d.test, pool: p, device: d, shareID: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]             | Invalid | status.devices[0] |
 
     @DRA-092
     Examples: one status for each device
       | what                     | path           | value                                                                                          | reason    | field             |
-      | two statuses of a device | status.devices | [{driver: d.example.com, pool: p, device: d}, {driver: d.example.com, pool: p, device: d}]     | Duplicate | status.devices[1] |
+      | two statuses of a device | status.devices | [{driver: d.test, pool: p, device: d}, {driver: d.test, pool: p, device: d}]     | Duplicate | status.devices[1] |
 
     @DRA-093
     Examples: the device status is well-formed
       | what                                    | path           | value                                                                                                                     | reason    | field                                 |
-      | data that are a list                    | status.devices | [{driver: d.example.com, pool: p, device: d, data: [1]}]                                                                  | Invalid   | status.devices[0].data                |
-      | data that are a string                  | status.devices | [{driver: d.example.com, pool: p, device: d, data: x}]                                                                    | Invalid   | status.devices[0].data                |
-      | an address without prefix               | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1]}}]                                             | Invalid   | status.devices[0].networkData.ips[0]  |
-      | an address with a leading zero          | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.01/24]}}]                                         | Invalid   | status.devices[0].networkData.ips[0]  |
-      | an address given twice                  | status.devices | [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24, 10.0.0.1/24]}}]                             | Duplicate | status.devices[0].networkData.ips[1]  |
+      | data that are a list                    | status.devices | [{driver: d.test, pool: p, device: d, data: [1]}]                                                                  | Invalid   | status.devices[0].data                |
+      | data that are a string                  | status.devices | [{driver: d.test, pool: p, device: d, data: x}]                                                                    | Invalid   | status.devices[0].data                |
+      | an address without prefix               | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.1]}}]                                             | Invalid   | status.devices[0].networkData.ips[0]  |
+      | an address with a leading zero          | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.01/24]}}]                                         | Invalid   | status.devices[0].networkData.ips[0]  |
+      | an address given twice                  | status.devices | [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.1/24, 10.0.0.1/24]}}]                             | Duplicate | status.devices[0].networkData.ips[1]  |
 
   @DRA-093
   Scenario: A device status with more than 16 addresses is refused
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {interfaceName: eth0}}]
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d, networkData: {interfaceName: eth0}}]
     When its status "status.devices[0].networkData.ips" is updated to a list of 17 10.0.0.$n/24
     Then the API server refuses it: TooMany at "status.devices[0].networkData.ips"
 
@@ -177,8 +177,8 @@ Feature: API validation of the status of ResourceClaims
   Scenario Outline: A device status whose <what> has more than <most> characters is refused
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d, networkData: {ips: [10.0.0.1/24]}}]
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d, networkData: {ips: [10.0.0.1/24]}}]
     When its status "status.devices[0].networkData.<field>" is updated to the text "x" <count> times
     Then the API server refuses it: TooLong at "status.devices[0].networkData.<field>"
 
@@ -191,16 +191,16 @@ Feature: API validation of the status of ResourceClaims
   Scenario: A driver writes the status of an allocated device
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    When its status "status.devices" is updated to [{driver: d.example.com, pool: p, device: d, data: {a: 1}}]
-    Then its "status.devices" reads [{driver: d.example.com, pool: p, device: d, data: {a: 1}}]
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    When its status "status.devices" is updated to [{driver: d.test, pool: p, device: d, data: {a: 1}}]
+    Then its "status.devices" reads [{driver: d.test, pool: p, device: d, data: {a: 1}}]
 
   @DRA-094
   Scenario: Deallocating a claim clears its device status
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
-    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d}]
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d}]
     When its status "status.allocation" is updated to null
     Then its "status.devices" reads null
 
@@ -208,7 +208,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario: Allocation and reservations can be removed in one update
     Given the manifest "claims/claim"
     And it is created
-    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
     When its status "status" is updated to {}
     Then its "status.allocation" reads null
 
@@ -216,7 +216,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario: An allocation cannot be removed while the claim is reserved
     Given the manifest "claims/claim"
     And it is created
-    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
     When its status "status.allocation" is updated to null
     Then the API server refuses it: Forbidden at "status.reservedFor"
 
@@ -224,7 +224,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario: More than 256 consumers are refused
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     When its status "status.reservedFor" is updated to a list of 257 {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
     Then the API server refuses it: TooMany at "status.reservedFor"
 
@@ -232,7 +232,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario: 256 consumers are accepted, even with one name
     Given the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     When its status "status.reservedFor" is updated to a list of 256 {apiGroup: dra.test, resource: widgets, name: p, uid: u$n}
     Then the API server accepts it
 
@@ -240,7 +240,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario Outline: A claim that is being deleted accepts no new consumer: <what>
     Given the manifest "claims/protected"
     And it is created
-    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
     When the ResourceClaim "subject" is deleted
     And its status "status.reservedFor" is updated to <value>
     Then the API server refuses it: Forbidden at "status.reservedFor"
@@ -254,7 +254,7 @@ Feature: API validation of the status of ResourceClaims
   Scenario: A consumer can be removed from a claim that is being deleted
     Given the manifest "claims/protected"
     And it is created
-    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
+    And its status "status" is {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]}
     When the ResourceClaim "subject" is deleted
     And its status "status.reservedFor" is updated to []
     Then its "status.reservedFor" reads null
@@ -264,7 +264,7 @@ Feature: API validation of the status of ResourceClaims
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And the manifest "claims/claim"
     And it is created
-    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d, adminAccess: true}]}}
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d, adminAccess: true}]}}
     When the namespace loses label "resource.kubernetes.io/admin-access"
     And its status "status.reservedFor" is updated to [{apiGroup: dra.test, resource: widgets, name: p, uid: u}]
     Then the API server accepts it

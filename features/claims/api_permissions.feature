@@ -15,19 +15,19 @@ Feature: Permissions for the status of ResourceClaims
 
     Examples:
       | what            | status                                                                                                                                             |
-      | an allocation   | {allocation: {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}}                                                     |
+      | an allocation   | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}}                                                     |
       | a reservation   | {allocation: {devices: {}}, reservedFor: [{apiGroup: dra.test, resource: widgets, name: w, uid: w}]}                                               |
 
   @DRA-096
   Scenario: With permission for resourceclaims/binding, an allocation is accepted
     Given user "writer" may "update" resourceclaims/binding
-    When user "writer" updates its status "status.allocation" to {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}]}}
+    When user "writer" updates its status "status.allocation" to {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     Then the API server accepts it
 
   Scenario Outline: A driver on a node <what>
     Given user "driver" is a service account of a pod on node "n1"
     And user "driver" may "get, update" resourceclaims/status
-    And user "driver" may "associated-node:update" resourceclaims/driver named "d.example.com"
+    And user "driver" may "associated-node:update" resourceclaims/driver named "d.test"
     And its status "status.allocation" is {devices: {results: [{request: r, driver: <driver>, pool: p, device: d}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:<node>)]}]}]}}
     When user "driver" updates its status "status.devices" to [{driver: <driver>, pool: p, device: d}]
     Then the API server <answer>
@@ -35,12 +35,12 @@ Feature: Permissions for the status of ResourceClaims
     @DRA-097
     Examples:
       | what                                       | driver        | node | answer                                      |
-      | reports on its devices there               | d.example.com | n1   | accepts it                                  |
-      | does not report on its devices elsewhere   | d.example.com | n2   | refuses it: Forbidden at "status.devices"   |
-      | does not report for other drivers          | e.example.com | n1   | refuses it: Forbidden at "status.devices"   |
+      | reports on its devices there               | d.test | n1   | accepts it                                  |
+      | does not report on its devices elsewhere   | d.test | n2   | refuses it: Forbidden at "status.devices"   |
+      | does not report for other drivers          | e.test | n1   | refuses it: Forbidden at "status.devices"   |
 
   Scenario Outline: A driver's controller <what>
-    Given user "writer" may "arbitrary-node:update" resourceclaims/driver named "d.example.com"
+    Given user "writer" may "arbitrary-node:update" resourceclaims/driver named "d.test"
     And its status "status.allocation" is {devices: {results: [{request: r, driver: <driver>, pool: p, device: d}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}}
     When user "writer" updates its status "status.devices" to [{driver: <driver>, pool: p, device: d}]
     Then the API server <answer>
@@ -48,12 +48,12 @@ Feature: Permissions for the status of ResourceClaims
     @DRA-098
     Examples:
       | what                                | driver        | answer                                    |
-      | reports on its devices on any node  | d.example.com | accepts it                                |
-      | does not report for other drivers   | e.example.com | refuses it: Forbidden at "status.devices" |
+      | reports on its devices on any node  | d.test | accepts it                                |
+      | does not report for other drivers   | e.test | refuses it: Forbidden at "status.devices" |
 
   @DRA-099
   Scenario: Reordering the device status needs no driver permission
-    Given its status "status.allocation" is {devices: {results: [{request: r, driver: d.example.com, pool: p, device: d}, {request: r, driver: e.example.com, pool: p, device: e}]}}
-    And its status "status.devices" is [{driver: d.example.com, pool: p, device: d}, {driver: e.example.com, pool: p, device: e}]
-    When user "writer" updates its status "status.devices" to [{driver: e.example.com, pool: p, device: e}, {driver: d.example.com, pool: p, device: d}]
+    Given its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: e.test, pool: p, device: e}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d}, {driver: e.test, pool: p, device: e}]
+    When user "writer" updates its status "status.devices" to [{driver: e.test, pool: p, device: e}, {driver: d.test, pool: p, device: d}]
     Then the API server accepts it

@@ -45,7 +45,9 @@ Feature: Allocation of tainted devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: bad}]}}]
+      requests:
+        - {name: gpu,
+           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: bad}]}}
       """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
@@ -56,7 +58,9 @@ Feature: Allocation of tainted devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}]
+      requests:
+        - {name: gpu,
+           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0" [DRA-216]
@@ -80,7 +84,9 @@ Feature: Allocation of tainted devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "work" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: meh}]}}]
+      requests:
+        - {name: gpu,
+           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: meh}]}}
       """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
