@@ -174,8 +174,8 @@ def _(world: World, name: str) -> None:
     device_class(world, name, all_simulated(world))
 
 
-@given('a DeviceClass "{name}" for those devices standing for "{resource}"')
-@when('a DeviceClass "{name}" for those devices standing for "{resource}" is created')
+@given('a DeviceClass "{name}" for those devices with extended resource "{resource}"')
+@when('a DeviceClass "{name}" for those devices with extended resource "{resource}" is created')
 def _(world: World, name: str, resource: str) -> None:
     """Create a class for every device of the simulated driver, with an extendedResourceName."""
     device_class(world, name, all_simulated(world), resource=world.text(resource))

@@ -54,7 +54,7 @@ def _(world: World, program: str) -> None:
     restart(world, _PROGRAMS[program])
 
 
-@given("the API server dies once it has carried out the next {what} of {kind:word}")
+@given("the API server crashes after it has stored the next {what} of {kind:word}")
 def _(world: World, what: str, kind: str) -> None:
     """Let the API server store the next request of a component, and kill it before it can answer."""
     crash = world.state(Crash)
@@ -72,7 +72,7 @@ def _(world: World, what: str, kind: str) -> None:
     world.cleanup.callback(revive)
 
 
-@when("the dead API server is started again")
+@when("the crashed API server is started again")
 def _(world: World) -> None:
     """Wait until the API server has died as arranged, and start it."""
     dead = world.state(Crash).dead

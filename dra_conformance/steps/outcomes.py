@@ -171,13 +171,13 @@ def _(world: World) -> None:
     )
 
 
-@then("every pod has its claims, each once")
+@then("every pod has each of its claims once")
 def _(world: World) -> None:
     """Each template entry comes to have one claim that the pod's status names, and no second one is made."""
     require_met(world)
     catch_up(world)
     world.wait(lambda: look_claims_once(world))
-    world.stays("every pod has its claims, each once", lambda: look_claims_once(world), expected="each once")
+    world.stays("every pod has each of its claims once", lambda: look_claims_once(world), expected="each once")
 
 
 @then("every allocation is valid, and no device is allocated twice")

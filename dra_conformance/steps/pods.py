@@ -168,16 +168,6 @@ def _(world: World, pod: str) -> None:
     world.settle()
 
 
-@when('pod "{pod}" ends as {phase:word}')
-def _(world: World, pod: str, phase: str) -> None:
-    """Write a terminal phase (Succeeded or Failed) into the status of a pod, in place of a kubelet."""
-
-    def change(obj: Obj) -> None:
-        obj.setdefault("status", {})["phase"] = phase
-
-    world.update(PODS, pod, change, subresource="status")
-
-
 @then('pod "{pod}" is bound to "{node}"')
 def _(world: World, pod: str, node: str) -> None:
     """The pod comes to be bound to this node."""
@@ -206,9 +196,9 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} is not bound", look, expected="not bound")
 
 
-@then('pod "{pod}" comes to phase {phase:word}')
+@then('pod "{pod}" reaches phase {phase:word}')
 def _(world: World, pod: str, phase: str) -> None:
-    """The pod comes to this phase."""
+    """The pod reaches this phase."""
 
     def look() -> Seen:
         seen = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")

@@ -6,12 +6,12 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-242 @DRA-246
   Scenario: A claim is created for an extended resource, and deleted when the pod has ended
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 2} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1" [DRA-239]
     And pod "train" is bound to "n1" [DRA-239]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
-    When pod "train" ends as Succeeded
+    When "status.phase" of the Pod "train" is set to Succeeded
     Then the ResourceClaim of pod "train" is gone [DRA-246]
 
   @DRA-240
@@ -24,7 +24,7 @@ Feature: Extended resources backed by devices
   @DRA-241 @DRA-245
   Scenario: No claim is created for device plugin resources, nor for a quantity of zero
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "none" requesting {$(suffix).dra.test/gpu: 0} is created
     Then pod "none" is bound to "n1" [DRA-245]
     And pod "none" has no claim [DRA-245]
@@ -39,7 +39,7 @@ Feature: Extended resources backed by devices
   Scenario: Of two classes with the same age, the first by name is used
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/first_of_two_classes"
-    And a DeviceClass "b" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "b" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-1"
 
@@ -48,14 +48,14 @@ Feature: Extended resources backed by devices
     Given node "n1" with 2 devices
     And the objects of the manifest "allocation/first_of_two_classes"
     When 2 seconds pass
-    And a DeviceClass "z" for those devices standing for "$(suffix).dra.test/gpu" is created
+    And a DeviceClass "z" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-244
   Scenario: An init container shares the devices of later containers and adds missing ones
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the status of pod "train" maps container "first" to [container-0-request-0, container-1-request-0] of "$(suffix).dra.test/gpu"
@@ -66,7 +66,7 @@ Feature: Extended resources backed by devices
     Given node "n1" with 2 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound [DRA-248]
-    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then pod "train" is bound to "n1" [DRA-248]
     When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "large" stays unbound [DRA-249]
@@ -82,7 +82,7 @@ Feature: Extended resources backed by devices
     And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
     And claim "left" holds the devices "dev-1" of "n1"
     And claim "left" is reserved by hand for pods "train"
-    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then the ResourceClaim "left" is gone
     When a ResourceSlice "more" is published with:
       """

@@ -34,14 +34,14 @@ Feature: The binder processes BindRequests
   @KAI-104 @KAI-105 @KAI-187
   Scenario: The BindRequest's spec selects the pod, not its name or the pod's scheduler
     Given node "n1"
-    And a pod "foreign" of scheduler "somebody-else" without claims
+    And a pod "foreign" of scheduler "other-scheduler" without claims
     And a pod "named" without claims
-    And a pod "nobody" without claims
+    And a pod "unnamed" without claims
     And a BindRequest "foreign" of pod "foreign" to "n1"
-    And a BindRequest "nobody" of pod "named" to "n1"
+    And a BindRequest "unnamed" of pod "named" to "n1"
     Then pod "foreign" is bound to "n1" [KAI-104]
     And pod "named" is bound to "n1" [KAI-105]
-    And pod "nobody" stays unbound [KAI-105]
+    And pod "unnamed" stays unbound [KAI-105]
     And no component has created a BindRequest [KAI-187]
 
   @KAI-106

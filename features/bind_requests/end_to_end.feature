@@ -11,7 +11,7 @@ Feature: From a claim to a running container
     Then pod "train" is bound to "n1"
     Given pod "train" has its claim "generated"
     Then claim "generated" has the allocation of entry "gpu" in the BindRequest of pod "train"
-    And pod "train" comes to phase Running
+    And pod "train" reaches phase Running
 
   @KAI-230 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: The container sees the GPU that the BindRequest named, and no other
@@ -19,7 +19,7 @@ Feature: From a claim to a running container
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
     And a ResourceClaim "claim" for 1 of "accelerator"
     When a pod "train" using claim "claim" is created
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     And container "main" of pod "train" on "n1" sees the devices of "claim" only
     And claim "claim" has the allocation of entry "claim" in the BindRequest of pod "train"
 
@@ -29,12 +29,12 @@ Feature: From a claim to a running container
     And a DeviceClass "whole-node" selecting 'device.driver == "$(driver)"'
     And the objects of the manifest "bind_requests/all-devices-template"
     And a pod "first" using template "all"
-    Then pod "first" comes to phase Running
+    Then pod "first" reaches phase Running
     Given a pod "second" using template "all"
     Then pod "second" gets no BindRequest
     When pod "first" is deleted
     Then pod "second" is bound to "n1"
-    And pod "second" comes to phase Running
+    And pod "second" reaches phase Running
 
   @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
   Scenario: A deleted pod releases its devices and CDI files
@@ -43,7 +43,7 @@ Feature: From a claim to a running container
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "train" using claim "claim"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     When pod "train" is deleted
     Then claim "claim" is reserved for exactly the pods ""
     And claim "claim" is deallocated

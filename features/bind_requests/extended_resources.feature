@@ -5,7 +5,7 @@ Feature: Extended resources in BindRequests
   @KAI-064 @KAI-065 @component:scheduler
   Scenario: The BindRequest has the devices for an extended resource, unless a device plugin provides it
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].name" container-0-request-0 [KAI-064]
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName" $(class:gpu) [KAI-064]
@@ -20,7 +20,7 @@ Feature: Extended resources in BindRequests
   @KAI-066 @component:scheduler
   Scenario: An init container shares its devices with the container after it
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 2} is created
     Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[1].device" dev-1
     And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
@@ -28,7 +28,7 @@ Feature: Extended resources in BindRequests
   @KAI-118 @component:binder
   Scenario: The binder creates the claim and records it
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -53,7 +53,7 @@ Feature: Extended resources in BindRequests
   @KAI-119 @component:binder
   Scenario: An existing claim is used
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     When a BindRequest "train" of pod "train" to "n1" is created with:
@@ -76,7 +76,7 @@ Feature: Extended resources in BindRequests
   @KAI-162 @component:binder @needs:faults
   Scenario: The claim is deleted if the pod cannot be bound
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server answers 500 to the next 1 bindings of Pod
     When a BindRequest "train" of pod "train" to "n1" is created with:

@@ -45,7 +45,7 @@ Feature: Devices in BindRequests are in use
     And a pod "former" using claim "first"
     And a ResourceClaim "second" for 1 of "accelerator"
     Then the BindRequest of pod "former" has "spec.selectedNode" $(node:n1)
-    When pod "former" ends as Failed
+    When "status.phase" of the Pod "former" is set to Failed
     And a pod "next" using claim "second" is created
     Then the BindRequest of pod "next" has "spec.selectedNode" $(node:n1)
 

@@ -69,7 +69,7 @@ Feature: Lifecycle of claims
     And claim "shared" is allocated by hand on "n1" for pods "first, second"
     And pod "first" is bound by hand to "n1"
     And pod "second" is bound by hand to "n1"
-    When pod "first" ends as Succeeded
+    When "status.phase" of the Pod "first" is set to Succeeded
     Then claim "shared" stays reserved for exactly the pods "second"
 
   @DRA-108 @DRA-109
@@ -79,7 +79,7 @@ Feature: Lifecycle of claims
     And a pod "train" using claim "mine"
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
-    When pod "train" ends as <phase>
+    When "status.phase" of the Pod "train" is set to <phase>
     Then claim "mine" is reserved for exactly the pods "" [DRA-108]
     And claim "mine" is deallocated [DRA-109]
     And the ResourceClaim "mine" has "metadata.finalizers" without resource.kubernetes.io/delete-protection [DRA-109]
@@ -96,7 +96,7 @@ Feature: Lifecycle of claims
     And a pod "train" using claim "mine"
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
-    When pod "train" ends as Succeeded
+    When "status.phase" of the Pod "train" is set to Succeeded
     Then claim "mine" is deallocated
     And the ResourceClaim "mine" still exists
 
@@ -162,7 +162,7 @@ Feature: Lifecycle of claims
     And pod "train" has its claim "generated"
     And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
-    When pod "train" ends as <phase>
+    When "status.phase" of the Pod "train" is set to <phase>
     Then the ResourceClaim "generated" is gone
     And the Pod "train" still exists
 
@@ -179,7 +179,7 @@ Feature: Lifecycle of claims
     And pod "train" has its claim "generated"
     And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
-    When pod "train" ends as Running
+    When "status.phase" of the Pod "train" is set to Running
     Then pod "train" keeps one claim
 
   @DRA-118

@@ -30,7 +30,7 @@ Feature: A driver is one of several on its node
     And a pod "train" using claim "train"
     And claim "train" is reserved by hand for pods "train"
     When pod "train" is bound by hand to "n1"
-    Then pod "train" comes to phase Running [DRA-359]
+    Then pod "train" reaches phase Running [DRA-359]
     And container "main" of pod "train" on "n1" sees the devices of "train" only [DRA-359]
     And container "main" of pod "train" on "n1" has: [DRA-359b]
       | kind     | name       | value |

@@ -29,7 +29,7 @@ Feature: The seven behaviours of KEP-5970
     And a ResourceClaimTemplate "device" for a device of the driver
     And a pod "train" using template "device"
     When scheduler and binder have bound pod "train" to "n1"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     And pod "train" has no event "FailedPrepareDynamicResources"
 
   @DRA-355 @DRA-355b
@@ -38,7 +38,7 @@ Feature: The seven behaviours of KEP-5970
     And a ResourceClaimTemplate "device" for a device of the driver
     And a pod "train" using template "device"
     When scheduler and binder have bound pod "train" to "n1"
-    Then pod "train" comes to phase Running [DRA-355]
+    Then pod "train" reaches phase Running [DRA-355]
     And container "main" of pod "train" on "n1" has: [DRA-355b]
       | kind     | name | value |
       | variable | *    | set   |
@@ -62,4 +62,4 @@ Feature: The seven behaviours of KEP-5970
     And pod "first" is deleted and gone
     And a pod "second" using template "device"
     When scheduler and binder have bound pod "second" to "n1"
-    Then pod "second" comes to phase Running
+    Then pod "second" reaches phase Running

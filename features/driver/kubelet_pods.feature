@@ -13,7 +13,7 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a, b"
     When pod "train" is bound by hand to "n1"
     Then the scripted driver "sim" receives one Prepare call for "a, b"
-    And pod "train" comes to phase Running
+    And pod "train" reaches phase Running
     And the scripted driver "sim" has received 1 Prepare calls
 
   @DRA-264
@@ -36,7 +36,7 @@ Feature: The kubelet prepares claims for pods
     And pod "train" does not run
     When the scripted driver "sim" works
     And 30 seconds pass
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
 
     Examples:
       | behaviour         |
@@ -75,7 +75,7 @@ Feature: The kubelet prepares claims for pods
     Then the scripted driver "sim" receives another Prepare call for "a"
     And pod "train" does not run
     When the scripted driver "sim" works
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
 
   @DRA-269 @DRA-275
   Scenario: A claim of two pods is prepared for the first and unprepared after the last
@@ -83,9 +83,9 @@ Feature: The kubelet prepares claims for pods
     And a pod "first" with the reserved claims "a"
     And a pod "second" with the reserved claims "a"
     When pod "first" is bound by hand to "n1"
-    Then pod "first" comes to phase Running [DRA-269]
+    Then pod "first" reaches phase Running [DRA-269]
     When pod "second" is bound by hand to "n1"
-    Then pod "second" comes to phase Running [DRA-269]
+    Then pod "second" reaches phase Running [DRA-269]
     And the scripted driver "sim" has received 1 Prepare calls [DRA-269]
     When pod "first" is deleted
     Then the Pod "first" is gone [DRA-275]
@@ -141,7 +141,7 @@ Feature: The kubelet prepares claims for pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     When the scripted driver "sim" fails to unprepare
     And pod "train" is deleted
     Then the scripted driver "sim" receives one Unprepare call for "a"
@@ -155,7 +155,7 @@ Feature: The kubelet prepares claims for pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     When pod "train" is force-deleted
     And 60 seconds pass
     Then the scripted driver "sim" receives one Unprepare call for "a"
@@ -165,7 +165,7 @@ Feature: The kubelet prepares claims for pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "old" with the reserved claims "a"
     When pod "old" is bound by hand to "n1"
-    Then pod "old" comes to phase Running
+    Then pod "old" reaches phase Running
     When the scripted driver "sim" fails to unprepare
     And pod "old" is force-deleted
     And the claim "a" is deleted although it is in use
@@ -177,14 +177,14 @@ Feature: The kubelet prepares claims for pods
     When the scripted driver "sim" works
     And 70 seconds pass
     And 30 seconds pass
-    Then pod "new" comes to phase Running
+    Then pod "new" reaches phase Running
 
   @DRA-280 @needs:virtual-clock
   Scenario: A restarted kubelet unprepares the claims of deleted pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     When the kubelet of "n1" is stopped
     And pod "train" is force-deleted
     And the kubelet of "n1" is started
@@ -196,7 +196,7 @@ Feature: The kubelet prepares claims for pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     When the kubelet of "n1" is rebooted
     Then the scripted driver "sim" receives another Prepare call for "a"
-    And pod "train" comes to phase Running
+    And pod "train" reaches phase Running

@@ -36,9 +36,9 @@ Feature: A binder whose requests fail
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "train" using claim "mine"
-    And the API server dies once it has carried out the next <what>
+    And the API server crashes after it has stored the next <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
-    And the dead API server is started again
+    And the crashed API server is started again
     Then every BindRequest is Succeeded or Failed [KAI-260]
     And every bound pod has its devices [KAI-261]
     And every allocation is valid, and no device is allocated twice [KAI-261]
@@ -89,7 +89,7 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @gate:DRAExtendedResource
   Scenario Outline: A BindRequest for extended resources completes when the API server <does> <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" is created with:
@@ -120,7 +120,7 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @gate:DRAExtendedResource @profile:fault-sweep
   Scenario Outline: A BindRequest fails cleanly when binding fails and the API server <does> the deletion of its claim
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server answers 500 to the next 1 bindings of Pod
     And the API server <does> the next 1 deletions of ResourceClaim

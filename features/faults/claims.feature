@@ -9,7 +9,7 @@ Feature: A claim controller whose requests fail
     And the API server <does> the next 1 <what>
     When a pod "train" using template "labelled" is created
     And a pod "serve" using template "labelled" is created
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
     @profile:faults
     Examples:
@@ -31,15 +31,15 @@ Feature: A claim controller whose requests fail
     Given the API server loses its answers to the next 1 creations of ResourceClaim
     When a pod "train" using template "labelled" is created
     And watches are served again
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
   @DRA-340 @needs:own-control-plane @disruptive
   Scenario Outline: A claim is created once when the API server is killed during <what>
     Given the objects of the manifest "claims/labelled-template"
-    And the API server dies once it has carried out the next <what>
+    And the API server crashes after it has stored the next <what>
     When a pod "train" using template "labelled" is created
-    And the dead API server is started again
-    Then every pod has its claims, each once
+    And the crashed API server is started again
+    Then every pod has each of its claims once
 
     @profile:fault-sweep
     Examples:
@@ -82,7 +82,7 @@ Feature: A claim controller whose requests fail
     When all watches <how> and are not served
     And a pod "serve" using template "labelled" is created
     And watches are served again
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
     @profile:faults
     Examples:
@@ -99,7 +99,7 @@ Feature: A claim controller whose requests fail
     Given the objects of the manifest "claims/labelled-template"
     And watches break every 0.1 seconds
     When pods "train" 1 to 5 each using template "labelled" are created
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
   @DRA-343 @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: Pods that are created after a restart of the API server get their claims
@@ -108,7 +108,7 @@ Feature: A claim controller whose requests fail
     And pod "train" has its claim "generated"
     When the API-server of the control plane is killed and started again
     And a pod "serve" using template "labelled" is created
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
   @DRA-342
   Scenario Outline: The claim of a finished pod is deleted when the API server <does> its deletion
@@ -119,7 +119,7 @@ Feature: A claim controller whose requests fail
     And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     And the API server <does> the next 1 deletions of ResourceClaim
-    When pod "train" ends as Succeeded
+    When "status.phase" of the Pod "train" is set to Succeeded
     And every fault has affected a request
     Then the ResourceClaim "generated" is gone
 
@@ -141,7 +141,7 @@ Feature: A claim controller whose requests fail
     And the API server answers 500 to the next 1 creations of ResourceClaim
     And the API server <does> the next 1 creations of Event
     When a pod "train" using template "labelled" is created
-    Then every pod has its claims, each once
+    Then every pod has each of its claims once
 
     Examples:
       | does                 |

@@ -60,9 +60,9 @@ Feature: A fabric whose requests fail
 
   @NV-195 @needs:own-control-plane @disruptive
   Scenario Outline: The objects of a ComputeDomain are created when the API server is killed during <what>
-    Given the API server dies once it has carried out the next <what>
+    Given the API server crashes after it has stored the next <what>
     When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
-    And the dead API server is started again
+    And the crashed API server is started again
     Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons

@@ -27,9 +27,9 @@ Feature: A driver whose requests fail
   @DRA-347 @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: Devices are published once when the API server is killed during the creation of a slice
     Given node "n1" running the driver
-    And the API server dies once it has carried out the next creations of ResourceSlice
+    And the API server crashes after it has stored the next creations of ResourceSlice
     When the slices of the driver on "n1" are deleted
-    And the dead API server is started again
+    And the crashed API server is started again
     Then every pool of the driver on "n1" comes to be complete
     And no two devices of one pool of the driver on "n1" share a name
 
@@ -100,9 +100,9 @@ Feature: A driver whose requests fail
   @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
   Scenario: A taint is published when the API server is killed during the update of the slice
     Given node "n1" running the driver
-    And the API server dies once it has carried out the next updates of ResourceSlice
+    And the API server crashes after it has stored the next updates of ResourceSlice
     When XID 48 happens on GPU 2 of "n1"
-    And the dead API server is started again
+    And the crashed API server is started again
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And every pool of the driver on "n1" comes to be complete
 

@@ -36,9 +36,9 @@ Feature: An eviction whose requests fail
     Given node "n1" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
-    And the API server dies once it has carried out the next <what>
+    And the API server crashes after it has stored the next <what>
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
-    And the dead API server is started again
+    And the crashed API server is started again
     Then pod "on-bad" is being deleted or gone
     And the Pod "on-good" still exists
 

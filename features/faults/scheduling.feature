@@ -53,9 +53,9 @@ Feature: Scheduling while requests fail
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaimTemplate "one" for 1 of "gpu"
-    And the API server dies once it has carried out the next <what>
+    And the API server crashes after it has stored the next <what>
     When a pod "train" using template "one" is created
-    And the dead API server is started again
+    And the crashed API server is started again
     And a pod "serve" using template "one" is created
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is allocated twice [DRA-345]
@@ -230,7 +230,7 @@ Feature: Scheduling while requests fail
     And claim "left" holds the devices "dev-0" of "n1"
     And claim "left" is reserved by hand for pods "train"
     And the API server <does> the next 1 <what> of ResourceClaim
-    When a DeviceClass "gpu" for those devices standing for "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is allocated twice [DRA-345]
 

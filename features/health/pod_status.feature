@@ -101,7 +101,7 @@ Feature: A pod's status shows how its devices are
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
     Then pod "train" shows the health "Unhealthy" for "claim:train"
     And the Pod "train" still exists
-    And pod "train" comes to phase Running
+    And pod "train" reaches phase Running
     And claim "train" is allocated the devices "dev-0"
 
   @DRA-302 @needs:own-kubelet
@@ -110,5 +110,5 @@ Feature: A pod's status shows how its devices are
     And node "n1" running a driver that reports the health of 1 devices
     And pod "train" runs on device "dev-0" of "n1"
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
-    Then pod "train" comes to phase Running
+    Then pod "train" reaches phase Running
     And the Pod "train" keeps "status.containerStatuses[0].allocatedResourcesStatus" null

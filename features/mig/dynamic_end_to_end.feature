@@ -20,11 +20,11 @@ Feature: From pods to MIG devices that are made for them
     And pod "all" stays unbound [NV-035b]
     And no counter on "n1" is taken more often than it is there [NV-035b]
     When pod "p3" is deleted
-    Then pod "p8" comes to phase Running [NV-035b]
+    Then pod "p8" reaches phase Running [NV-035b]
     And NVML on "n1" shows 7 instances on GPU 0 [NV-113]
     And no counter on "n1" is taken more often than it is there [NV-035b]
     When the pods "p1, p2, p4, p5, p6, p7, p8" are deleted
-    Then pod "all" comes to phase Running [NV-113]
+    Then pod "all" reaches phase Running [NV-113]
     And NVML on "n1" shows MIG off on GPU 0 [NV-113]
 
   @NV-035b

@@ -9,7 +9,7 @@ Feature: From a claim to a MIG device in a container
     And a ResourceClaim "small" for 1 of "mig" selecting 'device.attributes["gpu.nvidia.com"].profile == "2g.20gb"'
     When a pod "train" using claim "small" is created
     Then claim "small" is allocated the MIG device with profile "2g.20gb" of "n1" [NV-032]
-    And pod "train" comes to phase Running [NV-097]
+    And pod "train" reaches phase Running [NV-097]
     And container "main" of pod "train" on "n1" gets the MIG device with profile "2g.20gb" only [NV-097]
 
   @NV-029 @NV-097
@@ -20,7 +20,7 @@ Feature: From a claim to a MIG device in a container
     When a pod "one" using template "one-mig" is created
     And a pod "two" using template "one-mig" is created
     And a pod "three" using template "one-mig" is created
-    Then pod "one" comes to phase Running [NV-029]
-    And pod "two" comes to phase Running [NV-029]
-    And pod "three" comes to phase Running [NV-029]
+    Then pod "one" reaches phase Running [NV-029]
+    And pod "two" reaches phase Running [NV-029]
+    And pod "three" reaches phase Running [NV-029]
     And no two of the pods "one, two, three" on "n1" have a MIG capability in common [NV-097]
