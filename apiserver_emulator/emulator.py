@@ -160,7 +160,7 @@ class ApiServerEmulator:
         *,
         extra: Mapping[str, tuple[str, ...]] | None = None,
     ) -> InProcessTransport:
-        """Return an in-process transport as a user whom RBAC authorizes; `system:authenticated` joins its groups."""
+        """Return an in-process transport as a user, authorized by RBAC; `system:authenticated` joins its groups."""
         found = tuple(groups)
         if "system:authenticated" not in found:
             found = (*found, "system:authenticated")

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+import yaml
 
 from apiserver_emulator.resource_types import Column, ResourceType
 from apiserver_emulator.store import Record
@@ -183,6 +184,4 @@ def list_body(api_version: str, kind: str, metadata: Mapping[str, object], items
 
 def to_yaml(body: bytes) -> bytes:
     """A JSON answer as YAML."""
-    import yaml
-
     return yaml.safe_dump(orjson.loads(body), sort_keys=True).encode()

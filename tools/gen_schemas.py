@@ -1,7 +1,7 @@
-"""Write the stripped API definitions that the embedded API server carries.
+"""Generate the reduced API definitions of the API server emulator.
 
 Reads the published OpenAPI definitions out of the installed `kubernetes-validate` package (a development dependency)
-and writes one gzipped JSON file a Kubernetes minor into `apiserver_emulator/schemas/`. Kept: types,
+and writes one gzipped JSON file for each Kubernetes minor into `apiserver_emulator/schemas/`. Kept: types,
 formats, required fields, enums, group-version-kinds and the x-kubernetes list, map, patch and union extensions.
 Dropped: descriptions, and every definition that the served groups do not reach. Output is byte-for-byte reproducible.
 
@@ -59,7 +59,7 @@ def references(schema: object) -> set[str]:
 
 
 def strip(schema: Any, *, named: bool = False) -> Any:
-    """A schema without prose and without `null` types. `named` says that the keys are field names, not keywords."""
+    """Return a schema without descriptions and `null` types. `named`: the keys are field names, not keywords."""
     if isinstance(schema, list):
         return [strip(sub) for sub in schema]
     if not isinstance(schema, dict):
@@ -101,7 +101,7 @@ def encode(found: Obj) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or with --check say which of them are stale."""
+    """Write the files, or with --check report the stale ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 when a file is out of date")
     options = parser.parse_args(arguments)

@@ -72,7 +72,7 @@ def authorized_for_binding(new: Obj, old: Obj, ctx: RequestContext) -> list[Fiel
 def authorized_for_devices(new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
     """Changing a driver's device status needs that driver's permission, on its node or any (DRA-097 to DRA-099)."""
     verbs = [ARBITRARY + ctx.verb]
-    if _sits_on(ctx.user, allocated_node(new.get("allocation"))):
+    if _runs_on(ctx.user, allocated_node(new.get("allocation"))):
         verbs.insert(0, ASSOCIATED + ctx.verb)
     found: list[FieldError] = []
     for driver in sorted(modified_drivers(new, old)):
@@ -126,7 +126,7 @@ def allocated_node(allocation: Obj | None) -> str:
     return str(values[0])
 
 
-def _sits_on(user: User, node: str) -> bool:
+def _runs_on(user: User, node: str) -> bool:
     if not node or not _is_service_account(user.name):
         return False
     names = tuple(user.extra.get(NODE_NAME_EXTRA, ()))

@@ -33,8 +33,8 @@ def _account(pod: Obj, ctx: RequestContext) -> None:
     name = spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = name
     account = ctx.lookup("", "serviceaccounts", ctx.namespace, name)
-    # The account `default` is made a moment after its namespace; a real server refuses pods until then, and the
-    # harness waits for it. Here nobody has to.
+    # A real server refuses pods until the account `default` of a new namespace exists. Here it need not exist yet, so
+    # that no client has to wait for the controller.
     if account is None and name != "default":
         detail = f'error looking up service account {ctx.namespace}/{name}: serviceaccount "{name}" not found'
         raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)

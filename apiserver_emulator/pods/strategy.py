@@ -117,8 +117,8 @@ class PodStrategy(BaseStrategy):
     def grace_period(self, obj: Obj, options: Obj) -> int:
         """Return the seconds that the kubelet gets before the pod object is deleted (CheckGracefulDelete)."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
-        asked = options.get("gracePeriodSeconds")
-        period = int(asked) if asked is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
+        requested = options.get("gracePeriodSeconds")
+        period = int(requested) if requested is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
         if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else period

@@ -5,7 +5,7 @@ Stateless over the store. Source: pkg/registry/core/pod/storage/{storage,evictio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -17,14 +17,13 @@ from apiserver_emulator.pods.binding import bind
 from apiserver_emulator.registry.delete import delete_object
 from apiserver_emulator.registry.update import update_object
 from apiserver_emulator.resource_types import ResourceType
+from apiserver_emulator.reviews import Reviews
+from apiserver_emulator.selectors import structured_selector
 from apiserver_emulator.store import Record
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo
 from dra_api.status import StatusError, bad_request, conflict, not_found, too_many_requests
 from dra_api.transport import Response
-
-if TYPE_CHECKING:
-    from apiserver_emulator.reviews import Reviews
 
 Obj = dict[str, Any]
 
@@ -100,8 +99,6 @@ class PodSubresources:
         return with_warnings(_created(), ctx)
 
     def _check_budgets(self, pod: Obj, info: RequestInfo) -> None:
-        from apiserver_emulator.selectors import structured_selector
-
         labels = pod["metadata"].get("labels") or {}
         for budget in self._core.store.snapshot(("policy", "poddisruptionbudgets"), info.namespace)[0]:
             selector = (budget.obj.get("spec") or {}).get("selector")

@@ -1,7 +1,7 @@
-"""Faults of the control plane's resource.k8s.io API, one a rule: a forgotten refusal, default, limit or isolation.
+"""Faults of the API resource.k8s.io, at least one for each rule: a missing check, default, limit or restriction.
 
-Most rules are refusals, and a server breaks one by forgetting it: `_forgets` drops the errors of one reason at the
-fields of one pattern, and nothing else. Limits are broken by moving them. What is stored is broken by hand.
+Most rules are checks. `_forgetting` removes one: it drops the errors of one reason at fields that match a pattern, and
+nothing else. `_limit` moves a limit. The other mutants change stored objects or permissions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.status import invalid
 from dra_conformance.engine.mutation import Mutant, Patch, mutant
 
 Obj = dict[str, Any]
@@ -126,7 +127,7 @@ MUTANTS = [
         "Constraints may name attributes without domain.",
     ),
     _forgetting(
-        "empty-constraint", "DRA-023", "claim", "Required", r".*\.constraints\[\d+\]", "Constraints say nothing."
+        "empty-constraint", "DRA-023", "claim", "Required", r".*\.constraints\[\d+\]", "Constraints may be empty."
     ),
     _forgetting(
         "any-configuration",
@@ -175,7 +176,7 @@ MUTANTS = [
         "Claims are used twice.",
     ),
     _forgetting(
-        "container-claim-of-nobody", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Containers use any claim."
+        "container-claim-unknown", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Containers use any claim."
     ),
     _forgetting(
         "any-claim-status",
@@ -290,7 +291,12 @@ MUTANTS = [
         "Binding conditions are not checked.",
     ),
     _forgetting(
-        "reserved-without-allocation", "DRA-083", "claim", "Forbidden", r"status\.reservedFor", "Anybody may reserve."
+        "reserved-without-allocation",
+        "DRA-083",
+        "claim",
+        "Forbidden",
+        r"status\.reservedFor",
+        "Claims without allocation are reserved.",
     ),
     _forgetting(
         "exchanged-allocation", "DRA-084", "claim", "Invalid", r"status\.allocation", "Allocations may change."
@@ -340,10 +346,10 @@ MUTANTS = [
         "claim",
         "Invalid Duplicate TooMany TooLong",
         r"status\.devices\[\d+\]\..*",
-        "What is in a report is not checked.",
+        "The fields of reports are not checked.",
     ),
     _forgetting(
-        "admin-for-everybody", "DRA-231", "claim template", "Forbidden", r".*\.adminAccess", "No label needed."
+        "admin-without-label", "DRA-231", "claim template", "Forbidden", r".*\.adminAccess", "No label needed."
     ),
     _forgetting("admin-granted-anywhere", "DRA-238", "claim", "Forbidden", r".*\.adminAccess", "No label needed."),
 ]
@@ -356,41 +362,41 @@ def _without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]
         def default(self: Any, obj: Obj) -> None:
             before = copy.deepcopy(obj)
             original(self, obj)
-            _take_back(obj, before, names)
+            _remove_added(obj, before, names)
 
         return default
 
     return make
 
 
-def _take_back(after: Any, before: Any, names: tuple[str, ...]) -> None:
+def _remove_added(after: Any, before: Any, names: tuple[str, ...]) -> None:
     if isinstance(after, dict) and isinstance(before, dict):
         for key in list(after):
             if key in names and key not in before:
                 del after[key]
             else:
-                _take_back(after[key], before.get(key), names)
+                _remove_added(after[key], before.get(key), names)
     elif isinstance(after, list) and isinstance(before, list):
         for one, other in zip(after, before, strict=False):
-            _take_back(one, other, names)
+            _remove_added(one, other, names)
 
 
 @mutant("no-default-count", rule="DRA-001")
 def _(patch: Patch) -> None:
-    """A request without count stays without."""
+    """A request without count gets no default."""
     _no_default(patch)
 
 
 @mutant("no-default-count-in-alternatives", rule="DRA-002")
 def _no_default(patch: Patch) -> None:
-    """An alternative without mode and count is stored as it came."""
+    """An alternative without mode and count gets no defaults."""
     target = f"{_BASE}.dra.requests:default_spec"
 
     def make(original: Callable[[Obj], None]) -> Callable[[Obj], None]:
         def default(spec: Obj) -> None:
             before = copy.deepcopy(spec)
             original(spec)
-            _take_back(spec, before, ("count",))
+            _remove_added(spec, before, ("count",))
 
         return default
 
@@ -400,7 +406,7 @@ def _no_default(patch: Patch) -> None:
 
 @mutant("no-default-operator", rule="DRA-030")
 def _(patch: Patch) -> None:
-    """A toleration without operator stays without."""
+    """A toleration without operator gets no default."""
     patch.wrap(f"{_STRATEGIES['claim']}.default", _without("operator"))
     _forget(patch, "claim", "Required", r".*\.operator")
 
@@ -430,8 +436,6 @@ def _constraints(obj: Obj) -> list[Obj]:
 
 
 def _refuse(patch: Patch, kind: str, unwanted: Callable[[Obj], bool]) -> None:
-    from dra_api.status import invalid
-
     def make(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         def validate(self: Any, obj: Obj, ctx: Any) -> list[Any]:
             found = original(self, obj, ctx)
@@ -455,8 +459,6 @@ def _(patch: Patch) -> None:
 
 
 def _refuse_expressions(patch: Patch, word: str) -> None:
-    from dra_api.status import invalid
-
     def make(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         def validate(selector: Obj, path: str, rules: Any) -> list[Any]:
             if word in selector["cel"]["expression"]:
@@ -468,13 +470,13 @@ def _refuse_expressions(patch: Patch, word: str) -> None:
     patch.wrap(f"{_BASE}.dra.selectors:validate_selector", make)
 
 
-@mutant("status-at-birth", rule="DRA-034")
+@mutant("status-at-creation", rule="DRA-034")
 def _(patch: Patch) -> None:
     """The status in the body of a create is stored."""
     _keeping(patch, "prepare_create", lambda new, old, ctx: new.get("status"))
 
 
-@mutant("status-through-the-main-door", rule="DRA-035")
+@mutant("status-without-subresource", rule="DRA-035")
 def _(patch: Patch) -> None:
     """An update of the claim writes its status."""
     _keeping(patch, "prepare_update", lambda new, old, ctx: None if ctx.subresource else new.get("status", {}))
@@ -493,7 +495,7 @@ def _keeping(patch: Patch, method: str, kept: Callable[..., Any]) -> None:
     patch.wrap(f"{_STRATEGIES['claim']}.{method}", make)
 
 
-@mutant("everything-through-the-status-door", rule="DRA-036")
+@mutant("status-update-writes-everything", rule="DRA-036")
 def _(patch: Patch) -> None:
     """An update of the status writes labels and finalizers too."""
     patch.replace(f"{_BASE}.dra.resource_claim:keep_all_but_status", lambda new, old: None)
@@ -521,7 +523,7 @@ def _(patch: Patch) -> None:
 
 @mutant("taint-without-time", rule="DRA-071")
 def _(patch: Patch) -> None:
-    """A taint without timeAdded is stored as it came."""
+    """A taint without timeAdded gets no time."""
     patch.replace(f"{_BASE}.dra.resource_slice:_default_taints", lambda spec, rules: None)
 
 
@@ -553,13 +555,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_BASE}.dra.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
 
 
-@mutant("admin-for-nobody", rule="DRA-232")
+@mutant("admin-label-ignored", rule="DRA-232")
 def _(patch: Patch) -> None:
     """The namespace label is ignored."""
     patch.replace(f"{_BASE}.dra.authorization:ADMIN_LABEL", "resource.k8s.io/admin-access")
 
 
-@mutant("anybody-allocates", rule="DRA-096")
+@mutant("allocation-without-permission", rule="DRA-096")
 def _(patch: Patch) -> None:
     """Permission to update the status is enough to allocate devices."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
@@ -571,7 +573,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_BASE}.dra.authorization:BINDING", "allocation")
 
 
-@mutant("anybody-reports", rule="DRA-097")
+@mutant("report-for-any-driver", rule="DRA-097")
 def _(patch: Patch) -> None:
     """A driver can write the device status of other drivers."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
@@ -580,13 +582,13 @@ def _(patch: Patch) -> None:
 @mutant("reports-from-every-node", rule="DRA-097")
 def _(patch: Patch) -> None:
     """The node of a driver is not checked."""
-    patch.replace(f"{_BASE}.dra.authorization:_sits_on", lambda user, node: True)
+    patch.replace(f"{_BASE}.dra.authorization:_runs_on", lambda user, node: True)
 
 
 @mutant("no-reports-from-nodes", rule="DRA-097")
 def _(patch: Patch) -> None:
     """A driver on the claim's node is not recognised."""
-    patch.replace(f"{_BASE}.dra.authorization:_sits_on", lambda user, node: False)
+    patch.replace(f"{_BASE}.dra.authorization:_runs_on", lambda user, node: False)
 
 
 @mutant("controllers-report-for-all", rule="DRA-098")
@@ -597,7 +599,7 @@ def _(patch: Patch) -> None:
 
 @mutant("controllers-never-report", rule="DRA-098")
 def _(patch: Patch) -> None:
-    """The verb for any node is not known."""
+    """The verb for reports from any node has another name."""
     patch.replace(f"{_BASE}.dra.authorization:ARBITRARY", "any-node:")
 
 

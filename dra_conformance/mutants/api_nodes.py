@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dra_conformance.engine.mutation import Patch, mutant
 
-_EMBEDDED = "apiserver_emulator"
-_NODES = f"{_EMBEDDED}.node_authorizer"
-_SLICES = f"{_EMBEDDED}.dra.resource_slice"
+_EMULATOR = "apiserver_emulator"
+_NODES = f"{_EMULATOR}.node_authorizer"
+_SLICES = f"{_EMULATOR}.dra.resource_slice"
 _BY_NODES = "claims/api_nodes#a-node-does-a-slice-what"
 
 
@@ -19,11 +19,11 @@ def _(patch: Patch) -> None:
 @mutant("a-node-publishes-nothing", rule="DRA-080", scenario=f"{_BY_NODES}[creates-of-its-own]")
 def _(patch: Patch) -> None:
     """Nodes cannot create slices at all."""
-    patch.replace(f"{_SLICES}:node_of", lambda ctx: "nobody" if ctx.user.groups else None)
+    patch.replace(f"{_SLICES}:node_of", lambda ctx: "another-node" if ctx.user.groups else None)
 
 
 @mutant(
-    "a-node-deletes-what-is-others",
+    "a-node-deletes-slices-of-others",
     rule="DRA-080",
     scenario="claims/api_nodes#a-node-does-an-existing-slice-what[does-not-delete-of-another-node]",
 )

@@ -1,4 +1,4 @@
-"""Control planes for the tests of the embedded API server: one for each test, reached through both doors."""
+"""Control planes for the tests of the emulator: one for each test, used through both endpoints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def https_plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
 
 @pytest.fixture(params=["in-process", "https"])
 def transport(request: pytest.FixtureRequest) -> Iterator[Transport]:
-    """The same server behaviour through either door."""
+    """The same server behaviour through either endpoint."""
     if request.param == "in-process":
         yield request.getfixturevalue("plane").transport()
         return

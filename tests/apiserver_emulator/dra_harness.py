@@ -22,7 +22,7 @@ Allowed = Callable[[str, str, str, str, str, str], bool]
 
 @dataclass
 class Answer:
-    """What a write came to: errors, the object in the storage version and in the client's version, warnings."""
+    """The result of a write: errors, the object in the storage version and in the client's version, warnings."""
 
     errors: list[FieldError]
     stored: Obj
@@ -98,7 +98,7 @@ def write(
     verb: str = "",
     **more: Any,
 ) -> Answer:
-    """`op` is create, update or status; `old` is what is stored, in any version."""
+    """`op` is create, update or status; `old` is the stored object, in any version."""
     resource = resource_of(obj["kind"], kubernetes_version)
     version = obj["apiVersion"].rpartition("/")[2]
     ctx = context(

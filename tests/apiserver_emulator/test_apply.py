@@ -122,8 +122,8 @@ def test_apply_removes_a_list_item_with_its_defaults(client: KubeClient) -> None
 def test_apply_needs_a_manager_and_no_managed_fields(plane: ApiServerEmulator, client: KubeClient) -> None:
     path = "/api/v1/namespaces/default/configmaps/a"
     body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}'
-    nobody = plane.transport().request("PATCH", path, body=body, content_type="application/apply-patch+yaml")
-    assert nobody.status == 422
+    without_manager = plane.transport().request("PATCH", path, body=body, content_type="application/apply-patch+yaml")
+    assert without_manager.status == 422
     with pytest.raises(ApiError) as refused:
         client.patch(
             CONFIG_MAPS,
@@ -136,7 +136,9 @@ def test_apply_needs_a_manager_and_no_managed_fields(plane: ApiServerEmulator, c
     assert refused.value.message == "metadata.managedFields must be nil"
 
 
-def test_ten_update_managers_and_the_rest_is_ancient(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_more_than_ten_update_managers_are_merged_into_ancient_changes(
+    plane: ApiServerEmulator, client: KubeClient
+) -> None:
     client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}})
     for at in range(14):
         writer = KubeClient(plane.transport(), user_agent=f"writer-{at:02}/1")
@@ -160,7 +162,7 @@ def test_an_apply_that_changes_nothing_has_no_time(client: KubeClient) -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], [{}]], ids=["empty", "one empty entry"])
-def test_ownership_can_be_given_up(client: KubeClient, nothing: list[Obj]) -> None:
+def test_an_empty_managed_fields_removes_all_ownership(client: KubeClient, nothing: list[Obj]) -> None:
     apply(client, "a", {"x": "1"}, manager="one")
     found = client.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": nothing}}, "default")
     assert "managedFields" not in found["metadata"]

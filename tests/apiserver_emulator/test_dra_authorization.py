@@ -1,4 +1,4 @@
-"""Who may write what: status authorization, node restriction, admin access (rules DRA-080, DRA-096 to DRA-099).
+"""Authorization of writes: status, node restriction, admin access (rules DRA-080, DRA-096 to DRA-099).
 
 Expected outcomes are those of kube-apiserver 1.36.2, all of them 422 with cause Forbidden except for node restriction.
 """
@@ -36,8 +36,8 @@ class Rbac:
         self._rules = rules
 
     def __call__(self, verb: str, group: str, resource: str, subresource: str, namespace: str, name: str) -> bool:
-        asked = (verb, f"{resource}/{subresource}", namespace)
-        return group == "resource.k8s.io" and any(asked == rule[:3] and rule[3] in ("*", name) for rule in self._rules)
+        wanted = (verb, f"{resource}/{subresource}", namespace)
+        return group == "resource.k8s.io" and any(wanted == rule[:3] and rule[3] in ("*", name) for rule in self._rules)
 
 
 BINDING = ("update", "resourceclaims/binding", "", "*")
@@ -162,7 +162,7 @@ class TestDriver:
         new["status"]["reservedFor"] = [{"resource": "pods", "name": "p", "uid": "u"}]
         assert causes(new, ON_A, rbac=Rbac()) == FORBIDDEN_BINDING + FORBIDDEN_DEVICES * 2
 
-    def test_the_driver_may_not_touch_reserved_for(self) -> None:
+    def test_the_driver_may_not_change_reserved_for(self) -> None:
         new = copy.deepcopy(ON_A)
         new["status"]["reservedFor"] = [{"resource": "pods", "name": "p", "uid": "u"}]
         assert causes(new, ON_A, rbac=Rbac(ASSOCIATED)) == FORBIDDEN_BINDING
@@ -241,7 +241,7 @@ class TestNodeRestriction:
         assert f"can only {verb} ResourceSlice with the same NodeName as the requesting node" in caught.value.message
         assert "causes" not in caught.value.details
 
-    def test_others_are_free(self) -> None:
+    def test_other_users_are_not_restricted(self) -> None:
         self.authorize("create", slice_of(nodeName="node-b"), user=User("admin"))
         self.authorize("create", slice_of(nodeName="node-b"), user=User("system:node:node-a"))
 
@@ -249,7 +249,7 @@ class TestNodeRestriction:
         self.authorize("create", slice_of(nodeName="node-b"), restricted=False)
 
 
-def test_admin_access_is_asked_for_once() -> None:
+def test_admin_access_is_reported_once() -> None:
     requests: list[dict[str, Any]] = many(
         3, lambda at: {"name": f"r{at}", "exactly": {"deviceClassName": "g", "adminAccess": True}}
     )

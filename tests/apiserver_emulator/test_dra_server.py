@@ -1,6 +1,6 @@
 """The same writes through the whole server: bytes in, status code, reason and causes out, and the stored object back.
 
-Every create case with the gates of `ALL_ON` goes through the in-process door; the first of each kind also in protobuf.
+Every create case with the gates of `ALL_ON` is sent in process; the first of each kind in protobuf too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CREATES = [case for case in CASES if case.op == "create" and not case.gates]
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
+def transport(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
     directory: Path = tmp_path_factory.mktemp("plane")
     gates = {name: value for name, value in ALL_ON.items() if name != "DRAAdminAccess"}
     with ApiServerEmulator(directory=directory, feature_gates=gates, seed=1, https=False) as plane:
@@ -64,23 +64,23 @@ def fresh(case: Case, at: int) -> Obj:
     return obj
 
 
-def make_namespace(door: Transport, name: str, labels: dict[str, str]) -> None:
+def make_namespace(transport: Transport, name: str, labels: dict[str, str]) -> None:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-    assert door.request("POST", "/api/v1/namespaces", body=json.dumps(body).encode()).status == 201
+    assert transport.request("POST", "/api/v1/namespaces", body=json.dumps(body).encode()).status == 201
 
 
 @pytest.mark.parametrize("at", range(len(CREATES)), ids=[case.id for case in CREATES])
-def test_create(door: Transport, at: int) -> None:
+def test_create(transport: Transport, at: int) -> None:
     case = CREATES[at]
     obj = fresh(case, at)
     if "namespace" in obj["metadata"]:
-        make_namespace(door, obj["metadata"]["namespace"], case.labels)
-    response = door.request("POST", collection(obj), body=json.dumps(obj).encode())
+        make_namespace(transport, obj["metadata"]["namespace"], case.labels)
+    response = transport.request("POST", collection(obj), body=json.dumps(obj).encode())
     answer = json.loads(response.body)
     if not case.causes:
         assert response.status == 201, answer.get("message")
         assert answer["apiVersion"] == obj["apiVersion"]
-        again = door.request("GET", f"{collection(obj)}/{obj['metadata']['name']}")
+        again = transport.request("GET", f"{collection(obj)}/{obj['metadata']['name']}")
         assert json.loads(again.body) == answer
         return
     assert (response.status, answer["reason"]) == (422, "Invalid")
@@ -89,77 +89,77 @@ def test_create(door: Transport, at: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"])
-def test_create_in_protobuf(door: Transport, kind: str) -> None:
+def test_create_in_protobuf(transport: Transport, kind: str) -> None:
     case = next(case for case in CREATES if case.kind == kind and not case.causes)
     obj = fresh(case, 10_000)
     if "namespace" in obj["metadata"]:
         obj["metadata"]["namespace"] = f"proto-{kind.lower()}"
-        make_namespace(door, obj["metadata"]["namespace"], {})
-    response = door.request(
+        make_namespace(transport, obj["metadata"]["namespace"], {})
+    response = transport.request(
         "POST", collection(obj), body=encode(obj), content_type="application/vnd.kubernetes.protobuf"
     )
     assert response.status == 201, response.body
 
 
-def put(door: Transport, obj: Obj, *, subresource: str = "") -> tuple[int, Obj]:
+def put(transport: Transport, obj: Obj, *, subresource: str = "") -> tuple[int, Obj]:
     path = f"{collection(obj)}/{obj['metadata']['name']}{subresource}"
-    response = door.request("PUT", path, body=json.dumps(obj).encode())
+    response = transport.request("PUT", path, body=json.dumps(obj).encode())
     return response.status, json.loads(response.body)
 
 
-def test_a_claims_life(door: Transport) -> None:
-    make_namespace(door, "life", {})
+def test_the_life_cycle_of_a_claim(transport: Transport) -> None:
+    make_namespace(transport, "life", {})
     obj = claim(request(count=1), first(sub(), name="f"))
     obj["metadata"] = {"name": "c", "namespace": "life", "finalizers": ["resource.kubernetes.io/delete-protection"]}
     obj["status"] = {"reservedFor": [consumer()]}
-    stored = json.loads(door.request("POST", collection(obj), body=json.dumps(obj).encode()).body)
+    stored = json.loads(transport.request("POST", collection(obj), body=json.dumps(obj).encode()).body)
     assert stored["status"] == {}
     assert "generation" not in stored["metadata"]
 
-    code, answer = put(door, {**stored, "status": status(allocation=allocation())["status"]})
+    code, answer = put(transport, {**stored, "status": status(allocation=allocation())["status"]})
     assert (code, answer["status"]) == (200, {})
 
     allocated = {**stored, "metadata": {**answer["metadata"], "labels": {"a": "b"}}}
     allocated["status"] = {"allocation": allocation(), "reservedFor": [consumer()]}
-    code, answer = put(door, allocated, subresource="/status")
+    code, answer = put(transport, allocated, subresource="/status")
     assert code == 200
     assert "labels" not in answer["metadata"]
     assert answer["status"]["reservedFor"] == [consumer()]
 
     changed = copy.deepcopy(answer)
     changed["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
-    code, refused = put(door, changed)
+    code, refused = put(transport, changed)
     assert (code, [cause["field"] for cause in refused["details"]["causes"]]) == (422, ["spec"])
 
     path = f"{collection(obj)}/c"
-    assert door.request("DELETE", path).status == 200
-    deleted = json.loads(door.request("GET", path).body)
+    assert transport.request("DELETE", path).status == 200
+    deleted = json.loads(transport.request("GET", path).body)
     deleted["status"]["reservedFor"].append(consumer(uid="v"))
-    code, refused = put(door, deleted, subresource="/status")
+    code, refused = put(transport, deleted, subresource="/status")
     assert (code, refused["details"]["causes"][0]["field"]) == (422, "status.reservedFor")
 
     deleted["status"] = {}
-    code, answer = put(door, deleted, subresource="/status")
+    code, answer = put(transport, deleted, subresource="/status")
     assert (code, answer["status"]) == (200, {})
     answer["metadata"]["finalizers"] = []
-    assert put(door, answer)[0] == 200
-    assert door.request("GET", path).status == 404
+    assert put(transport, answer)[0] == 200
+    assert transport.request("GET", path).status == 404
 
 
-def test_warnings_travel_as_headers(door: Transport) -> None:
+def test_warnings_are_sent_as_headers(transport: Transport) -> None:
     case = next(case for case in CREATES if case.id == "DRA-078 upper case")
     obj = fresh(case, 20_000)
-    response = door.request("POST", collection(obj), body=json.dumps(obj).encode())
+    response = transport.request("POST", collection(obj), body=json.dumps(obj).encode())
     headers = {name.lower(): value for name, value in response.headers.items()}
     assert "driver names should be lowercase" in headers["warning"]
 
 
-def test_field_selectors(door: Transport) -> None:
+def test_field_selectors(transport: Transport) -> None:
     query = (("fieldSelector", "spec.nodeName=node-a,spec.driver=gpu.example.com"),)
-    found = json.loads(door.request("GET", "/apis/resource.k8s.io/v1/resourceslices", query=query).body)
+    found = json.loads(transport.request("GET", "/apis/resource.k8s.io/v1/resourceslices", query=query).body)
     assert found["items"]
     assert {item["spec"]["nodeName"] for item in found["items"]} == {"node-a"}
-    refused = door.request(
+    refused = transport.request(
         "GET", "/apis/resource.k8s.io/v1/resourceslices", query=(("fieldSelector", "spec.pool.name=p"),)
     )
     assert refused.status == 400

@@ -1,4 +1,4 @@
-"""Served versions, conversions, gates, selectors and what other releases do differently."""
+"""Served versions, conversions, gates, selectors, and differences of other releases."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_text_that_is_no_quantity_or_time_is_a_bad_request(obj: Obj) -> None:
     assert (caught.value.code, caught.value.reason) == (400, "BadRequest")
 
 
-def test_step_zero_answers_where_a_real_server_panics() -> None:
+def test_step_zero_is_refused_although_a_real_server_panics() -> None:
     with pytest.raises(StatusError) as caught:
         write(valid_range(default="1", min="1", step="0"), gates=ALL_ON)
     assert caught.value.code == 500
@@ -352,7 +352,7 @@ def test_1_34_validates_an_immutable_spec_again() -> None:
     ]
 
 
-def test_1_34_looks_at_both_halves_of_a_request() -> None:
+def test_1_34_validates_both_parts_of_a_request() -> None:
     both = claim({**request(deviceClassName=""), **first(sub(deviceClassName=""))})
     assert fields(both, "1.36") == [("Invalid", "spec.devices.requests[0]")]
     assert [field for _, field in fields(both, "1.34")] == [
@@ -410,7 +410,7 @@ def test_compatibility_groups_of_1_37() -> None:
     assert fields(three, "1.37") == []
 
 
-def test_a_request_policy_and_a_list_value_survive_where_in_use() -> None:
+def test_a_request_policy_and_a_list_value_are_kept_if_in_use() -> None:
     off = {**ALL_ON, "DRAConsumableCapacity": False, "DRAListTypeAttributes": False}
     for used in (capacity(default="1"), attribute(ints=[1])):
         answer = write(used, op="update", old=used, gates=off)

@@ -1,4 +1,4 @@
-"""kubectl against the HTTPS door, with validation on. Runs where kubectl is installed."""
+"""kubectl against the HTTPS endpoint, with validation. Runs only if kubectl is installed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def kubectl(https_plane: ApiServerEmulator, tmp_path: Path) -> Kubectl:
     return run
 
 
-def test_the_daily_verbs(kubectl: Kubectl) -> None:
+def test_common_commands(kubectl: Kubectl) -> None:
     created = kubectl("apply", "--validate=strict", "-f", "-", stdin=MANIFEST).stdout
     assert created == "pod/web created\nresourceclaimtemplate.resource.k8s.io/gpu created\n"
     again = kubectl("apply", "-f", "-", stdin=MANIFEST).stdout

@@ -89,7 +89,7 @@ def test_no_field_is_lost(client: KubeClient, version: str) -> None:
     assert client.get(RESOURCE_CLAIMS, "c") == claim
 
 
-def test_every_way_to_write(client: KubeClient) -> None:
+def test_every_verb_that_writes(client: KubeClient) -> None:
     made = client.create(RESOURCE_SLICES, slice_of())
     made["spec"]["devices"][0]["attributes"]["n"] = {"int": 4}
     updated = client.update(RESOURCE_SLICES, made)
@@ -127,7 +127,7 @@ def test_status_is_written_and_the_spec_stays(client: KubeClient) -> None:
     assert (reserved["status"]["reservedFor"], reserved["spec"]) == ([pod], SPEC)
 
 
-def test_an_informer_holds_v1(client: KubeClient) -> None:
+def test_an_informer_stores_v1(client: KubeClient) -> None:
     client.create(RESOURCE_SLICES, slice_of())
     informer = Informer(client, RESOURCE_SLICES, clock=RealClock(), field_selector="spec.driver=d.test")
     informer.start()

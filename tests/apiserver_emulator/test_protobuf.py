@@ -1,6 +1,6 @@
-"""The protobuf decoder reads what Go's serializer wrote, loses nothing silently, and round-trips.
+"""Protobuf: messages of Go's serializer are decoded, unknown fields are refused, and objects round-trip.
 
-`data/protobuf_samples.json` holds objects as k8s.io/api v0.36.2 encodes them, in protobuf (hex) and in JSON.
+`data/protobuf_samples.json` has objects as k8s.io/api v0.36.2 encodes them, in protobuf (hex) and in JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def delimited(number: int, value: bytes) -> bytes:
 
 
 def essence(value: Any) -> Any:
-    """JSON without what Go writes for unset structs and lists: null, and empty objects."""
+    """Return JSON without the nulls and empty objects that Go writes for unset structs and lists."""
     if isinstance(value, dict):
         found = {name: essence(sub) for name, sub in value.items()}
         return {name: sub for name, sub in found.items() if sub is not None and sub != {}}
@@ -42,7 +42,7 @@ def essence(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
-def test_reads_what_go_wrote(sample: dict[str, Any]) -> None:
+def test_decodes_messages_of_go(sample: dict[str, Any]) -> None:
     assert essence(decode(bytes.fromhex(sample["hex"]))) == essence(sample["object"])
 
 
@@ -108,7 +108,7 @@ def schema_in_schema(depth: int) -> bytes:
         (envelope(*CRD, schema_in_schema(120)), "is nested more than 100 deep"),
     ],
 )
-def test_errors_name_what_is_wrong(body: bytes, message: str) -> None:
+def test_errors_give_the_reason(body: bytes, message: str) -> None:
     with pytest.raises(ProtobufError, match=message):
         decode(body)
 

@@ -1,4 +1,4 @@
-"""The published definitions load in every minor, and say what patches, pruning and kubectl need."""
+"""The published definitions load in every minor, with all that patches, pruning and kubectl need."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_list_info(gvk: GVK, path: tuple[str, ...], expected: ListInfo | None) -
     assert found == expected
 
 
-def test_openapi_v3_is_closed_and_tells_kubectl_of_field_validation() -> None:
+def test_openapi_v3_is_closed_and_has_the_field_validation_parameter() -> None:
     document = openapi_v3(
         load("1.36"),
         group="resource.k8s.io",
@@ -163,7 +163,7 @@ def test_openapi_v3_is_closed_and_tells_kubectl_of_field_validation() -> None:
     }
 
 
-def test_the_files_are_what_the_generator_writes() -> None:
+def test_the_files_match_the_output_of_the_generator() -> None:
     tool = Path(__file__).resolve().parents[2] / "tools/gen_schemas.py"
     checked = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout

@@ -1,4 +1,4 @@
-"""Answers in the format that a client asks for, and watches by their old paths."""
+"""Responses in the requested format, and watches by their old paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answer(transport: Transport, path: str, accept: str, *, body: bytes | None =
     return transport.request("POST" if body else "GET", path, body=body, headers={"Accept": accept})
 
 
-def test_who_takes_protobuf_alone_gets_it(transport: Transport, any_client: KubeClient) -> None:
+def test_a_client_that_accepts_only_protobuf_gets_it(transport: Transport, any_client: KubeClient) -> None:
     any_client.create(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
     for path in (MAPS + "/a", MAPS, MAPS + "/none"):
         found = answer(transport, path, PROTOBUF)
@@ -36,7 +36,9 @@ def test_who_takes_protobuf_alone_gets_it(transport: Transport, any_client: Kube
     assert both.headers["content-type"] == "application/json"
 
 
-def test_what_has_no_protobuf_form_is_refused_before_it_is_made(transport: Transport, any_client: KubeClient) -> None:
+def test_an_object_without_protobuf_form_is_refused_before_it_is_created(
+    transport: Transport, any_client: KubeClient
+) -> None:
     kind = "customresourcedefinitions"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     spec = {

@@ -126,9 +126,9 @@ def test_bad_tokens_and_anonymous_users_over_https(https_plane: ApiServerEmulato
         "reason": "Unauthorized",
         "code": 401,
     }
-    nobody = transport.request("GET", "/api/v1/pods", headers={"Authorization": ""})
-    assert nobody.status == 403
-    assert 'User "system:anonymous"' in json.loads(nobody.body)["message"]
+    anonymous = transport.request("GET", "/api/v1/pods", headers={"Authorization": ""})
+    assert anonymous.status == 403
+    assert 'User "system:anonymous"' in json.loads(anonymous.body)["message"]
     assert transport.request("GET", "/healthz", headers={"Authorization": ""}).status == 200
     transport.close()
 
@@ -181,7 +181,7 @@ def slice_of(node: str, name: str) -> Obj:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def test_nodes_see_and_change_what_is_theirs(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_nodes_have_access_to_their_own_objects(plane: ApiServerEmulator, client: KubeClient) -> None:
     client.create(RESOURCE_SLICES, slice_of("n2", "theirs"))
     node = KubeClient(plane.transport_for("system:node:n1", ["system:nodes"]))
     node.create(RESOURCE_SLICES, slice_of("n1", "mine"))
@@ -201,7 +201,7 @@ def test_nodes_see_and_change_what_is_theirs(plane: ApiServerEmulator, client: K
     node.delete(RESOURCE_SLICES, "mine")
 
 
-def test_nodes_reach_their_pods_and_their_claims(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_nodes_have_access_to_their_pods_and_claims(plane: ApiServerEmulator, client: KubeClient) -> None:
     requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
     for name in ("used", "unused"):
         body = {"metadata": {"name": name, "namespace": "default"}, "spec": {"devices": {"requests": requests}}}

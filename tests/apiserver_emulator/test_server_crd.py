@@ -121,7 +121,7 @@ def test_defaults_and_pruning(widgets: KubeClient) -> None:
 def test_violations(widgets: KubeClient, spec: Obj, reason: str, field: str, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         widgets.create(WIDGETS, widget(**spec))
-    # Rules that were left out because of the violation are told first, as kube-apiserver does.
+    # As in kube-apiserver, the notice about rules that did not run comes first.
     causes = [c for c in refused.value.causes if c["field"] != "<nil>"]
     assert [(c["reason"], c["field"]) for c in causes] == [(reason, field)]
     assert message in refused.value.message
@@ -135,7 +135,7 @@ def test_transition_rules(widgets: KubeClient) -> None:
     assert refused.value.causes[0]["message"] == 'Invalid value: "b": failed rule: self == oldSelf'
 
 
-def test_status_is_a_door_of_its_own(widgets: KubeClient) -> None:
+def test_status_is_a_subresource_of_its_own(widgets: KubeClient) -> None:
     made = widgets.create(WIDGETS, {**widget(), "status": {"phase": "x"}})
     assert "status" not in made
     found = widgets.patch(
@@ -180,7 +180,10 @@ def test_selectable_fields_and_columns(plane: ApiServerEmulator, widgets: KubeCl
     assert [o["metadata"]["name"] for o in widgets.list(WIDGETS, field_selector="spec.colour=red").items] == ["r"]
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     table = json.loads(plane.transport().request("GET", "/apis/example.com/v1/widgets", headers=accept).body)
-    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size"]  # whoever defines columns defines all
+    assert [c["name"] for c in table["columnDefinitions"]] == [
+        "Name",
+        "Size",
+    ]  # a definition with columns has no others
     assert table["rows"][0]["cells"][:2] == ["b", 2]
 
 
@@ -222,7 +225,9 @@ def test_bad_definitions_are_refused(client: KubeClient) -> None:
     ],
     ids=["rule", "default", "list-map"],
 )
-def test_what_does_not_fit_its_schema_is_refused(client: KubeClient, spec: Obj, field: str, words: str) -> None:
+def test_defaults_and_rules_that_do_not_fit_the_schema_are_refused(
+    client: KubeClient, spec: Obj, field: str, words: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         client.create(CRDS, definition({"type": "object", "properties": {"spec": spec}}))
     cause = next(each for each in refused.value.causes if each["field"].endswith(field))

@@ -1,4 +1,4 @@
-"""Verbs, codes and bodies, through both doors."""
+"""Verbs, codes and bodies, through both endpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def config_map(name: str, **data: str) -> Obj:
     return {"metadata": {"name": name, "namespace": "default"}, "data": data}
 
 
-def test_an_object_lives_through_create_read_update_delete(any_client: KubeClient) -> None:
+def test_create_read_update_delete(any_client: KubeClient) -> None:
     made = any_client.create(CONFIG_MAPS, config_map("one", a="1"))
     assert made["metadata"]["uid"]
     assert made["metadata"]["creationTimestamp"].endswith("Z")
@@ -87,7 +87,7 @@ def test_bad_names_and_labels_are_invalid_with_causes(client: KubeClient) -> Non
     assert refused.value.message.startswith('ConfigMap "Not_A_Name" is invalid: [metadata.name: Invalid value: ')
 
 
-def test_status_and_spec_have_separate_doors(client: KubeClient, pod: MakePod) -> None:
+def test_status_and_spec_are_written_separately(client: KubeClient, pod: MakePod) -> None:
     made = client.create(PODS, {**pod("p"), "status": {"phase": "Running"}})
     assert made["status"]["phase"] == "Pending"
     client.patch(PODS, "p", {"status": {"phase": "Running"}}, "default")
@@ -282,7 +282,7 @@ def test_bad_selectors_are_refused(client: KubeClient) -> None:
         assert refused.value.status == 400
 
 
-def test_namespaces_end_with_all_they_hold(client: KubeClient, plane: ApiServerEmulator) -> None:
+def test_deleting_a_namespace_deletes_its_objects(client: KubeClient, plane: ApiServerEmulator) -> None:
     client.create(NAMESPACES, {"metadata": {"name": "team"}})
     body = {"metadata": {"name": "held", "namespace": "team", "finalizers": ["example.com/hold"]}}
     client.create(CONFIG_MAPS, body)
@@ -306,7 +306,7 @@ def test_a_fresh_cluster_has_its_namespaces_and_accounts(client: KubeClient, pla
     assert plane.server.call("GET", "/api/v1/namespaces/default/serviceaccounts/default")["metadata"]["uid"]
 
 
-def test_events_are_one_collection_with_two_faces(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_events_of_both_groups_share_one_collection(plane: ApiServerEmulator, client: KubeClient) -> None:
     event = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -337,13 +337,13 @@ def test_leases_keep_microseconds(client: KubeClient) -> None:
         client.create(LEASES, {"metadata": {"name": "m", "namespace": "default"}, "spec": {"leaseDurationSeconds": 0}})
 
 
-def test_quantities_come_back_canonical(client: KubeClient) -> None:
+def test_quantities_are_returned_in_canonical_form(client: KubeClient) -> None:
     status = {"capacity": {"cpu": "4000m", "memory": "1024Mi"}}
     made = client.create(NODES, {"metadata": {"name": "n1"}, "status": status})
     assert made["status"]["capacity"] == {"cpu": "4", "memory": "1Gi"}
 
 
-def test_unknown_places(transport: Transport) -> None:
+def test_unknown_paths(transport: Transport) -> None:
     missing = transport.request("GET", "/apis/nothing.example.com/v1/things")
     assert missing.status == 404
     assert missing.body == b"404 page not found\n"

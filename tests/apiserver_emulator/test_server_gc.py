@@ -77,7 +77,7 @@ def test_an_object_with_another_owner_stays(plane: ApiServerEmulator, client: Ku
     assert [o["name"] for o in left] == ["second"]
 
 
-def test_an_owner_that_never_was_means_garbage(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_an_object_whose_owner_never_existed_is_garbage(plane: ApiServerEmulator, client: KubeClient) -> None:
     ghost = {"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "00000000-0000-0000-0000-000000000000"}
     client.create(CONFIG_MAPS, config_map("child", ghost))
     idle(plane)

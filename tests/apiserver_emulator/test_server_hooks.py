@@ -1,10 +1,11 @@
-"""What tests and components hook into: write observers, counters, the death of the server."""
+"""Hooks of tests and components: write observers, counters, kill and restart of the server."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -54,8 +55,6 @@ def test_an_unknown_release_is_refused(tmp_path: Any) -> None:
 
 
 def test_stop_is_idempotent_and_leaves_no_thread(tmp_path: Any) -> None:
-    import threading
-
     before = set(threading.enumerate())
     plane = ApiServerEmulator(directory=tmp_path / "x")
     plane.start()
@@ -86,12 +85,12 @@ def test_a_bug_in_a_strategy_is_a_panic_and_reported(plane: ApiServerEmulator, c
     assert str(failure) == "request POST /api/v1/namespaces/default/configmaps: KeyError: 'lost'"
 
 
-@pytest.mark.parametrize("door", ["in-process", "https"])
-def test_a_killed_server_refuses_connections_and_comes_back_as_it_was(
-    https_plane: ApiServerEmulator, door: str
+@pytest.mark.parametrize("endpoint", ["in-process", "https"])
+def test_a_killed_server_refuses_connections_and_restarts_with_its_objects(
+    https_plane: ApiServerEmulator, endpoint: str
 ) -> None:
     over_https = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
-    client = KubeClient(https_plane.transport() if door == "in-process" else over_https)
+    client = KubeClient(https_plane.transport() if endpoint == "in-process" else over_https)
     made = client.create(CONFIG_MAPS, BODY)
     url = https_plane.url
     watch = client.watch(CONFIG_MAPS, resource_version=made["metadata"]["resourceVersion"])

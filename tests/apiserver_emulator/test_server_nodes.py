@@ -1,4 +1,4 @@
-"""Nodes as their controllers leave them: the taint of a new node goes, conditions and cordons become taints."""
+"""Node controllers: the taint of a new node is removed, conditions and cordons become taints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def keys(client: KubeClient) -> list[str]:
     return sorted(taint["key"].rpartition("/")[2] for taint in taints)
 
 
-def test_a_new_node_is_tainted_until_its_controllers_have_seen_it(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_a_new_node_is_tainted_until_it_is_reconciled(plane: ApiServerEmulator, client: KubeClient) -> None:
     stream = plane.transport().stream("/api/v1/nodes", query=[("watch", "true")])
     made = client.create(NODES, {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}})
     assert made["spec"]["taints"] == [{"key": "a", "effect": "NoSchedule"}, NOT_READY]
@@ -41,7 +41,7 @@ def test_a_new_node_is_tainted_until_its_controllers_have_seen_it(plane: ApiServ
         ([("Ready", "True"), ("MemoryPressure", "False")], []),
     ],
 )
-def test_conditions_become_taints_and_go_with_them(
+def test_conditions_add_and_remove_taints(
     client: KubeClient, conditions: list[tuple[str, str]], taints: list[str]
 ) -> None:
     client.create(NODES, {"metadata": {"name": "n"}})
@@ -60,7 +60,7 @@ def test_a_cordoned_node_is_tainted(client: KubeClient) -> None:
     assert keys(client) == []
 
 
-def test_a_trial_changes_nothing(client: KubeClient) -> None:
+def test_a_dry_run_changes_nothing(client: KubeClient) -> None:
     tried: dict[str, Any] = client.create(NODES, {"metadata": {"name": "n"}}, dry_run=True)
     assert tried["spec"]["taints"] == [NOT_READY]
     assert client.find(NODES, "n") is None

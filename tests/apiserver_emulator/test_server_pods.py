@@ -52,7 +52,7 @@ def test_binding_checks_uid_deletion_gates_and_target(
         client.bind(gated, "n1")
 
 
-def test_unbound_pods_go_at_once_and_bound_ones_wait_for_their_node(client: KubeClient, pod: MakePod) -> None:
+def test_unbound_pods_are_deleted_at_once_and_bound_ones_by_their_kubelet(client: KubeClient, pod: MakePod) -> None:
     client.create(PODS, pod("free"))
     client.delete(PODS, "free", "default")
     assert client.find(PODS, "free", "default") is None
@@ -68,7 +68,7 @@ def test_unbound_pods_go_at_once_and_bound_ones_wait_for_their_node(client: Kube
     assert client.find(PODS, "bound", "default") is None
 
 
-def test_finished_pods_go_at_once(client: KubeClient, pod: MakePod) -> None:
+def test_finished_pods_are_deleted_at_once(client: KubeClient, pod: MakePod) -> None:
     client.create(PODS, pod("done", nodeName="n1"))
     client.patch(PODS, "done", {"status": {"phase": "Succeeded"}}, "default", subresource="status")
     client.delete(PODS, "done", "default")

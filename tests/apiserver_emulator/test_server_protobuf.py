@@ -1,4 +1,4 @@
-"""Bodies in protobuf, as Go clients send them, through both doors."""
+"""Bodies in protobuf, as Go clients send them, through both endpoints."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_pod_is_created_bound_and_deleted(transport: Transport) -> None:
 @pytest.mark.parametrize(
     ("accept", "served"), [(f"{PROTOBUF}, */*", True), (f"{PROTOBUF},application/json", True), (PROTOBUF, False)]
 )
-def test_a_watch_serves_whoever_takes_json_too(transport: Transport, accept: str, served: bool) -> None:
+def test_a_watch_serves_clients_that_accept_json(transport: Transport, accept: str, served: bool) -> None:
     """The first is client-go's with a content type alone, the second with the types that its components accept."""
     found = transport.stream(
         "/api/v1/pods", query=[("watch", "true"), ("timeoutSeconds", "1")], headers={"Accept": accept}, timeout=10
@@ -80,7 +80,7 @@ def test_a_round_trip_through_protobuf_is_a_no_op(transport: Transport) -> None:
     assert again == made
 
 
-def test_rubbish_is_a_bad_request(transport: Transport) -> None:
+def test_malformed_protobuf_is_a_bad_request(transport: Transport) -> None:
     path = "/api/v1/namespaces/default/pods"
     for body in (b"k8s\x00\xff\xff\xff", b"nonsense"):
         answer = transport.request("POST", path, body=body, content_type=PROTOBUF)

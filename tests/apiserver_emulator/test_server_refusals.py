@@ -1,4 +1,4 @@
-"""Bodies that a real API server refuses, and its words: values that Go cannot hold, kinds, roles, applied fields."""
+"""Bodies that a real API server refuses, with its texts: values out of range, kinds, roles, applied fields."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def a_slice(**pool: Any) -> bytes:
 @pytest.mark.parametrize("number", ["1.0", "1.5", "9223372036854775808"])
 def test_a_number_that_the_type_cannot_hold(transport: Transport, number: str) -> None:
     body = a_slice(generation=0).replace(b'"generation": 0', f'"generation": {number}'.encode())
-    told = refused(transport.request("POST", SLICES, body=body), 400)
-    assert told == (
+    message = refused(transport.request("POST", SLICES, body=body), 400)
+    assert message == (
         'ResourceSlice in version "v1" cannot be handled as a ResourceSlice: json: cannot unmarshal '
         f"number {number} into Go struct field ResourcePool.spec.pool.generation of type int64"
     )
@@ -44,7 +44,7 @@ def test_a_whole_number_in_yaml_is_one(transport: Transport) -> None:
 
 
 @pytest.mark.parametrize("time", ["yesterday", "2026-01-01", ""])
-def test_a_time_that_is_none(transport: Transport, time: str) -> None:
+def test_an_invalid_time(transport: Transport, time: str) -> None:
     body = json.dumps({"metadata": {"name": "t", "creationTimestamp": time}}).encode()
     assert f'parsing time "{time}" as "2006-01-02T15:04:05Z07:00"' in refused(
         transport.request("POST", MAPS, body=body), 400
@@ -64,22 +64,22 @@ def test_null_is_an_empty_object(transport: Transport) -> None:
     assert "name or generateName is required" in refused(transport.request("POST", MAPS, body=b"null"), 422)
 
 
-def test_a_role_says_what_it_is_about(transport: Transport) -> None:
+def test_rules_of_roles_are_validated(transport: Transport) -> None:
     role = b'{"metadata": {"name": "r"}, "rules": [{"nonResourceURLs": ["/x"], "verbs": ["get"]}, {}]}'
-    told = refused(transport.request("POST", f"{RBAC}/namespaces/default/roles", body=role), 422)
-    assert "namespaced rules cannot apply to non-resource URLs" in told
-    assert "rules[1].verbs: Required value: verbs must contain at least one value" in told
+    message = refused(transport.request("POST", f"{RBAC}/namespaces/default/roles", body=role), 422)
+    assert "namespaced rules cannot apply to non-resource URLs" in message
+    assert "rules[1].verbs: Required value: verbs must contain at least one value" in message
     assert transport.request("POST", f"{RBAC}/clusterroles", body=role.replace(b", {}", b"")).status == 201
     transport.request("DELETE", f"{RBAC}/clusterroles/r")
 
 
-def test_a_binding_of_the_cluster_names_a_role_of_the_cluster(transport: Transport) -> None:
+def test_a_cluster_role_binding_refers_to_a_cluster_role(transport: Transport) -> None:
     body = b'{"metadata": {"name": "b"}, "roleRef": {"kind": "Role", "name": "r"}}'
-    told = refused(transport.request("POST", f"{RBAC}/clusterrolebindings", body=body), 422)
-    assert 'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"' in told
+    message = refused(transport.request("POST", f"{RBAC}/clusterrolebindings", body=body), 422)
+    assert 'roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"' in message
 
 
-def test_what_is_applied_must_be_of_the_kind(transport: Transport) -> None:
+def test_applied_objects_must_be_of_the_kind(transport: Transport) -> None:
     def apply(**more: Any) -> Any:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, **more}
         return transport.request(

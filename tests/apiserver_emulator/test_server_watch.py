@@ -15,7 +15,7 @@ from apiserver_emulator.watch_stream import WatchDelays
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import CONFIG_MAPS, PODS
-from dra_api.transport import Response, Stream, Transport
+from dra_api.transport import HttpTransport, Response, Stream, Transport
 
 Obj = dict[str, Any]
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -39,7 +39,7 @@ def take(lines: Iterator[bytes], count: int) -> list[tuple[str, str]]:
     return found
 
 
-def test_a_watch_starts_with_what_is_there_and_goes_on(any_client: KubeClient, transport: Transport) -> None:
+def test_a_watch_starts_with_the_existing_objects(any_client: KubeClient, transport: Transport) -> None:
     any_client.create(CONFIG_MAPS, config_map("a"))
     stream = open_watch(transport)
     lines = iter(stream)
@@ -87,7 +87,7 @@ def test_an_empty_streaming_list_has_its_bookmark_at_once(any_client: KubeClient
     stream.close()
 
 
-def test_old_resource_versions_are_gone_after_compaction(plane: ApiServerEmulator, client: KubeClient) -> None:
+def test_old_resource_versions_get_410_after_compaction(plane: ApiServerEmulator, client: KubeClient) -> None:
     first = client.create(CONFIG_MAPS, config_map("a"))
     client.create(CONFIG_MAPS, config_map("b"))
     running = open_watch(plane.transport(), ("resourceVersion", first["metadata"]["resourceVersion"]))
@@ -115,7 +115,7 @@ def test_selectors_turn_changes_into_arrivals_and_departures(plane: ApiServerEmu
     assert left["object"]["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]
 
 
-def test_node_agents_see_their_own_pods(plane: ApiServerEmulator, client: KubeClient, pod: Callable[..., Obj]) -> None:
+def test_kubelets_list_their_own_pods(plane: ApiServerEmulator, client: KubeClient, pod: Callable[..., Obj]) -> None:
     stream = open_watch(plane.transport(), ("fieldSelector", "spec.nodeName=n1"), path="/api/v1/pods")
     made = client.create(PODS, pod("p"))
     client.bind(made, "n1")
@@ -134,8 +134,6 @@ def test_timeouts_end_a_watch(plane: ApiServerEmulator, clock: AdvanceableClock)
 
 
 def test_a_short_timeout_ends_a_watch_over_https(https_plane: ApiServerEmulator) -> None:
-    from dra_api.transport import HttpTransport
-
     transport = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
     assert list(open_watch(transport, ("timeoutSeconds", "1"))) == []
     transport.close()
@@ -214,37 +212,39 @@ def test_many_writers_and_watchers_see_one_order(plane: ApiServerEmulator) -> No
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_a_watch_runs_behind_by_the_time_that_it_drew(tmp_path: Path, clock: AdvanceableClock) -> None:
-    watch_delays = WatchDelays(1000, seed=1)
-    drawn = [watch_delays.draw() for _ in range(8)]
+def test_a_watch_is_delayed_by_its_random_delay(tmp_path: Path, clock: AdvanceableClock) -> None:
+    delays = WatchDelays(1000, seed=1)
+    drawn = [delays.draw() for _ in range(8)]
     assert 0 < drawn.count(0.0) < 8
-    assert all(late == 0.0 or late > 60 for late in drawn), "else the test's own duration would count"
-    heard = [threading.Event() for _ in drawn]
+    assert all(delay == 0.0 or delay > 60 for delay in drawn), "longer than the test takes"
+    delivered = [threading.Event() for _ in drawn]
     started = threading.Barrier(len(drawn) + 1)
     with ApiServerEmulator(directory=tmp_path, clock=clock, seed=1, https=False, watch_lag=1000) as plane:
         client = KubeClient(plane.transport(), user_agent="tester/1")
         client.create(CONFIG_MAPS, config_map("first"))
         streams = [open_watch(plane.transport()) for _ in drawn]
 
-        def read(stream: Stream, told: threading.Event) -> None:
+        def read(stream: Stream, event: threading.Event) -> None:
             lines = iter(stream)
-            assert take(lines, 1) == [("ADDED", "first")]  # what was there is never late
+            assert take(lines, 1) == [("ADDED", "first")]  # existing objects are never delayed
             started.wait(10)
             assert take(lines, 1) == [("ADDED", "next")]
-            told.set()
+            event.set()
 
-        readers = [threading.Thread(target=read, args=pair, daemon=True) for pair in zip(streams, heard, strict=True)]
+        readers = [
+            threading.Thread(target=read, args=pair, daemon=True) for pair in zip(streams, delivered, strict=True)
+        ]
         for reader in readers:
             reader.start()
         started.wait(10)
         client.create(CONFIG_MAPS, config_map("next"))
-        prompt = [told for late, told in zip(drawn, heard, strict=True) if not late]
-        tardy = [told for late, told in zip(drawn, heard, strict=True) if late]
-        assert all(told.wait(10) for told in prompt)
-        assert not any(told.is_set() for told in tardy)
-        for told in tardy:
-            for _ in range(1000):  # a reader that only now begins to wait is not reached by the jumps before
+        prompt = [event for delay, event in zip(drawn, delivered, strict=True) if not delay]
+        delayed = [event for delay, event in zip(drawn, delivered, strict=True) if delay]
+        assert all(event.wait(10) for event in prompt)
+        assert not any(event.is_set() for event in delayed)
+        for event in delayed:
+            for _ in range(1000):  # a reader that starts to wait later misses the earlier jumps
                 clock.advance(1000)
-                if told.wait(0.01):
+                if event.wait(0.01):
                     break
-            assert told.is_set()
+            assert event.is_set()

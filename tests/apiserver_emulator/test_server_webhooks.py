@@ -21,7 +21,7 @@ Obj = dict[str, Any]
 
 
 class Hook:
-    """A webhook that refuses what carries data.bad, and remembers what it saw."""
+    """A webhook that refuses objects with data.bad, and records its requests."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()

@@ -90,17 +90,17 @@ def test_dependents_follow_owner_references() -> None:
     assert store.dependents("u2") == []
 
 
-def test_listeners_hear_commits_in_order() -> None:
+def test_listeners_receive_commits_in_order() -> None:
     store = Store()
-    heard: list[tuple[str, int]] = []
+    received: list[tuple[str, int]] = []
 
     def listen(kind: TypeKey, event: Event) -> None:
-        heard.append((event.type, event.rv))
+        received.append((event.type, event.rv))
 
     store.on_commit(listen)
     record = store.create(KIND, ("ns", "a"), thing("a"))
     store.delete(KIND, ("ns", "a"), record)
-    assert heard == [("ADDED", record.rv), ("DELETED", record.rv + 1)]
+    assert received == [("ADDED", record.rv), ("DELETED", record.rv + 1)]
 
 
 def test_history_is_bounded_in_bytes() -> None:
@@ -116,7 +116,7 @@ def test_history_is_bounded_in_bytes() -> None:
     assert [rv for _, _, rv in watcher.queue] == [held.rv]
 
 
-def test_what_is_history_can_still_be_read() -> None:
+def test_replaced_records_can_still_be_read() -> None:
     store = Store()
     first = store.create(KIND, ("ns", "a"), thing("a", color="red"))
     second = store.update(KIND, ("ns", "a"), thing("a", color="blue"), first)

@@ -1133,16 +1133,16 @@ case("227", "explicit new time", rule(effect="NoExecute", timeAdded="2021-01-01T
 case("227", "other edit", rule(value="v"), op="update", old=rule())
 
 
-def asked(**spec: Any) -> Obj:
+def pool_request(**spec: Any) -> Obj:
     return {**meta("ResourcePoolStatusRequest", version="v1alpha3"), "spec": {"driver": "gpu.example.com", **spec}}
 
 
-case("305", "default", asked())
-case("305", "0", asked(limit=0), ("I", "spec.limit"))
-case("305", "1001", asked(limit=1001), ("I", "spec.limit"))
-case("305", "1", asked(limit=1))
-case("305", "1000", asked(limit=1000))
-case("305", "empty driver", asked(driver=""), ("R", "spec.driver"))
-case("305", "bad driver", asked(driver="a_b"), ("I", "spec.driver"))
-case("305", "bad pool", asked(poolName="A"), ("I", "spec.poolName"))
-case("305", "immutable spec", asked(limit=5), ("I", "spec"), op="update", old=asked(limit=6))
+case("305", "default", pool_request())
+case("305", "0", pool_request(limit=0), ("I", "spec.limit"))
+case("305", "1001", pool_request(limit=1001), ("I", "spec.limit"))
+case("305", "1", pool_request(limit=1))
+case("305", "1000", pool_request(limit=1000))
+case("305", "empty driver", pool_request(driver=""), ("R", "spec.driver"))
+case("305", "bad driver", pool_request(driver="a_b"), ("I", "spec.driver"))
+case("305", "bad pool", pool_request(poolName="A"), ("I", "spec.poolName"))
+case("305", "immutable spec", pool_request(limit=5), ("I", "spec"), op="update", old=pool_request(limit=6))

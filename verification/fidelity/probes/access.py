@@ -19,28 +19,28 @@ from verification.fidelity.probes.objects import (
     slice_of,
 )
 
-_NOBODY = ("nobody-special", ())
+_OTHER_USER = ("nobody-special", ())
 _NODE = ("system:node:fid-node", ("system:nodes",))
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 
 
 def _denied() -> Iterator[Probe]:
     table = {
-        "get": get(MAPS + "/a", user=_NOBODY),
-        "list": get(MAPS, user=_NOBODY),
-        "list-all": get(CORE + "/configmaps", user=_NOBODY),
-        "create": post(MAPS, config_map(), user=_NOBODY),
-        "patch": patch(CLAIMS + "/c/status", {}, user=_NOBODY),
-        "delete": delete(CLAIMS + "/c", user=_NOBODY),
-        "delete-collection": delete(CLAIMS, user=_NOBODY),
-        "cluster": get(SLICES, user=_NOBODY),
-        "cluster-create": post(SLICES, slice_of(), user=_NOBODY),
-        "path": get("/metrics", user=_NOBODY),
-        "unknown": get("/apis/nothing.example.com/v1/things", user=_NOBODY),
-        "discovery": get("/apis/resource.k8s.io", user=_NOBODY, keep=("kind", "name")),
-        "version": get("/version", user=_NOBODY, keep="code"),
-        "binding": post(PODS + "/p/binding", {}, user=_NOBODY),
-        "watch-param": get(MAPS, query=(("watch", "true"), ("timeoutSeconds", "1")), user=_NOBODY),
+        "get": get(MAPS + "/a", user=_OTHER_USER),
+        "list": get(MAPS, user=_OTHER_USER),
+        "list-all": get(CORE + "/configmaps", user=_OTHER_USER),
+        "create": post(MAPS, config_map(), user=_OTHER_USER),
+        "patch": patch(CLAIMS + "/c/status", {}, user=_OTHER_USER),
+        "delete": delete(CLAIMS + "/c", user=_OTHER_USER),
+        "delete-collection": delete(CLAIMS, user=_OTHER_USER),
+        "cluster": get(SLICES, user=_OTHER_USER),
+        "cluster-create": post(SLICES, slice_of(), user=_OTHER_USER),
+        "path": get("/metrics", user=_OTHER_USER),
+        "unknown": get("/apis/nothing.example.com/v1/things", user=_OTHER_USER),
+        "discovery": get("/apis/resource.k8s.io", user=_OTHER_USER, keep=("kind", "name")),
+        "version": get("/version", user=_OTHER_USER, keep="code"),
+        "binding": post(PODS + "/p/binding", {}, user=_OTHER_USER),
+        "watch-param": get(MAPS, query=(("watch", "true"), ("timeoutSeconds", "1")), user=_OTHER_USER),
     }
     for name, step in table.items():
         yield Probe(f"access/denied-{name}", (step,))
@@ -77,13 +77,13 @@ def _granted() -> Iterator[Probe]:
             *grant,
             post(
                 _REVIEWS + "/selfsubjectaccessreviews",
-                _ask("list", "resourceclaims"),
+                _review("list", "resourceclaims"),
                 user=user,
                 keep=("status.allowed",),
             ),
             post(
                 _REVIEWS + "/selfsubjectaccessreviews",
-                _ask("delete", "resourceclaims"),
+                _review("delete", "resourceclaims"),
                 user=user,
                 keep=("status.allowed",),
             ),
@@ -101,16 +101,16 @@ def _granted() -> Iterator[Probe]:
     yield Probe("access/role-bad", (post(RBAC + "/namespaces/{ns}/roles", {"metadata": {"name": "r"}, "rules": [{}]}),))
     path_rule = {"metadata": {"name": "{id}"}, "rules": [{"nonResourceURLs": ["/x"], "verbs": ["get"]}]}
     yield Probe("access/cluster-role-path", (post(RBAC + "/clusterroles", path_rule),))
-    yield Probe("access/escalation", (post(RBAC + "/namespaces/{ns}/roles", role, user=_NOBODY),))
+    yield Probe("access/escalation", (post(RBAC + "/namespaces/{ns}/roles", role, user=_OTHER_USER),))
     headers = {"Impersonate-User": "someone"}
     yield Probe("access/impersonate", (get(MAPS, headers=headers),))
-    yield Probe("access/impersonate-denied", (get(MAPS, headers=headers, user=_NOBODY),))
-    yield Probe("access/impersonate-path-denied", (get("/version", headers=headers, user=_NOBODY),))
-    made = post(CLAIMS, claim(), headers=headers, user=_NOBODY)
+    yield Probe("access/impersonate-denied", (get(MAPS, headers=headers, user=_OTHER_USER),))
+    yield Probe("access/impersonate-path-denied", (get("/version", headers=headers, user=_OTHER_USER),))
+    made = post(CLAIMS, claim(), headers=headers, user=_OTHER_USER)
     yield Probe("access/impersonate-write-denied", (made,))
 
 
-def _ask(verb: str, resource: str, **more: Any) -> dict[str, Any]:
+def _review(verb: str, resource: str, **more: Any) -> dict[str, Any]:
     attributes = {"verb": verb, "resource": resource, "group": "resource.k8s.io", "namespace": "{ns}", **more}
     return {
         "apiVersion": "authorization.k8s.io/v1",
@@ -120,25 +120,26 @@ def _ask(verb: str, resource: str, **more: Any) -> dict[str, Any]:
 
 
 def _reviews() -> Iterator[Probe]:
-    door = _REVIEWS + "/selfsubjectaccessreviews"
+    endpoint = _REVIEWS + "/selfsubjectaccessreviews"
     yield Probe(
-        "access/review-admin", (post(door, _ask("create", "resourceclaims"), keep=("status.allowed", "spec", "kind")),)
+        "access/review-admin",
+        (post(endpoint, _review("create", "resourceclaims"), keep=("status.allowed", "spec", "kind")),),
     )
-    yield Probe("access/review-denied", (post(door, _ask("create", "resourceclaims"), user=_NOBODY),))
-    yield Probe("access/review-empty", (post(door, {"spec": {}}),))
+    yield Probe("access/review-denied", (post(endpoint, _review("create", "resourceclaims"), user=_OTHER_USER),))
+    yield Probe("access/review-empty", (post(endpoint, {"spec": {}}),))
     yield Probe(
         "access/review-path",
         (
             post(
-                door,
+                endpoint,
                 {"spec": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}},
-                user=_NOBODY,
+                user=_OTHER_USER,
                 keep=("status.allowed",),
             ),
         ),
     )
     both = {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}, "resourceAttributes": {"verb": "get"}}}
-    yield Probe("access/review-both", (post(door, both),))
+    yield Probe("access/review-both", (post(endpoint, both),))
     other = {
         "spec": {
             "user": "nobody-special",
@@ -164,7 +165,7 @@ def _reviews() -> Iterator[Probe]:
             post(
                 _REVIEWS + "/selfsubjectrulesreviews",
                 {"spec": {"namespace": "{ns}"}},
-                user=_NOBODY,
+                user=_OTHER_USER,
                 keep=("kind", "status.incomplete"),
             ),
         ),

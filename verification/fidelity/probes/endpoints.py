@@ -23,7 +23,7 @@ def _unknown() -> Iterator[Probe]:
         "cluster-in-namespace": get(DRA + "/namespaces/{ns}/resourceslices"),
         "double-slash": get("//api/v1/pods"),
         "trailing-slash": get(CORE + "/namespaces/", keep="code"),
-        "door": get(MAPS + "/a/nothing"),
+        "subresource": get(MAPS + "/a/nothing"),
         "put-collection": put(MAPS, config_map()),
         "patch-collection": patch(MAPS, {}),
         "post-one": post(MAPS + "/a", config_map()),

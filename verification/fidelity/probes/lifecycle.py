@@ -162,8 +162,11 @@ def _statuses() -> Iterator[Probe]:
     yield Probe("status/node-taint", (*node, patch(_NODES + "/{id}", taint, keep=("spec",))))
     applied = {**new, "metadata": {"name": "c"}}
     yield Probe("status/claim-apply", (make, apply(status, applied, managed=True)))
-    for door in ("scale", "nonsense"):
-        yield Probe(f"status/claim-door-{door}", (make, get(CLAIMS + f"/c/{door}"), patch(CLAIMS + f"/c/{door}", {})))
+    for endpoint in ("scale", "nonsense"):
+        yield Probe(
+            f"status/claim-subresource-{endpoint}",
+            (make, get(CLAIMS + f"/c/{endpoint}"), patch(CLAIMS + f"/c/{endpoint}", {})),
+        )
 
 
 def probes() -> Iterator[Probe]:

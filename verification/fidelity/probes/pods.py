@@ -137,31 +137,31 @@ def _binding(target: str = "{id}", **more: Any) -> dict[str, Any]:
 
 def _bindings() -> Iterator[Probe]:
     first = post(PODS, pod(), keep="none")
-    door = _ONE + "/binding"
+    endpoint = _ONE + "/binding"
     node = get(_ONE, keep=("spec.nodeName", "status.conditions", "metadata.annotations", "metadata.labels"))
     gated = post(PODS, pod(schedulingGates=[{"name": "example.com/wait"}]), keep="none")
     table: dict[str, tuple[Step, ...]] = {
-        "bound": (first, post(door, _binding()), node),
-        "twice": (first, post(door, _binding(), keep="none"), post(door, _binding("n-2")), node),
-        "same-twice": (first, post(door, _binding(), keep="none"), post(door, _binding())),
-        "uid-right": (first, post(door, _binding(metadata={"uid": "{0.metadata.uid}"})), node),
-        "uid-wrong": (first, post(door, _binding(metadata={"uid": "0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11"}))),
-        "version-wrong": (first, post(door, _binding(metadata={"resourceVersion": "1"}))),
-        "no-target": (first, post(door, _binding(""))),
-        "kind-bad": (first, post(door, _binding(kind="Pod"))),
-        "kind-empty": (first, post(door, _binding(kind=""))),
-        "absent": (post(door, _binding()),),
-        "gated": (gated, post(door, _binding())),
-        "annotations": (first, post(door, _binding(metadata={"annotations": {"a": "b"}})), node),
-        "labels": (first, post(door, _binding(metadata={"labels": {"topology.kubernetes.io/zone": "b"}})), node),
-        "old-door": (first, post(NS + "/bindings", _binding()), node),
-        "dry": (first, post(door, _binding(), query=(("dryRun", "All"),)), node),
+        "bound": (first, post(endpoint, _binding()), node),
+        "twice": (first, post(endpoint, _binding(), keep="none"), post(endpoint, _binding("n-2")), node),
+        "same-twice": (first, post(endpoint, _binding(), keep="none"), post(endpoint, _binding())),
+        "uid-right": (first, post(endpoint, _binding(metadata={"uid": "{0.metadata.uid}"})), node),
+        "uid-wrong": (first, post(endpoint, _binding(metadata={"uid": "0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11"}))),
+        "version-wrong": (first, post(endpoint, _binding(metadata={"resourceVersion": "1"}))),
+        "no-target": (first, post(endpoint, _binding(""))),
+        "kind-bad": (first, post(endpoint, _binding(kind="Pod"))),
+        "kind-empty": (first, post(endpoint, _binding(kind=""))),
+        "absent": (post(endpoint, _binding()),),
+        "gated": (gated, post(endpoint, _binding())),
+        "annotations": (first, post(endpoint, _binding(metadata={"annotations": {"a": "b"}})), node),
+        "labels": (first, post(endpoint, _binding(metadata={"labels": {"topology.kubernetes.io/zone": "b"}})), node),
+        "old-path": (first, post(NS + "/bindings", _binding()), node),
+        "dry": (first, post(endpoint, _binding(), query=(("dryRun", "All"),)), node),
         "deleted": (
             post(PODS, {**pod(), "metadata": {"name": "p", "finalizers": ["example.com/guard"]}}, keep="none"),
             delete(_ONE, keep="none"),
-            post(door, _binding()),
+            post(endpoint, _binding()),
         ),
-        "other-name": (first, post(door, _binding(metadata={"name": "q"}))),
+        "other-name": (first, post(endpoint, _binding(metadata={"name": "q"}))),
     }
     for name, steps in table.items():
         yield Probe(f"binding/{name}", steps, pods=True)
@@ -169,30 +169,30 @@ def _bindings() -> Iterator[Probe]:
 
 def _evictions() -> Iterator[Probe]:
     first = post(PODS, pod(), keep="none")
-    door = _ONE + "/eviction"
+    endpoint = _ONE + "/eviction"
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
     gone = get(_ONE, keep=("metadata.deletionGracePeriodSeconds", "status.phase"))
     labelled = post(PODS, {**pod(), "metadata": {"name": "p", "labels": {"a": "b"}}}, keep="none")
     table: dict[str, tuple[Step, ...]] = {
-        "pending": (first, post(door, eviction), gone),
-        "bound": (first, post(_ONE + "/binding", _binding(), keep="none"), post(door, eviction), gone),
+        "pending": (first, post(endpoint, eviction), gone),
+        "bound": (first, post(_ONE + "/binding", _binding(), keep="none"), post(endpoint, eviction), gone),
         "grace": (
             first,
             post(_ONE + "/binding", _binding(), keep="none"),
-            post(door, {**eviction, "deleteOptions": {"gracePeriodSeconds": 5}}),
+            post(endpoint, {**eviction, "deleteOptions": {"gracePeriodSeconds": 5}}),
             gone,
         ),
-        "dry": (first, post(door, {**eviction, "deleteOptions": {"dryRun": ["All"]}}), gone),
-        "absent": (post(door, eviction),),
-        "other-name": (first, post(door, {**eviction, "metadata": {"name": "q"}})),
+        "dry": (first, post(endpoint, {**eviction, "deleteOptions": {"dryRun": ["All"]}}), gone),
+        "absent": (post(endpoint, eviction),),
+        "other-name": (first, post(endpoint, {**eviction, "metadata": {"name": "q"}})),
         "uid-wrong": (
             first,
             post(
-                door,
+                endpoint,
                 {**eviction, "deleteOptions": {"preconditions": {"uid": "0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11"}}},
             ),
         ),
-        "old-version": (first, post(door, {**eviction, "apiVersion": "policy/v1beta1"})),
+        "old-version": (first, post(endpoint, {**eviction, "apiVersion": "policy/v1beta1"})),
     }
     for name, steps in table.items():
         yield Probe(f"eviction/{name}", steps, pods=True)
@@ -201,11 +201,11 @@ def _evictions() -> Iterator[Probe]:
     bound = post(_ONE + "/binding", _binding(), keep="none")
     running = patch(_ONE + "/status", {"status": {"phase": "Running"}}, keep="none")
     yield Probe(
-        "eviction/budget-pending", (labelled, post(budgets, budget, keep="code"), post(door, eviction)), pods=True
+        "eviction/budget-pending", (labelled, post(budgets, budget, keep="code"), post(endpoint, eviction)), pods=True
     )
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     steps = (labelled, bound, running, patch(_ONE + "/status", ready, keep="code"), post(budgets, budget, keep="code"))
-    yield Probe("eviction/budget-running", (*steps, post(door, eviction, keep="status")), pods=True)
+    yield Probe("eviction/budget-running", (*steps, post(endpoint, eviction, keep="status")), pods=True)
 
 
 def _deletions() -> Iterator[Probe]:
