@@ -184,7 +184,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "profile-names-from-the-query",
     rule="NV-032",
-    scenario="mig/dynamic_slices#the-places-of-an-gpu-are-published-as-nvidia-s-table-has-them",
+    scenario="mig/dynamic_slices#the-placements-of-an-gpu-are-those-of-nvidia-s-table",
 )
 def _(patch: Patch) -> None:
     """Places carry the index of the query in the profile id's stead."""

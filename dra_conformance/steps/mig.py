@@ -1,6 +1,6 @@
-"""MIG devices: what a GPU driver publishes of them, and what a container gets.
+"""MIG devices: which ones a GPU driver publishes, and which device nodes containers get.
 
-A MIG device is meant by its profile, such as 2g.20gb, where the node has one of it.
+Sentences name a MIG device by its profile, such as 2g.20gb, if the node has one device of that profile.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj
-from dra_api.quantity import Quantity
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
@@ -20,7 +19,7 @@ from dra_conformance.steps.containers import views
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Where a MIG device lies: index of its GPU, ids of its GPU instance and compute instance."""
+    """NVML's identity of a MIG device: index of its GPU, ids of its GPU instance and compute instance."""
 
     gpu: int
     gpu_instance: int
@@ -28,13 +27,13 @@ class Instance:
 
 
 def attribute(device: Obj, name: str) -> Any:
-    """The value of an attribute of a published device; None where it has none."""
+    """Return the value of an attribute of a published device; None if it has none."""
     value = (device.get("attributes") or {}).get(name) or {}
     return next(iter(value.values()), None)
 
 
 def mig_device(world: World, node: str, profile: str) -> Obj:
-    """The published MIG device of a profile. Raises Untestable when there is none, or more than one."""
+    """Return the published MIG device of a profile. Raises Untestable when there is none, or more than one."""
     found = [device for device in world.node(node).devices() if attribute(device, "profile") == profile]
     if len(found) != 1:
         names = [device["name"] for device in world.node(node).devices()]
@@ -43,7 +42,7 @@ def mig_device(world: World, node: str, profile: str) -> Obj:
 
 
 def instance_of(world: World, node: str, device: Obj) -> Instance:
-    """What NVML says of a published MIG device."""
+    """Return NVML's identity of a published MIG device. Raises Untestable if NVML does not know it."""
     nvml = world.node(node).nvml
     nvml.nvmlInit()
     try:
@@ -61,38 +60,36 @@ def instance_of(world: World, node: str, device: Obj) -> Instance:
 
 
 def mig_of_gpu(world: World, node: str, gpu: int) -> list[Obj]:
-    """The published MIG devices of one GPU, by index."""
-    component = world.node(node)
-    uuid = component.gpus.get(gpu, "uuid")
-    return [device for device in component.devices() if attribute(device, "parentUUID") == uuid]
+    """Return the published MIG devices of one GPU, by its index."""
+    uuid = world.node(node).gpus.get(gpu, "uuid")
+    return [device for device in world.node(node).devices() if attribute(device, "parentUUID") == uuid]
 
 
 def capability_minor(world: World, node: str, path: str) -> int:
-    """The minor number that the kernel driver gives a capability, such as gpu0/mig/gi5/access."""
+    """Return the minor number of a capability, such as gpu0/mig/gi5/access. Raises Untestable if it has none."""
     file = world.node(node).gpus.driver_root / "proc/driver/nvidia/capabilities" / path
     for line in file.read_text().splitlines():
         key, _, value = line.partition(":")
         if key == "DeviceFileMinor":
             return int(value)
-    raise Untestable(f"{file} names no minor number")
+    raise Untestable(f"{file} has no DeviceFileMinor line")
 
 
-@given('MIG is on without any instance on GPU {gpu:d} of "{node}"')
+@given('MIG is on for GPU {gpu:d} of "{node}", without instances')
 def _(world: World, gpu: int, node: str) -> None:
-    """Turn MIG mode of a GPU on before the driver looks at it."""
-    set_mig_mode(world, node, gpu)
-
-
-def set_mig_mode(world: World, node: str, gpu: int) -> None:
-    """Turn MIG mode on through NVML, as an administrator does."""
+    """Switch MIG on through NVML before the driver starts, and reset the GPU if its mode changes only by a reset."""
     nvml = world.node(node).nvml
     nvml.nvmlInit()
     try:
-        nvml.nvmlDeviceSetMigMode(nvml.nvmlDeviceGetHandleByIndex(gpu), nvml.NVML_DEVICE_MIG_ENABLE)
+        handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+        nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
+        current, pending = nvml.nvmlDeviceGetMigMode(handle)
     except nvml.NVMLError as error:
         raise Untestable(f"MIG mode of GPU {gpu} cannot be turned on: {error}") from error
     finally:
         nvml.nvmlShutdown()
+    if current != pending:
+        world.node(node).gpus.reset(gpu)
 
 
 @given('the GPUs of "{node}" are those of "{inventory}"')
@@ -101,146 +98,87 @@ def _(world: World, node: str, inventory: str) -> None:
     world.node(node, inventory=inventory)
 
 
-@then('the driver publishes the MIG profiles "{profiles}" of GPU {gpu:d} on "{node}" and not the GPU itself')
-def _(world: World, profiles: str, gpu: int, node: str) -> None:
-    """The slices hold exactly these MIG devices of the GPU, and no device that is the whole of it."""
-    wanted = sorted(words(profiles))
+@then('the devices of GPU {gpu:d} on "{node}" are "{devices}"')
+def _(world: World, gpu: int, node: str, devices: str) -> None:
+    """Compare the published devices of a GPU with a list: `gpu` for the whole GPU, MIG devices by profile, or none.
+
+    `none` also needs a device of another GPU, so that an empty slice is not taken for one.
+    """
     uuid = world.node(node).gpus.get(gpu, "uuid")
+    wanted = [] if devices == "none" else sorted(words(devices))
 
     def look() -> Seen:
-        found = sorted(str(attribute(device, "profile")) for device in mig_of_gpu(world, node, gpu))
-        whole = [device["name"] for device in world.node(node).devices() if attribute(device, "uuid") == uuid]
-        return found == wanted and not whole, [*found, *whole]
+        published = world.node(node).devices()
+        found = sorted(
+            str(attribute(device, "profile") or "gpu")
+            for device in published
+            if uuid in (attribute(device, "uuid"), attribute(device, "parentUUID"))
+        )
+        return found == wanted and (bool(wanted) or bool(published)), found or f"{len(published)} of other GPUs"
 
-    world.eventually(f"devices of GPU {gpu}", look, expected=wanted)
-
-
-@then('the driver publishes nothing of GPU {gpu:d} on "{node}"')
-def _(world: World, gpu: int, node: str) -> None:
-    """Neither the GPU nor a part of it is in a slice, while other GPUs are."""
-    uuid = world.node(node).gpus.get(gpu, "uuid")
-
-    def look() -> Seen:
-        devices = world.node(node).devices()
-        found = [d["name"] for d in devices if uuid in (attribute(d, "uuid"), attribute(d, "parentUUID"))]
-        return bool(devices) and not found, found or f"{len(devices)} devices of other GPUs"
-
-    world.stays(f"devices of GPU {gpu}", look, expected="none of this GPU")
+    if wanted:
+        world.eventually(f"devices of GPU {gpu}", look, expected=wanted)
+    else:
+        world.stays(f"devices of GPU {gpu}", look, expected="none of this GPU")
 
 
-@then('every other GPU of "{node}" than GPU {gpu:d} is published whole')
+@then('every GPU of "{node}" but GPU {gpu:d} is published whole')
 def _(world: World, node: str, gpu: int) -> None:
-    """The slices hold a full GPU for each of the others."""
-    component = world.node(node)
-    wanted = sorted(str(view.uuid) for view in component.gpus.gpus if view.index != gpu)
+    """The slices come to have a full GPU for each of the others."""
+    on = world.node(node)
+    wanted = sorted(str(view.uuid) for view in on.gpus.gpus if view.index != gpu)
 
     def look() -> Seen:
-        found = sorted(str(attribute(d, "uuid")) for d in component.devices() if attribute(d, "type") == "gpu")
+        found = sorted(str(attribute(d, "uuid")) for d in on.devices() if attribute(d, "type") == "gpu")
         return found == wanted, found
 
     world.eventually("other GPUs", look, expected=wanted)
 
 
-@then('the MIG device with profile "{profile}" on "{node}" is called "{name}"')
-def _(world: World, profile: str, node: str, name: str) -> None:
-    """The published device has this name."""
-    found = mig_device(world, node, profile)["name"]
-    world.check(found == name, f"name of the device with profile {profile}", expected=name, observed=found)
-
-
-@then('the MIG device with profile "{profile}" on "{node}" takes the memory slices "{slices}" and no other')
-def _(world: World, profile: str, node: str, slices: str) -> None:
-    """Its capacities memorySlice<n> are 1 for each of these and absent for all others."""
-    wanted = {f"memorySlice{part}": "1" for part in words(slices)}
-    capacity = mig_device(world, node, profile).get("capacity") or {}
-    found = {key: str(entry.get("value")) for key, entry in capacity.items() if key.startswith("memorySlice")}
-    world.check(found == wanted, f"memory slices of {profile}", expected=wanted, observed=found)
-
-
-@then('the MIG device with profile "{profile}" on "{node}" is as large as NVML says')
-def _(world: World, profile: str, node: str) -> None:
-    """Its capacity memory is NVML's memorySizeMB in units of 1048576 bytes."""
-    device = mig_device(world, node, profile)
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
-        handle = nvml.nvmlDeviceGetHandleByUUID(str(attribute(device, "uuid")))
-        wanted = int(nvml.nvmlDeviceGetAttributes(handle).memorySizeMB) * 2**20
-    except nvml.NVMLError as error:
-        world.check(False, "NVML knows the device by its uuid", expected=device["name"], observed=str(error))
-        return
-    finally:
-        nvml.nvmlShutdown()
-    found = ((device.get("capacity") or {}).get("memory") or {}).get("value")
-    ok = found is not None and Quantity.parse(str(found)) == Quantity.parse(str(wanted))
-    world.check(ok, f"memory of {profile}", expected=wanted, observed=found)
-
-
-@then('the MIG device with profile "{profile}" on "{node}" names GPU {gpu:d} as its parent')
-def _(world: World, profile: str, node: str, gpu: int) -> None:
-    """Its attribute parentUUID is the uuid of that GPU."""
-    wanted = world.node(node).gpus.get(gpu, "uuid")
-    found = attribute(mig_device(world, node, profile), "parentUUID")
-    world.check(found == wanted, f"parent of {profile}", expected=wanted, observed=found)
-
-
-@then('every MIG device on "{node}" has the profile that NVML names it by')
-def _(world: World, node: str) -> None:
-    """The attribute profile is what NVML's device name ends with, dots and all."""
-    nvml = world.node(node).nvml
-    devices = [device for device in world.node(node).devices() if attribute(device, "type") == "mig"]
-    nvml.nvmlInit()
-    try:
-        names = {
-            d["name"]: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByUUID(attribute(d, "uuid"))) for d in devices
-        }
-    except nvml.NVMLError as error:
-        world.check(False, "NVML knows the devices by their uuids", expected="a name each", observed=str(error))
-        return
-    finally:
-        nvml.nvmlShutdown()
-    wanted = {name: str(told).rpartition(" MIG ")[2] for name, told in names.items()}
-    found = {device["name"]: attribute(device, "profile") for device in devices}
-    world.check(bool(found) and found == wanted, "profiles of MIG devices", expected=wanted, observed=found)
-
-
 @then('claim "{claim}" is allocated the MIG device with profile "{profile}" of "{node}"')
 def _(world: World, claim: str, profile: str, node: str) -> None:
-    """The claim comes to hold exactly this device."""
+    """The claim comes to be allocated exactly this device."""
     wanted = [mig_device(world, node, profile)["name"]]
 
     def look() -> Seen:
-        held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
-        return held == wanted, held or "not allocated"
+        allocated = devices_of(world.seen(RESOURCE_CLAIMS, claim))
+        return allocated == wanted, allocated or "not allocated"
 
     world.eventually(f"claim {claim} is allocated", look, expected=wanted)
 
 
-@then('container "{container}" of pod "{pod}" on "{node}" gets the MIG device with profile "{profile}" only')
-def _(world: World, container: str, pod: str, node: str, profile: str) -> None:
-    """The container has the node of the parent GPU, the capability nodes of both instances, and none of any other."""
-    component = world.node(node)
-    place = instance_of(world, node, mig_device(world, node, profile))
-    minor = component.gpus.gpus[place.gpu].minor
-    base = f"gpu{minor}/mig/gi{place.gpu_instance}"
-    caps = [
-        capability_minor(world, node, f"{base}/access"),
-        capability_minor(world, node, f"{base}/ci{place.compute_instance}/access"),
-    ]
-    wanted = sorted([f"/dev/nvidia{minor}", *(f"/dev/nvidia-caps/nvidia-cap{cap}" for cap in caps)])
-    view = views(world, node, pod)[container]
-    own = re.compile(r"/dev/nvidia\d+|/dev/nvidia-caps/.+")
-    found = sorted(path for path in view.device_paths() if own.fullmatch(path))
-    world.check(found == wanted, f"device nodes of {container}", expected=wanted, observed=found)
+def device_nodes(world: World, node: str, device: Obj) -> list[str]:
+    """Return the device nodes of a published MIG device: that of its GPU, and those of both capabilities."""
+    instance = instance_of(world, node, device)
+    minor = world.node(node).gpus.gpus[instance.gpu].minor
+    base = f"gpu{minor}/mig/gi{instance.gpu_instance}"
+    paths = (f"{base}/access", f"{base}/ci{instance.compute_instance}/access")
+    capabilities = [capability_minor(world, node, path) for path in paths]
+    return [f"/dev/nvidia{minor}", *(f"/dev/nvidia-caps/nvidia-cap{number}" for number in capabilities)]
 
 
-@then('no two of the pods "{pods}" on "{node}" have a MIG capability in common')
+def _allocated(world: World, node: str, pod: str) -> list[Obj]:
+    """Return the published devices that the claims of a pod were allocated."""
+    names = {
+        name
+        for claim in world.client.list(RESOURCE_CLAIMS, world.namespace).items
+        for consumer in (claim.get("status") or {}).get("reservedFor") or ()
+        if consumer.get("name") == pod
+        for name in devices_of(claim)
+    }
+    return [device for device in world.node(node).devices() if device["name"] in names]
+
+
+@then('each of the pods "{pods}" on "{node}" gets the device nodes of its own MIG device and of no other')
 def _(world: World, pods: str, node: str) -> None:
-    """The containers of different pods have different nodes below /dev/nvidia-caps, each at least two."""
-    held: dict[str, list[str]] = {}
+    """The containers have the node of the GPU and the capability nodes of the allocated device; no two pods share one."""
+    own = re.compile(r"/dev/nvidia\d+|/dev/nvidia-caps/.+")
+    capabilities: list[str] = []
     for pod in words(pods):
         paths = {path for view in views(world, node, pod).values() for path in view.device_paths()}
-        held[pod] = sorted(path for path in paths if path.startswith("/dev/nvidia-caps/"))
-    everything = [path for paths in held.values() for path in paths]
-    ok = len(set(everything)) == len(everything) and all(len(paths) >= 2 for paths in held.values())
-    world.check(ok, "MIG capabilities of the pods", expected="two or more for each, none twice", observed=held)
+        found = sorted(path for path in paths if own.fullmatch(path))
+        wanted = sorted({path for device in _allocated(world, node, pod) for path in device_nodes(world, node, device)})
+        world.check(bool(wanted) and found == wanted, f"device nodes of {pod}", expected=wanted, observed=found)
+        capabilities += [path for path in found if path.startswith("/dev/nvidia-caps/")]
+    different = len(set(capabilities)) == len(capabilities)
+    world.check(different, "capabilities of the pods", expected="no capability twice", observed=capabilities)

@@ -1,6 +1,7 @@
-"""MIG devices that are made on demand: what a driver makes of a GPU when a claim is prepared, and undoes after it.
+"""Dynamic MIG: instances that a driver creates when a claim is prepared, and destroys when it is unprepared.
 
-An instance is meant by the hardware's profile id and its first memory slice, such as 19-3: how its device's name ends.
+Sentences name an instance by the hardware's profile id and its first memory slice, such as 19-3; its device's name ends
+with the same.
 """
 
 from __future__ import annotations
@@ -26,19 +27,11 @@ from dra_conformance.steps.driver_calls import (
     unprepare_problem,
 )
 from dra_conformance.steps.mig import attribute, capability_minor
-from dra_conformance.steps.mig_places import ENDING, PLACE, places, sizes_of
-
-
-@given('MIG was turned on for GPU {gpu:d} of "{node}" and the GPU reset')
-def _(world: World, gpu: int, node: str) -> None:
-    """Give a GPU MIG mode, as an administrator and a reset do before the driver starts."""
-    gpus = world.node(node).gpus
-    gpus.set(gpu, "mig_mode_current", 1)
-    gpus.set(gpu, "mig_mode_pending", 1)
+from dra_conformance.steps.mig_published import ENDING, PLACEMENT, mig_devices, sizes_of
 
 
 def instances(world: World, node: str, gpu: int) -> list[str] | None:
-    """The GPU instances that NVML shows, as profile id and start; None where MIG is off."""
+    """Return the GPU instances that NVML lists, as profile id and start; None if MIG is off."""
     nvml = world.node(node).nvml
     nvml.nvmlInit()
     try:
@@ -57,8 +50,8 @@ def instances(world: World, node: str, gpu: int) -> list[str] | None:
         nvml.nvmlShutdown()
 
 
-def gpu_instance_id(world: World, node: str, gpu: int, place: str) -> int:
-    """NVML's id of the GPU instance at a place. Raises Untestable when there is none."""
+def gpu_instance_id(world: World, node: str, gpu: int, placement: str) -> int:
+    """Return NVML's id of the GPU instance at a placement. Raises Untestable if there is none."""
     nvml = world.node(node).nvml
     nvml.nvmlInit()
     try:
@@ -68,25 +61,25 @@ def gpu_instance_id(world: World, node: str, gpu: int, place: str) -> int:
                 info = nvml.nvmlGpuInstanceGetInfo(nvml.nvmlDeviceGetGpuInstanceById(handle, number))
             except nvml.NVMLError:
                 continue
-            if f"{info.profileId}-{info.placement.start}" == place:
+            if f"{info.profileId}-{info.placement.start}" == placement:
                 return number
     finally:
         nvml.nvmlShutdown()
-    raise Untestable(f"GPU {gpu} has no instance {place}")
+    raise Untestable(f"GPU {gpu} has no instance {placement}")
 
 
-@then('NVML on "{node}" shows the instances "{wanted}" on GPU {gpu:d} and no other')
+@then('NVML on "{node}" lists exactly the instances "{wanted}" on GPU {gpu:d}')
 def _(world: World, node: str, wanted: str, gpu: int) -> None:
-    """The live GPU instances are exactly these."""
+    """Compare the GPU instances that exist with the list."""
     found = instances(world, node, gpu)
     world.check(
         found == sorted(words(wanted)), f"instances of GPU {gpu}", expected=sorted(words(wanted)), observed=found
     )
 
 
-@then('NVML on "{node}" shows MIG off on GPU {gpu:d}')
+@then('NVML on "{node}" reports MIG off on GPU {gpu:d}')
 def _(world: World, node: str, gpu: int) -> None:
-    """There comes to be no instance, and MIG mode is off."""
+    """MIG mode comes to be off, and with it every instance is gone."""
 
     def look() -> Seen:
         found = instances(world, node, gpu)
@@ -95,17 +88,10 @@ def _(world: World, node: str, gpu: int) -> None:
     world.eventually(f"MIG mode of GPU {gpu}", look, expected="off")
 
 
-@then('NVML on "{node}" shows {count:d} instances on GPU {gpu:d}')
-def _(world: World, node: str, count: int, gpu: int) -> None:
-    """So many GPU instances are live."""
-    found = instances(world, node, gpu)
-    world.check(len(found or ()) == count, f"instances of GPU {gpu}", expected=count, observed=found)
-
-
-@when('somebody makes the instance "{place}" on GPU {gpu:d} of "{node}"')
-def _(world: World, place: str, gpu: int, node: str) -> None:
-    """Make a GPU instance through NVML, without a compute instance: what a killed driver can leave."""
-    profile, _, start = place.partition("-")
+@when('the instance "{placement}" is created by hand on GPU {gpu:d} of "{node}"')
+def _(world: World, placement: str, gpu: int, node: str) -> None:
+    """Create a GPU instance through NVML, without a compute instance, as a killed driver can leave one behind."""
+    profile, _, start = placement.partition("-")
     nvml = world.node(node).nvml
     nvml.nvmlInit()
     try:
@@ -114,13 +100,13 @@ def _(world: World, place: str, gpu: int, node: str) -> None:
         placed = nvml.c_nvmlGpuInstancePlacement_t(int(start), dict(sizes_of(nvml, handle))[int(profile)])
         nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, int(profile), ctypes.byref(placed))
     except nvml.NVMLError as error:
-        raise Untestable(f"the instance {place} cannot be made: {error}") from error
+        raise Untestable(f"the instance {placement} cannot be created: {error}") from error
     finally:
         nvml.nvmlShutdown()
 
 
 def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> None:
-    """A claim with a hand-written allocation to devices by name."""
+    """Create a claim with a hand-written allocation to devices by name."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), len(devices))))
     base = {"request": "gpu", "driver": world.run.options.driver_name, "pool": world.name(node)}
     allocate_by_hand(world, claim, world.name(node), [{**base, "device": device} for device in devices])
@@ -128,48 +114,44 @@ def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> No
 
 @given('a ResourceClaim "{claim}" allocated the devices "{devices}" on "{node}"')
 def _(world: World, claim: str, devices: str, node: str) -> None:
-    """A claim with an allocation written by hand to devices of the driver under test, by name."""
+    """Create a claim and write its allocation to devices of the driver under test, by name."""
     claim_devices(world, claim, node, words(devices))
 
 
-@when('every MIG device of GPU {gpu:d} on "{node}" is prepared and unprepared in turn')
+@then('preparing and unpreparing each MIG device of GPU {gpu:d} on "{node}" creates and destroys its instance')
 def _(world: World, gpu: int, node: str) -> None:
-    """Prepare and unprepare a claim for each place of a GPU; what NVML showed each time is kept."""
+    """Prepare and unprepare a claim for each placement of a GPU.
+
+    NVML must list the one instance of the device's name while the claim is prepared, and report MIG off afterwards.
+    """
     uuid = world.node(node).gpus.get(gpu, "uuid")
-    story: dict[str, object] = {}
-    for device in [d["name"] for d in places(world, node) if attribute(d, "parentUUID") == uuid]:
+    names = [d["name"] for d in mig_devices(world, node) if attribute(d, "parentUUID") == uuid]
+    wrong: dict[str, object] = {}
+    for device in names:
         claim_devices(world, device, node, [device])
         ref = reference_to(world, device)
         problem = problem_of(prepare(world, node, [ref]), ref)
-        made = instances(world, node, gpu)
+        created = instances(world, node, gpu)
         problem = problem or unprepare_problem(unprepare(world, node, [ref]), ref)
-        story[device] = problem or [made, instances(world, node, gpu)]
-    world.memory["mig-story"] = story
+        observed = problem or [created, instances(world, node, gpu)]
+        ending = ENDING.fullmatch(device)
+        if ending is None or observed != [[ending.group(1)], None]:
+            wrong[device] = observed
+    ok = bool(names) and not wrong
+    world.check(ok, f"{len(names)} placements", expected="created and destroyed", observed=wrong or "no placement")
 
 
-@then("each of them was made where its name says, and was gone after")
-def _(world: World) -> None:
-    """NVML showed the one instance of the device's name while it was prepared, and MIG off after."""
-    story: dict[str, object] = world.memory["mig-story"]
-    wrong = {
-        name: seen
-        for name, seen in story.items()
-        if (match := ENDING.fullmatch(name)) is None or seen != [[match.group(1)], None]
-    }
-    world.check(bool(story) and not wrong, f"{len(story)} places", expected="made and unmade", observed=wrong or "none")
-
-
-@then('a container with claim "{claim}" on "{node}" would see the capabilities of its own MIG devices only')
+@then('a container with claim "{claim}" on "{node}" would get the device nodes of its own MIG devices and of no other')
 def _(world: World, claim: str, node: str) -> None:
-    """The edits have the node of the parent GPU and the capability nodes of each device's two instances."""
+    """The CDI edits have the node of the GPU and the capability nodes of both instances of each device."""
     component = world.node(node)
     component.gpus.sync_driver_root()
     wanted = set()
     for device in answer_for(world, claim):
-        match = PLACE.fullmatch(device.device_name)
+        match = PLACEMENT.fullmatch(device.device_name)
         ending = ENDING.fullmatch(device.device_name)
         if match is None or ending is None:
-            raise Untestable(f"{device.device_name} is no MIG device")
+            raise Untestable(f"{device.device_name} is not a MIG device")
         minor = int(match.group(1))
         gi = gpu_instance_id(world, node, minor, ending.group(1))
         caps = [capability_minor(world, node, f"gpu{minor}/mig/gi{gi}/{end}access") for end in ("", "ci0/")]
@@ -188,37 +170,37 @@ def _(world: World, claim: str, node: str) -> None:
 
 @when('NVML on "{node}" fails the next {times:d} calls of "{function}" on GPU {gpu:d} with "{error}"')
 def _(world: World, node: str, times: int, function: str, gpu: int, error: str) -> None:
-    """Make an NVML function fail on one GPU, for everybody on the node."""
+    """Inject a fault: an NVML function fails on one GPU, in all processes of the node."""
     world.node(node).gpus.inject_fault(function, error=error, times=times, gpu=gpu)
 
 
 @then('claim "{claim}" is not unprepared because "{text}"')
 def _(world: World, claim: str, text: str) -> None:
-    """The last NodeUnprepareResources call told an error of this claim with this text."""
+    """The last NodeUnprepareResources call returned an error of this claim with this text."""
     problem = unprepare_problem(calls(world).last, reference_to(world, claim))
     world.check(text in problem, f"claim {claim} is not unprepared", expected=text, observed=problem or "unprepared")
 
 
 @when('the driver on "{node}" is started again as a process')
 def _(world: World, node: str) -> None:
-    """Start the stopped driver in a process of its own; nothing is waited for."""
+    """Start the stopped driver in a process of its own, without waiting for it."""
     start_again(world, world.node(node), as_process=True)
 
 
 @when('the driver on "{node}" is killed while "{function}" hangs for claim "{claim}"')
 def _(world: World, node: str, function: str, claim: str) -> None:
-    """Let an NVML function not come back, ask for the claim, and kill the driver's process once it is in there."""
+    """Let an NVML function hang, prepare the claim, and kill the driver's process while it hangs."""
     component = world.node(node)
     reference = reference_to(world, claim)
     rule = component.gpus.inject_fault(function, hang=True, pid=component.driver_process.pid or 0)
 
-    def ask() -> None:
+    def call() -> None:
         try:
             prepare(world, node, [reference])
         except (Untestable, KubeletError):
             return
 
-    caller = threading.Thread(target=ask, name="prepare", daemon=True)
+    caller = threading.Thread(target=call, name="prepare", daemon=True)
     caller.start()
     world.require(f"{function} hangs", lambda: (component.gpus.fault_hits(rule) > 0, "not called yet"))
     component.kill_driver()

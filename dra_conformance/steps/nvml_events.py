@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_conformance.components.nvml import NvmlLibrary
+from dra_conformance.components.nvml_calls import CallNames
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
@@ -38,7 +39,7 @@ class Events:
 
 @given("an event set for the XIDs of {gpus}")
 def _(world: World, gpus: str) -> None:
-    """Create an event set and register it for the XIDs of `every GPU` or of one, such as `GPU 0`."""
+    """Create an event set, register it for the XIDs of `every GPU` or one such as `GPU 0`, and bind its handle: `set`."""
     library = world.nvml()
     nvml = library.module
     one = re.fullmatch(r"GPU (\d+)", gpus)
@@ -48,6 +49,7 @@ def _(world: World, gpus: str) -> None:
     for handle in [library.handle(int(one.group(1)))] if one else library.handles:
         nvml.nvmlDeviceRegisterEvents(handle, XID, events)
     world.state(Events).sets.append(events)
+    world.state(CallNames).bind_handle("set", events)
 
 
 @when("XID {xid:d} is reported on GPU {gpu:d}")
@@ -95,26 +97,16 @@ def _(world: World, milliseconds: int) -> None:
     clock.wait(wait.done, _ASLEEP)
 
 
-@when("the event set is freed")
-def _(world: World) -> None:
-    """Free the first event set."""
-    world.nvml().call("nvmlEventSetFree", world.state(Events).sets[0])
-
-
-@then("the wait ends with TIMEOUT after {milliseconds:d} ms or more")
-def _(world: World, milliseconds: int) -> None:
-    """Check that the wait timed out, and not before its time."""
-    wait = world.state(Events).wait
-    world.log.clock.wait(wait.done, world.run.patience + wait.timeout / 1000)
-    observed = f"{wait.code} after {wait.took:.0f} ms"
-    good = wait.code == "TIMEOUT" and wait.took >= milliseconds
-    world.check(good, f"a wait of {wait.timeout} ms", expected=f"TIMEOUT after {milliseconds} ms", observed=observed)
-
-
-@then("the wait ends with an error before {milliseconds:d} ms")
-def _(world: World, milliseconds: int) -> None:
-    """Check that the wait ended within the run's patience, with an error other than TIMEOUT."""
-    wait = world.state(Events).wait
-    ended = world.log.clock.wait(wait.done, world.run.patience)
-    good = ended and wait.code not in ("SUCCESS", "TIMEOUT") and wait.took < milliseconds
-    world.check(good, f"a wait of {wait.timeout} ms", expected="an error other than TIMEOUT", observed=wait.code)
+@then("the wait ends with {outcome}")
+def _(world: World, outcome: str) -> None:
+    """Check how the wait ended: with TIMEOUT, and not before its time, or before its time with `an error`."""
+    wait, clock = world.state(Events).wait, world.log.clock
+    if outcome == "TIMEOUT":
+        clock.wait(wait.done, world.run.patience + wait.timeout / 1000)
+        good = wait.code == "TIMEOUT" and wait.took >= wait.timeout
+    else:
+        ended = clock.wait(wait.done, world.run.patience)
+        good = ended and wait.code not in ("SUCCESS", "TIMEOUT") and wait.took < wait.timeout
+    world.check(
+        good, f"a wait of {wait.timeout} ms", expected=outcome, observed=f"{wait.code} after {wait.took:.0f} ms"
+    )

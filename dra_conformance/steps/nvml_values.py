@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dra_conformance.components.nvml import OK, NvmlLibrary
 from dra_conformance.core.errors import SpecificationError, Untestable
-from dra_conformance.engine.vocabulary import Sentence, then, when
+from dra_conformance.engine.vocabulary import Sentence, then
 from dra_conformance.engine.world import World
 from dra_conformance.steps.nvml import FirstSession
 from fake_nvml.boards import board_names, load_board
@@ -130,19 +130,18 @@ def _(world: World, gpus: str, datatable: list[list[str]]) -> None:
             )
 
 
-@then("{getter:word} differs between all GPUs")
-def _(world: World, getter: str) -> None:
-    """Check that no two GPUs have the same value."""
-    found = [shown(read(gpu, getter)) for gpu in _selected(world, "every GPU")]
-    world.check(len(set(found)) == len(found), f"different values of {getter}", expected=len(found), observed=found)
-
-
 # -- identity ------------------------------------------------------------------------------------------------------
 
 
 @value("UUID in the first session")
 def _(gpu: Gpu) -> object:
     return gpu.world.state(FirstSession).uuids[gpu.index]
+
+
+@value("other GPUs with its UUID")
+def _(gpu: Gpu) -> object:
+    uuids = [gpu.nvml.nvmlDeviceGetUUID(handle) for handle in gpu.library.handles]
+    return [index for index, text in enumerate(uuids) if index != gpu.index and text == uuids[gpu.index]]
 
 
 @value("name in the first session")
@@ -295,14 +294,6 @@ def _(gpu: Gpu) -> object:
 @value("all GPUs but itself and GPU {other:d}")
 def _(gpu: Gpu, other: int) -> object:
     return [index for index in _others(gpu) if index != other]
-
-
-@when("every NVLink of GPU {gpu:d} goes down")
-def _(world: World, gpu: int) -> None:
-    """Deactivate all links of a fake GPU."""
-    library = world.nvml()
-    for link in range(int(library.node.get(gpu, "nvlink_count"))):
-        library.node.set_link(gpu, link, active=False)
 
 
 def _fabric(gpu: Gpu, version: int) -> tuple[int, str, int, int]:

@@ -1,66 +1,65 @@
 @profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
-Feature: MIG devices are made when a claim is prepared and unmade when it is unprepared
-  The GPU outlives every driver process, and so does what was cut from it. A driver that leaves pieces behind, or cuts a
-  GPU that somebody uses whole, takes hardware out of service that nobody finds any more.
+Feature: MIG devices are created when a claim is prepared and destroyed when it is unprepared
+  GPU instances survive the driver process that created them. A driver that leaves instances behind, or partitions a GPU
+  that a claim uses as a whole, takes hardware out of service.
 
   Background:
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
 
   @NV-113 @NV-117 @NV-097b
-  Scenario: Devices are made where their names say, and MIG is off again after the last
+  Scenario: Devices are created at the placement in their names, and MIG is off after the last
     Given a ResourceClaim "two" allocated the devices "gpu-1-mig-3g40gb-9-4, gpu-1-mig-1g10gb-19-2" on "n1"
     And a ResourceClaim "one" allocated the devices "gpu-1-mig-1g10gb-19-0" on "n1"
     When claims "two, one" are prepared on "n1" in one call
-    Then NVML on "n1" shows the instances "9-4, 19-2, 19-0" on GPU 1 and no other [NV-117]
-    And a container with claim "two" on "n1" would see the capabilities of its own MIG devices only [NV-097b]
+    Then NVML on "n1" lists exactly the instances "9-4, 19-2, 19-0" on GPU 1 [NV-117]
+    And a container with claim "two" on "n1" would get the device nodes of its own MIG devices and of no other [NV-097b]
     When claim "two" is unprepared on "n1"
-    Then NVML on "n1" shows the instances "19-0" on GPU 1 and no other [NV-113]
+    Then NVML on "n1" lists exactly the instances "19-0" on GPU 1 [NV-113]
     When claim "one" is unprepared on "n1"
-    Then NVML on "n1" shows MIG off on GPU 1 [NV-113]
+    Then NVML on "n1" reports MIG off on GPU 1 [NV-113]
 
   @NV-117
-  Scenario: Every place of every profile can be made and unmade
-    When every MIG device of GPU 2 on "n1" is prepared and unprepared in turn
-    Then each of them was made where its name says, and was gone after
+  Scenario: Every placement of every profile can be created and destroyed
+    Then preparing and unpreparing each MIG device of GPU 2 on "n1" creates and destroys its instance
 
   @NV-060c
-  Scenario: A GPU is not cut under a claim that has it whole, nor given whole while it is cut, nor cut twice
+  Scenario: A GPU is either whole or partitioned, and a memory slice is in one instance only
     Given a ResourceClaim "whole" allocated the devices "gpu-0" on "n1"
-    And a ResourceClaim "piece" allocated the devices "gpu-0-mig-2g20gb-14-2" on "n1"
+    And a ResourceClaim "slice" allocated the devices "gpu-0-mig-2g20gb-14-2" on "n1"
     And a ResourceClaim "over" allocated the devices "gpu-0-mig-1g10gb-19-3" on "n1"
     And a ResourceClaim "beside" allocated the devices "gpu-0-mig-1g10gb-19-4" on "n1"
     When claim "whole" is prepared on "n1"
-    And claim "piece" is prepared on "n1"
-    Then claim "piece" is refused because "is already allocated to different claim"
-    And NVML on "n1" shows MIG off on GPU 0
+    And claim "slice" is prepared on "n1"
+    Then claim "slice" is refused because "is already allocated to different claim"
+    And NVML on "n1" reports MIG off on GPU 0
     When claim "whole" is unprepared on "n1"
-    And claims "piece, beside, over, whole" are prepared on "n1" in one call
-    Then claim "piece" is prepared
+    And claims "slice, beside, over, whole" are prepared on "n1" in one call
+    Then claim "slice" is prepared
     And claim "beside" is prepared
     And claim "over" is refused because "is already allocated to different claim"
     And claim "whole" is refused because "is already allocated to different claim"
-    And NVML on "n1" shows the instances "14-2, 19-4" on GPU 0 and no other
+    And NVML on "n1" lists exactly the instances "14-2, 19-4" on GPU 0
 
   @NV-116 @NV-116b
-  Scenario: A device that could be made only in half leaves nothing behind
+  Scenario: A device that cannot be created completely leaves nothing behind
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0, gpu-1-mig-2g20gb-14-2" on "n1"
     When NVML on "n1" fails the next 1 calls of "nvmlGpuInstanceCreateComputeInstance" on GPU 1 with "INSUFFICIENT_RESOURCES"
     And claim "train" is prepared on "n1"
     Then claim "train" is refused because "gpu-1-mig-2g20gb-14-2" [NV-116b]
-    And NVML on "n1" shows MIG off on GPU 0 [NV-116b]
-    And NVML on "n1" shows MIG off on GPU 1 [NV-116b]
+    And NVML on "n1" reports MIG off on GPU 0 [NV-116b]
+    And NVML on "n1" reports MIG off on GPU 1 [NV-116b]
     When NVML on "n1" fails the next 1 calls of "nvmlGpuInstanceCreateComputeInstance" on GPU 0 with "INSUFFICIENT_RESOURCES"
     And NVML on "n1" fails the next 2 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
     And claim "train" is prepared on "n1"
     Then claim "train" is refused because "gpu-0-mig-1g10gb-19-0" [NV-116]
-    And NVML on "n1" shows the instances "19-0" on GPU 0 and no other [NV-116]
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0 [NV-116]
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-116]
-    And NVML on "n1" shows the instances "19-0" on GPU 0 and no other [NV-116]
-    And NVML on "n1" shows the instances "14-2" on GPU 1 and no other [NV-116]
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0 [NV-116]
+    And NVML on "n1" lists exactly the instances "14-2" on GPU 1 [NV-116]
 
   @NV-114
-  Scenario: A device that is in use is not forgotten
+  Scenario: A device that is in use stays prepared
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     And a ResourceClaim "next" allocated the devices "gpu-0-mig-2g20gb-14-0" on "n1"
     And claim "train" is prepared on "n1"
@@ -74,33 +73,33 @@ Feature: MIG devices are made when a claim is prepared and unmade when it is unp
     Then claim "train" is unprepared
     When claim "next" is prepared on "n1"
     Then claim "next" is prepared
-    And NVML on "n1" shows the instances "14-0" on GPU 0 and no other
+    And NVML on "n1" lists exactly the instances "14-0" on GPU 0
 
   @NV-115 @needs:process-driver
-  Scenario: At start the driver unmakes what no claim has
+  Scenario: At start the driver destroys instances that no claim has
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
-    And somebody makes the instance "14-4" on GPU 0 of "n1"
-    And somebody makes the instance "9-0" on GPU 3 of "n1"
+    And the instance "14-4" is created by hand on GPU 0 of "n1"
+    And the instance "9-0" is created by hand on GPU 3 of "n1"
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
-    And NVML on "n1" shows the instances "19-0" on GPU 0 and no other
-    And NVML on "n1" shows MIG off on GPU 3
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0
+    And NVML on "n1" reports MIG off on GPU 3
     When claim "train" is prepared on "n1"
     Then all responses for claim "train" are the same
 
   @NV-115b @needs:process-driver
-  Scenario: A driver that is killed in the middle leaves nothing for ever
+  Scenario: A killed driver's unfinished instance is destroyed at the next start
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     When the driver on "n1" is stopped
     And the driver on "n1" is started again as a process
     Then the driver on "n1" comes to be registered
     When the driver on "n1" is killed while "nvmlGpuInstanceCreateComputeInstance" hangs for claim "train"
-    Then NVML on "n1" shows the instances "19-0" on GPU 0 and no other
+    Then NVML on "n1" lists exactly the instances "19-0" on GPU 0
     When the driver on "n1" is started
     Then the driver on "n1" comes to be registered
-    And NVML on "n1" shows MIG off on GPU 0
+    And NVML on "n1" reports MIG off on GPU 0
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And NVML on "n1" shows the instances "19-0" on GPU 0 and no other
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0

@@ -1,32 +1,52 @@
 @profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
-Feature: What a GPU can be cut into is published before it is cut
-  With the gate DynamicMIG the driver makes MIG devices when they are needed. Every place that one could have is in the
-  slice, with the counters that it would take of its GPU; so a scheduler gives out only what fits together.
+Feature: Possible MIG devices are published before they exist
+  With the gate DynamicMIG the driver creates MIG devices when they are needed. Every possible placement is in the slice,
+  with the counters that it would consume of its GPU, so that a scheduler allocates only devices that fit together.
 
   @NV-034 @NV-035 @NV-036 @NV-037 @NV-038 @NV-032
-  Scenario Outline: The places of an <gpu> are published as NVIDIA's table has them
+  Scenario Outline: The placements of an <gpu> are those of NVIDIA's table
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "<inventory>"
-    Then GPU 0 on "n1" is published whole and cut as "<table>" [NV-032]
-    And every MIG device on "n1" is a place without uuid that takes counters of its own GPU [NV-034]
-    And the counters on "n1" are named after the capacities, and none is taken that is not there [NV-037]
-    And every MIG device on "n1" takes its own memory slices and no other [NV-035]
-    And every whole GPU on "n1" takes all that its counters have [NV-036]
-    And the slices of the driver on "n1" are one of counters and one for each GPU [NV-038]
+    Then GPU 0 on "n1" is published whole and as the placements "<table>" [NV-032]
+    And these published values agree for every MIG device on "n1" [NV-034]
+      | value                  | expected               |
+      | uuid                   | none                   |
+      | memorySlice capacities | none                   |
+      | counter sets           | counter set of its GPU |
+    And these published values agree for every MIG device on "n1" [NV-035]
+      | value                 | expected                       |
+      | memory-slice counters | memory slices of its placement |
+      | other counters        | capacities in kebab-case       |
+    And these published values agree for every whole GPU on "n1" [NV-036]
+      | value             | expected                |
+      | consumed counters | all counters of its set |
+    And these published values agree for every counter set on "n1" [NV-037]
+      | value                             | expected                                |
+      | counters other than memory slices | capacities of MIG devices in kebab-case |
+      | memory slices                     | memory slices from 0 without a gap      |
+    And these published values agree for every device on "n1" [NV-037]
+      | value                       | expected |
+      | counters that its set lacks | none     |
+    And the slices of the driver on "n1" come to be [NV-038]
+      | slices   | counter sets | devices |
+      | 1        | all GPUs     | 0       |
+      | each GPU | 0            | some    |
 
     Examples:
-      | gpu  | inventory | table                                                                                                                  |
-      | H100 | dgx-h100  | 1g10gb-19: 0-6; 1g10gb-me-20: 0-6; 1g20gb-15: 0,2,4,6; 2g20gb-14: 0,2,4; 3g40gb-9: 0,4; 4g40gb-5: 0; 7g80gb-0: 0        |
-      | H200 | h200      | 1g18gb-19: 0-6; 1g18gb-me-20: 0-6; 1g35gb-15: 0,2,4,6; 2g35gb-14: 0,2,4; 3g71gb-9: 0,4; 4g71gb-5: 0; 7g141gb-0: 0       |
+      | gpu  | inventory | table                                                                                                             |
+      | H100 | dgx-h100  | 1g10gb-19: 0-6; 1g10gb-me-20: 0-6; 1g20gb-15: 0,2,4,6; 2g20gb-14: 0,2,4; 3g40gb-9: 0,4; 4g40gb-5: 0; 7g80gb-0: 0  |
+      | H200 | h200      | 1g18gb-19: 0-6; 1g18gb-me-20: 0-6; 1g35gb-15: 0,2,4,6; 2g35gb-14: 0,2,4; 3g71gb-9: 0,4; 4g71gb-5: 0; 7g141gb-0: 0 |
 
   @NV-039
-  Scenario: Before Kubernetes 1.35 counters lie in the slice of their devices
+  Scenario: Before Kubernetes 1.35 counters are in the slice of their devices
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "dgx-h100"
-    Then the slices of the driver on "n1" are one for each GPU with its counters and devices
+    Then the slices of the driver on "n1" come to be
+      | slices   | counter sets | devices |
+      | each GPU | 1            | some    |
 
   @NV-040
-  Scenario: A GPU that changes MIG mode only by a reset is not offered whole while MIG is on
+  Scenario: A GPU before Hopper with MIG on is not published whole
     Given the GPUs of "n1" are those of "dgx-a100-40gb"
-    And MIG was turned on for GPU 3 of "n1" and the GPU reset
+    And MIG is on for GPU 3 of "n1", without instances
     And node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
     Then GPU 3 on "n1" is published as MIG devices with their counters, and not whole
-    And every other GPU of "n1" than GPU 3 is published whole
+    And every GPU of "n1" but GPU 3 is published whole
