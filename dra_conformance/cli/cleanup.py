@@ -58,8 +58,8 @@ def command(run_id: str | None, every: bool, kubeconfig: str, dry_run: bool, pat
         raise TargetUnreachable(f"the cleanup failed: {error}", hint="It can be repeated.") from None
     finally:
         plane.stop()
-        if refused := calls.take_refused():
-            click.echo(missing.message(refused), err=True)
+        if denied := calls.take_denied():
+            click.echo(missing.message(denied), err=True)
 
 
 def _clean(client: KubeClient, run_id: str, *, look: bool, patience: float) -> int:

@@ -1,6 +1,6 @@
-"""Reads the features: every scenario, expanded from its outline, with its tags and steps.
+"""Reads feature files: every scenario, expanded from its outline, with its tags and steps.
 
-Data comes from the `.feature` files; nothing is imported from pytest here, so that listing is quick.
+This module does not import pytest, so that `dra-conformance list` starts quickly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RULE_SUFFIX = re.compile(r"\s*\[([A-Z]+-\d{3}[a-z]?(?:,\s*[A-Z]+-\d{3}[a-z]?)*)\
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its kind (given, when or then), sentence, line, and the rules that it names in brackets."""
+    """One step: its kind (given, when or then), its text, its line, and the rules that it names in brackets."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One scenario as it will run. `example` holds the values of its outline row, empty otherwise."""
+    """One scenario. `example` has the values of its row if it comes from an outline named `outline`."""
 
     id: str
     name: str
@@ -58,13 +58,13 @@ class Scenario:
 
     @property
     def where(self) -> str:
-        """The feature file and line, for people."""
+        """The feature file and line, as messages show them."""
         return f"{shown(self.path)}:{self.line}"
 
 
 @functools.cache
 def shown(path: Path) -> str:
-    """A feature file as people are told of it: below features/, or as it lies below the working folder."""
+    """Return the path of a feature file as messages show it: below features/, or relative to the working folder."""
     for root, prefix in ((assets.features(), "features/"), (Path.cwd(), "")):
         if path.is_absolute() and path.is_relative_to(root):
             return prefix + path.relative_to(root).as_posix()
@@ -72,35 +72,35 @@ def shown(path: Path) -> str:
 
 
 def slug(text: str) -> str:
-    """A name as it stands in ids."""
+    """Return a name in the form that ids use."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def read_all(folders: Sequence[Path] | None = None) -> list[Scenario]:
-    """All scenarios of all chapters, in file order.
+    """Return all scenarios of all chapters, in file order.
 
-    Raises UsageError where a folder holds none, SpecificationError where a feature does not parse, a tag is unknown
-    or two scenarios share an id.
+    Raises UsageError if a folder has no feature files, and SpecificationError if a feature does not parse, a tag is
+    unknown or two scenarios have the same id.
     """
     found: list[Scenario] = []
     for folder in folders or [assets.features()]:
         if not folder.is_dir():
-            raise UsageError(f"the features folder {folder} is not there")
+            raise UsageError(f"the features folder {folder} does not exist")
         paths = sorted(folder.resolve().rglob("*.feature"))
         if not paths:
-            raise UsageError(f"the folder {folder} holds no .feature file")
+            raise UsageError(f"the folder {folder} has no .feature file")
         for path in paths:
             found.extend(read_file(path))
     seen: dict[str, Scenario] = {}
     for scenario in found:
         if other := seen.get(scenario.id):
-            raise SpecificationError(f"{scenario.where} and {other.where} are both {scenario.id}; rename one")
+            raise SpecificationError(f"{scenario.where} and {other.where} have the same id {scenario.id}; rename one")
         seen[scenario.id] = scenario
     return found
 
 
 def read_file(path: Path) -> list[Scenario]:
-    """The scenarios of one feature file."""
+    """Return the scenarios of one feature file. Raises UsageError if it cannot be read."""
     try:
         return list(_read(path, path.stat().st_mtime_ns))
     except OSError as error:
@@ -109,7 +109,7 @@ def read_file(path: Path) -> list[Scenario]:
 
 @functools.cache
 def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
-    """Parsed once as long as the file does not change: a forked mutant does not pay for it again."""
+    """Parse a file once as long as it does not change; forked mutants reuse the result."""
     chapter = path.parent.name
     try:
         document: Any = Parser().parse(TokenScanner(path.read_text()))
@@ -125,7 +125,7 @@ def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
 
 
 def _syntax(path: Path, error: ParserError | CompositeParserException) -> str:
-    """The first complaint of the parser with file and line; its later ones follow from the first."""
+    """Return the parser's first error with file and line; its later errors follow from the first."""
     first = error.errors[0] if isinstance(error, CompositeParserException) else error
     line = (getattr(first, "location", None) or {}).get("line", "?")
     text = re.sub(r"^\(\d+:\d+\):\s*", "", str(first)).replace("\n", " ")
@@ -196,9 +196,9 @@ def _scenario(
 
 
 def _row_ids(node: Any) -> dict[str, str]:
-    """What tells the rows of an outline apart: the values that its name shows, or all where those are not enough.
+    """Return an id for each row of an outline: the values that its name shows, or all values if those are not unique.
 
-    Long ones end in a hash, because ids are also names of folders.
+    Long ids end in a hash, because ids are also names of folders.
     """
     shown: dict[str, str] = {}
     full: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The closed set of outcomes, and which of them count against a target."""
+"""Statuses of scenarios and rules, and verdicts of runs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How one scenario, or one rule, ended. Every status but `passed` carries a reason."""
+    """The status of a scenario or a rule. Every status but `passed` has a reason."""
 
     PASSED = "passed"
     FAILED = "failed"
-    ERROR = "error"
-    NOT_SUPPORTED = "not-supported"
-    NOT_APPLICABLE = "not-applicable"
-    UNTESTABLE = "untestable"
-    FILTERED = "filtered"
-    WAIVED = "waived"
-    FLAKY = "flaky"
+    ERROR = "error"  # the harness failed
+    NOT_SUPPORTED = "not-supported"  # the target does not declare the feature, or the feature gate is off
+    NOT_APPLICABLE = "not-applicable"  # the version or the topology of the target cannot have the behaviour
+    UNTESTABLE = "untestable"  # binds the target, but this run cannot observe it: counts as a failure
+    FILTERED = "filtered"  # left out by the user's selection
+    WAIVED = "waived"  # failed, with a waiver that has an owner, a reason and an expiry date
+    FLAKY = "flaky"  # passed only when it was retried: counts as a failure
 
 
-# Worst first: a rule has the first of these that any of its scenarios has.
+# A rule has the first of these statuses that any of its scenarios has.
 WORST_FIRST = (
     Status.ERROR,
     Status.FAILED,
@@ -34,7 +34,7 @@ WORST_FIRST = (
 
 
 class Verdict(StrEnum):
-    """What a run says of its target, worst last."""
+    """The verdict on a target, worst last."""
 
     CONFORMANT = "conformant"
     PARTIAL = "partial"

@@ -1,1 +1,1 @@
-"""From features to verdicts: what is planned, how pytest runs it, what steps may say."""
+"""From features to verdicts: the plan, the run, the world of a scenario, the vocabulary of steps, mutants."""

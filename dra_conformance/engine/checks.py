@@ -18,8 +18,8 @@ _SHOWN = 600  # characters of a value in a report
 class Checks:
     """Makes and logs checks, with the rules of the current step.
 
-    A `look` function returns whether a condition holds and the observed value. It is called after each event, so it must
-    read stores, not the API server. `catch_up` waits for the harness's own stores, `settle` for an idle system;
+    A `look` function returns whether a condition holds and the observed value. It is called after each event, so it
+    must read stores, not the API server. `catch_up` waits for the harness's own stores, `settle` for an idle system;
     `patience` is in seconds.
     """
 
@@ -87,7 +87,7 @@ class Checks:
         return last
 
     def require(self, message: str, look: Callable[[], Seen], *, within: float | None = None) -> None:
-        """Wait for a precondition. Raises Untestable if it does not hold in time, because nothing can be judged then."""
+        """Wait for a precondition. Raises Untestable if it does not hold in time: nothing can be judged then."""
         seen = self.wait(look, within)
         if not seen[0]:
             raise Untestable(f"{message}: saw {show(seen[1])}")

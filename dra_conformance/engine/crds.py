@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of the suite (fixtures/crds), for a control plane that the run itself started."""
+"""Installs the CustomResourceDefinitions of fixtures/crds on a control plane that the run started."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def install(client: KubeClient, clock: Clock) -> None:
             try:
                 client.create(CRDS, crd)
             except ApiError as error:
-                raise TargetUnreachable(f"the CRD {name_of(crd)} was refused: {error.message}") from None
+                raise TargetUnreachable(f"the CRD {name_of(crd)} was rejected: {error.message}") from None
             _wait_served(client, clock, crd)
 
 
 def _wait_served(client: KubeClient, clock: Clock, crd: Obj) -> None:
-    """Wait until a CRD is served; a real API server takes a moment to open the door."""
+    """Wait until a CRD is served; a real API server takes a moment to establish it."""
     spec = crd["spec"]
     kind = Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["plural"], spec["names"]["kind"])
     deadline = clock.monotonic() + _TIMEOUT

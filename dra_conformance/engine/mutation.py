@@ -1,8 +1,8 @@
-"""Mutants: small named faults, applied to the reference from outside, that a scenario must catch.
+"""Mutants: small named faults in the reference that a scenario must catch.
 
-A mutant is a function in `dra_conformance/mutants/` that patches one thing. It runs in a forked process, together
-with the scenarios of the rule that it breaks; it is killed when one of them fails on a check of that rule. A scenario
-that ends in an error or an unmet precondition kills nothing: that would be luck.
+A mutant is a function in `dra_conformance/mutants/` that patches one thing. It runs in a forked process with the
+scenarios of the rule that it breaks, and is killed if one of them fails on a check of that rule. A scenario that ends
+in an error or with an unmet precondition does not kill a mutant, because it did not judge the rule.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from dra_conformance.core import assets
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.rules.catalogue import RULE_ID
 from dra_conformance.engine import signatures
+from fake_nvml import build
 
 
 class Patch:
-    """What a mutant may do: replace or wrap a function, method or constant named `module:attribute.path`.
+    """Replaces or wraps functions, methods and constants, which are named `module:attribute.path`.
 
-    `scratch` is a folder for what a mutant builds; whoever made the patch removes it.
+    `scratch` is a folder for files that a mutant builds; the creator of the patch removes it.
     """
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
 
     def replace(self, target: str, new: Any) -> None:
-        """Put `new` in the place of the target. Raises SpecificationError as `wrap` does."""
+        """Replace the target by `new`. Raises SpecificationError like `wrap`."""
         holder, name, original = self.find(target)
         self._put(target, holder, name, original, new)
 
     def wrap(self, target: str, make: Callable[[Any], Any]) -> None:
-        """Put `make(original)` in the place of the target; static and class methods stay what they are.
+        """Replace the target by `make(original)`; static and class methods keep their kind.
 
-        Raises SpecificationError when there is no such target, or when what was made takes other arguments: such a
-        mutant would die of a TypeError, and that proves nothing.
+        Raises SpecificationError if there is no such target, or if the replacement has other parameters: calls would
+        raise TypeError, and no scenario would judge the fault.
         """
         holder, name, original = self.find(target)
         raw = holder.__dict__.get(name) if isinstance(holder, type) else None
@@ -51,15 +52,12 @@ class Patch:
             self._put(target, holder, name, original, make(original))
 
     def _put(self, target: str, holder: Any, name: str, original: Any, new: Any, kind: Any = lambda new: new) -> None:
-        if told := signatures.difference(original, new):
-            raise SpecificationError(f"the mutant of {target} cannot be called as the target is: {told}")
+        if reason := signatures.difference(original, new):
+            raise SpecificationError(f"the mutant of {target} cannot be called as the target is: {reason}")
         setattr(holder, name, kind(new))
 
     def source(self, file: str, old: str, new: str) -> None:
         """Let every node of the run use a fake NVML library with one text of a C source file replaced."""
-        # Deferred: only the mutants of the C library compile it.
-        from fake_nvml import build
-
         library = build.variant(self.scratch, file, old, new) / "libnvidia-ml.so.1"
         self.replace("fake_nvml.node:library_path", lambda: library)
 
@@ -77,12 +75,12 @@ class Patch:
                 holder = getattr(holder, parent)
             return holder, name, getattr(holder, name)
         except (ImportError, AttributeError) as error:
-            raise SpecificationError(f"the mutant's target {target} is not there: {error}") from None
+            raise SpecificationError(f"the mutant's target {target} does not exist: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One fault. `scenario` names the scenario that must kill it; empty: any that judges the rule."""
+    """One fault. `scenario` must kill it; if empty, any scenario of the rule may."""
 
     id: str
     rule: str
@@ -98,24 +96,30 @@ _REGISTER = "__dra_mutant__"
 def mutant(
     name: str, *, rule: str, scenario: str = "", **options: Any
 ) -> Callable[[Callable[[Patch], None]], Callable[[Patch], None]]:
-    """Declare a mutant: `name` is its id, `rule` the rule that it breaks; `options` are run options that it needs."""
+    """Declare a mutant: its id, the rule that it breaks, and the run options that it needs.
+
+    Raises SpecificationError if the function has no docstring.
+    """
     if not RULE_ID.fullmatch(rule):
-        raise SpecificationError(f"mutant {name}: {rule!r} is no rule id")
+        raise SpecificationError(f"mutant {name}: {rule!r} is not a rule id")
 
     def declare(function: Callable[[Patch], None]) -> Callable[[Patch], None]:
         purpose = " ".join((function.__doc__ or "").split())
         if not purpose:
-            raise SpecificationError(f"mutant {name} has no docstring: say what it breaks")
-        # Mutants share the function name `_`, so their module keeps the list.
-        held = function.__globals__.setdefault(_REGISTER, [])
-        held.append(Mutant(name, rule, function, purpose, scenario, options))
+            raise SpecificationError(f"mutant {name} has no docstring that describes the fault")
+        # Mutants share the function name `_`, so a list in their module keeps them.
+        registered = function.__globals__.setdefault(_REGISTER, [])
+        registered.append(Mutant(name, rule, function, purpose, scenario, options))
         return function
 
     return declare
 
 
 def load(folder: Path | None = None) -> list[Mutant]:
-    """All mutants of a folder (default: the suite's own). Raises SpecificationError for two of one name."""
+    """Return all mutants of a folder (default: the suite's own).
+
+    Raises UsageError if there is no such folder, and SpecificationError if two mutants have the same id.
+    """
     where = folder or assets.mutants()
     if not where.is_dir():
         raise UsageError(
@@ -134,6 +138,6 @@ def load(folder: Path | None = None) -> list[Mutant]:
         spec.loader.exec_module(module)
         for one in [*vars(module).get(_REGISTER, ()), *getattr(module, "MUTANTS", ())]:
             if one.id in found and found[one.id] is not one:
-                raise SpecificationError(f"{path.name}: two mutants are called {one.id}")
+                raise SpecificationError(f"{path.name}: two mutants have the id {one.id}")
             found[one.id] = one
     return list(found.values())

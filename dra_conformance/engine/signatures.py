@@ -1,9 +1,8 @@
-"""Whether a function may stand in another's place: what calls the one can call the other.
+"""Compares signatures: can a mutant's function be called like the function that it replaces?
 
-A mutant that takes other arguments than what it replaces dies of a TypeError wherever it is called, and no scenario has
-judged the fault that it stands for. Two calls are tried on paper: one with every parameter, one with the required ones;
-positional parameters go by place, the others by name. Parameters that callers pass by name although they need not are
-not looked at. Signatures come from the functions themselves; nothing is called.
+A mutant with other parameters raises TypeError wherever it is called, so that no scenario judges its fault. Two calls
+are bound to the new signature: one with all parameters of the original, one with the required ones. Positional
+parameters are passed by position, the others by name. Nothing is called.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def difference(original: Any, new: Any) -> str:
-    """How a call of `original` would break on `new`; empty where it would not, and where `original` is no function."""
+    """Return why a call of `original` fails on `new`; empty if it does not fail, or if `original` is not callable."""
     if not callable(original):
         return ""
     if not callable(new):
@@ -24,13 +23,13 @@ def difference(original: Any, new: Any) -> str:
     try:
         old, other = inspect.signature(original), inspect.signature(new)
     except ValueError:
-        return ""  # a builtin tells nothing of its parameters
+        return ""  # a builtin without a signature
     for needed in (lambda one: True, _is_required):
-        places, names = _call(old, needed)
+        positional, names = _call(old, needed)
         try:
-            other.bind(*places, **names)
+            other.bind(*positional, **names)
         except TypeError as error:
-            return f"it takes {other}, what it replaces takes {old}: {error}"
+            return f"it takes {other}, the original takes {old}: {error}"
     return ""
 
 
@@ -43,4 +42,4 @@ def _call(
 ) -> tuple[list[None], dict[str, None]]:
     chosen = [one for one in signature.parameters.values() if needed(one)]
     by_name = {one.name: None for one in chosen if one.kind is inspect.Parameter.KEYWORD_ONLY}
-    return [None for one in chosen if one.kind in _BY_PLACE], by_name
+    return [None for one in chosen if one.kind in _POSITIONAL], by_name

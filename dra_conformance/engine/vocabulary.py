@@ -1,9 +1,9 @@
-"""The step vocabulary: sentences that features may use, each bound to one function.
+"""The step vocabulary: sentences of feature files, each bound to one function.
 
-`given`, `when` and `then` declare a sentence; its parser knows quoted names and strips the rule suffix `[DRA-001]`. The
-catalogue of all sentences is read from the step modules themselves, never kept by hand. pytest-bdd sees one step a
-keyword, which finds its sentence in a table: it looks at every step of the vocabulary before each step of a scenario,
-and with some hundred of them that was a quarter of a run's time.
+`given`, `when` and `then` declare a sentence. Its parser knows quoted names and ignores the rule suffix `[DRA-001]`.
+The catalogue of all sentences is read from the step modules. pytest-bdd is given one step for each keyword, which finds
+its sentence in a table: pytest-bdd tries all steps before each step of a scenario, and with some hundred of them this
+took a quarter of a run's time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pytest_bdd.parsers import StepParser
@@ -26,7 +27,7 @@ _FIELD = re.compile(r'("?)\{(\w+)(?::(d|f|word|object))?\}("?)')
 # An object as sentences name it: `ResourceClaim "mine"`, or by its pod: `BindRequest of pod "train"`.
 _OBJECT = r'[A-Z]\w+ (?:of pod )?"[^"]*"'
 DEFINITIONS = "__dra_steps__"
-"""The attribute of a step module that lists its definitions."""
+"""The attribute of a step module that has its definitions."""
 
 
 class Sentence(StepParser):
@@ -54,12 +55,12 @@ class Sentence(StepParser):
         self._start = text[: first.start()] if first else text
 
     def is_matching(self, name: str) -> bool:
-        """Whether a step's text is this sentence."""
-        # Most sentences begin otherwise: that is told without a regular expression.
+        """Return whether a step's text is this sentence."""
+        # Most sentences begin differently, which is decided without a regular expression.
         return name.startswith(self._start) and self.pattern.fullmatch(RULE_SUFFIX.sub("", name)) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
-        """The fields of a matching text."""
+        """Return the fields of a matching text, None if it does not match."""
         found = self.pattern.fullmatch(RULE_SUFFIX.sub("", name))
         if found is None:
             return None
@@ -68,7 +69,7 @@ class Sentence(StepParser):
 
 @dataclass(frozen=True, slots=True)
 class StepDefinition:
-    """One sentence of the vocabulary, and where its function is."""
+    """One sentence of the vocabulary, with its function."""
 
     kind: str
     sentence: str
@@ -87,7 +88,7 @@ def _decorator(kind: str, text: str) -> Callable[[F], F]:
         definition = StepDefinition(
             kind, text, (function.__doc__ or "").strip().split("\n")[0], function.__module__, function, parser
         )
-        # Step functions share the name `_`, so their module keeps the list.
+        # Step functions share the name `_`, so a list in their module keeps them.
         sys.modules[function.__module__].__dict__.setdefault(DEFINITIONS, []).append(definition)
         return function
 
@@ -105,23 +106,23 @@ def when(text: str) -> Callable[[F], F]:
 
 
 def then(text: str) -> Callable[[F], F]:
-    """Define a Then step. It must make at least one check, or the scenario ends in an error."""
+    """Define a Then step. A Then step without a check is an error."""
     return _decorator("then", text)
 
 
 def words(text: str) -> list[str]:
-    """A field that is a list: its parts, which commas separate."""
+    """Split a field at its commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> None:
-    """Raise SpecificationError for the first step that no sentence, or more than one, matches."""
+    """Raise SpecificationError for the first step that matches no sentence, or more than one."""
     for problem in problems(scenarios, definitions):
         raise problem
 
 
 def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> Iterator[SpecificationError]:
-    """Every undefined or ambiguous step."""
+    """Yield an error for every undefined or ambiguous step."""
     known: dict[tuple[str, str], list[StepDefinition]] = {}
     for scenario in scenarios:
         for step in scenario.steps:
@@ -143,8 +144,6 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
 
 
 def _nearest(text: str, definitions: Sequence[StepDefinition]) -> str:
-    from difflib import get_close_matches
-
     near = get_close_matches(text, [d.sentence for d in definitions], n=1, cutoff=0.5)
-    listing = "`dra-conformance list steps` shows the vocabulary."
+    listing = "`dra-conformance list steps` prints the vocabulary."
     return f"Nearest: {near[0]}. {listing}" if near else listing

@@ -404,7 +404,7 @@ def _report_missing_permissions(state: Session, report: pytest.TestReport) -> No
     to do with a part that could not do its work.
     """
     status, reason = state.outcome
-    refused = state.run.calls.take_refused()
+    refused = state.run.calls.take_denied()
     if not refused:
         return
     told = missing.message(refused)

@@ -1,4 +1,4 @@
-"""Writes the reports of a run into its folder. Each file is complete or not there: written aside, then renamed."""
+"""Writes the reports of a run into its folder. Each file is written aside and renamed, so it is always complete."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FORMATS = {"json": "report.json", "yaml": "report.yaml", "junit": "junit.xml", "
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file in hex."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def from_folder(folder: Path) -> Report:
-    """The report that the event log of a folder yields now."""
+    """Compute the report from the event log of a folder."""
     path = folder / EVENTS
     return build(events.read(path), events_sha256=digest(path))
 
@@ -43,9 +43,10 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def render(report: Report, only: Sequence[str] = ()) -> dict[str, bytes]:
-    """The content of the report files by name: all of them, or `only` those named (json, yaml, junit, html)."""
+    """Return the content of the report files by name: all, or `only` some formats (json, yaml, junit, html)."""
 
     def page() -> bytes:
+        # jinja2 is not needed to list, plan or explain.
         from dra_conformance.report.html import render as render_html
 
         return render_html(report).encode(errors="replace")
@@ -67,7 +68,7 @@ def write_all(report: Report, folder: Path, only: Sequence[str] = ()) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove what an earlier run left in its folder, and nothing else: the folder may hold other things too."""
+    """Remove the files of an earlier run from its folder, and no others."""
     if not (folder / EVENTS).is_file():
         return
     own = [folder / name for name in NAMES]
@@ -78,5 +79,5 @@ def clear(folder: Path) -> None:
     for path in own:
         path.unlink(missing_ok=True)
     for path in [*folder.glob("failures/*"), folder / "failures", folder / "logs"]:
-        with contextlib.suppress(OSError):  # not empty: somebody keeps things of their own there
+        with contextlib.suppress(OSError):  # not empty: it has files of others
             path.rmdir()

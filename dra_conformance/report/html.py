@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: no script from elsewhere, no font, no network."""
+"""The report as one self-contained HTML page, without scripts and without access to the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(report: Report) -> str:
-    """The whole page."""
+    """Return the page."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=select_autoescape(["html"]),

@@ -1,4 +1,4 @@
-"""JUnit XML: a suite a chapter, a case a scenario; rules, where and repeat command as properties."""
+"""The report as JUnit XML: one suite for each chapter, one case for each scenario."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dra_conformance.report.model import Report, ScenarioResult
 _SKIPPED = (Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED, Status.WAIVED)
 
 
-# Everything outside the Char production of XML 1.0, section 2.2.
+# All characters outside of the Char production of XML 1.0, section 2.2.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _clean(text: str) -> str:
-    """Text without the characters that XML 1.0 cannot hold."""
+    """Replace characters that XML 1.0 does not allow."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def render(report: Report) -> str:
-    """The whole report as one `testsuites` document."""
+    """Return the report as one `testsuites` document."""
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)

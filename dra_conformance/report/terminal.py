@@ -1,4 +1,4 @@
-"""The report as text: failures first with what to do, then the verdict."""
+"""The report as text: failures first, then counts and the verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMA
 
 
 def render(report: Report, *, folder: Path | None = None, color: bool = False) -> str:
-    """The whole text; `folder` is named at the end."""
+    """Return the text. `folder` is the report folder, printed at the end."""
     return "\n".join(_lines(report, folder, color)) + "\n"
 
 
@@ -44,7 +44,7 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
         if waiver.state != "active":
             yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
     for name in report.leftovers:
-        yield f"left behind: {name}"
+        yield f"not deleted: {name}"
     yield _counts("scenarios", report.statistics) + f"   {report.duration:.1f} s"
     yield _counts("rules", report.rule_statistics)
     profiles = ", ".join(report.profiles)
@@ -74,16 +74,16 @@ def _scenario(scenario: ScenarioResult) -> Iterator[str]:
     broken = next((check for check in scenario.checks if check.status is Status.FAILED), None)
     if broken is not None:
         yield f"  expected  {broken.expected}"
-        yield f"  saw       {broken.observed}"
+        yield f"  observed  {broken.observed}"
         _, _, more = scenario.reason.partition(f"; saw {broken.observed}; ")
         if more:
-            yield f"  because   {more}"
+            yield f"  reason    {more}"
     elif scenario.reason:
-        yield f"  because   {scenario.reason}"
+        yield f"  reason    {scenario.reason}"
     tail = [line for line in scenario.timeline if "  WATCH  " not in line][-8:]
     for number, line in enumerate(tail):
         yield f"  {'timeline' if number == 0 else '        '}  {line[:150]}"
-    yield f"  again     {scenario.repeat}"
+    yield f"  repeat    {scenario.repeat}"
 
 
 def _counts(what: str, statistics: dict[str, int]) -> str:

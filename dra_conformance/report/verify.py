@@ -1,4 +1,4 @@
-"""Checks a finished run: does the report on disk say what its event log says?"""
+"""Compares the report files of a finished run with its event log."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dra_conformance.report.model import Report, to_plain
 
 
 def verify(folder: Path) -> tuple[Report, list[str]]:
-    """Compute the report again from the log alone and compare; the list holds every difference in words.
+    """Compute the report from the log, and return it with all differences from the files.
 
-    Raises UsageError when the folder holds no run.
+    Raises UsageError if the folder has no finished run.
     """
     for name in (files.EVENTS, "report.json"):
         if not (folder / name).is_file():
-            raise UsageError(f"{folder} holds no finished run: {name} is missing")
+            raise UsageError(f"{folder} has no finished run: {name} is missing")
     computed = files.from_folder(folder)
     try:
         written = orjson.loads((folder / "report.json").read_bytes())
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"{folder / 'report.json'} is no JSON: {error}") from None
+        raise UsageError(f"{folder / 'report.json'} is not JSON: {error}") from None
     if not isinstance(written, dict):
-        raise UsageError(f"{folder / 'report.json'} is no report")
-    # Through JSON once, so that both sides have the same number and text forms.
+        raise UsageError(f"{folder / 'report.json'} is not a report")
+    # Through JSON once, so that numbers and text have the same form on both sides.
     expected = orjson.loads(orjson.dumps(to_plain(computed)))
     differences = []
     for key in sorted(set(expected) | set(written)):
@@ -35,7 +35,7 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
         if key in ("scenarios", "rules"):
             differences += _rows(key, expected.get(key) or [], written.get(key) or [])
         else:
-            differences.append(f"{key}: the log yields {expected.get(key)!r}, the report says {written.get(key)!r}")
+            differences.append(f"{key}: the log has {expected.get(key)!r}, the report has {written.get(key)!r}")
     for name, text in files.render(computed).items():
         path = folder / name
         if name == "report.json":
@@ -43,7 +43,7 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
         if not path.is_file():
             differences.append(f"{name}: missing")
         elif path.read_bytes() != text:
-            differences.append(f"{name}: not what the log yields")
+            differences.append(f"{name}: differs from the log")
     return computed, differences
 
 

@@ -71,7 +71,7 @@ def test_a_scenario_that_fails_says_what_its_controller_may_not(
     assert row["reason"].endswith(f"; {told}")
     capsys.readouterr()
     assert call(["report", str(tmp_path / "out")]) == ExitCode.OK
-    assert f"  because   {told}\n" in capsys.readouterr().out
+    assert f"  reason    {told}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])
@@ -93,7 +93,7 @@ def test_a_controller_that_may_not_look_says_so(cluster: ApiServerEmulator, tmp_
 def test_a_pass_with_a_component_without_permissions_is_untestable(own: bool, status: Status, ends: Status) -> None:
     calls = Calls()
     said = {"message": 'User "u" cannot create resource "events" in API group "" in the namespace "n"'}
-    calls.refuse(Response(403, {}, orjson.dumps(said)), {"User-Agent": "reference-binder"})
+    calls.add_denied(Response(403, {}, orjson.dumps(said)), {"User-Agent": "reference-binder"})
     run = SimpleNamespace(calls=calls, control_plane=SimpleNamespace(own=own))
     state = SimpleNamespace(run=run, outcome=(status, ""))
     report = SimpleNamespace(outcome="passed", longrepr=None)
@@ -134,16 +134,16 @@ def test_refused_calls_are_known_by_the_words_of_the_server(cluster: ApiServerEm
     with pytest.raises(Exception, match="cannot watch resource"):
         client.watch(PODS)
     status = {"message": 'requires x: User "u" cannot update resource "resourceclaims/binding" in API group "g" at'}
-    calls.refuse(Response(422, {}, orjson.dumps(status)), {"User-Agent": "reference-binder"})
-    calls.refuse(Response(403, {}, b"the namespace is being terminated"), {})
-    calls.refuse(Response(200, {}, orjson.dumps(status)), {})
-    refused = calls.take_refused()
+    calls.add_denied(Response(422, {}, orjson.dumps(status)), {"User-Agent": "reference-binder"})
+    calls.add_denied(Response(403, {}, b"the namespace is being terminated"), {})
+    calls.add_denied(Response(200, {}, orjson.dumps(status)), {})
+    refused = calls.take_denied()
     assert missing.needs(refused) == [
         ("binder", "g", "resourceclaims/binding", "update"),
         ("scheduler", "", "pods", "list"),
         ("scheduler", "", "pods", "watch"),
     ]
-    assert calls.take_refused() == []
+    assert calls.take_denied() == []
 
 
 def test_each_request_is_sent_as_the_user_of_its_role(cluster: ApiServerEmulator) -> None:

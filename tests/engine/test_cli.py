@@ -56,7 +56,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
             "error: no mutant matches\n  Run `dra-conformance mutants --list` for all mutants.\n",
         ),
         (["report", "nowhere"], "error: nowhere is not a report directory: events.jsonl is missing\n"),
-        (["verify", "nowhere"], "error: nowhere holds no finished run: events.jsonl is missing\n"),
+        (["verify", "nowhere"], "error: nowhere has no finished run: events.jsonl is missing\n"),
     ],
 )
 def test_wrong_use_is_told_in_a_sentence_and_ends_in_4(

@@ -1,6 +1,6 @@
-"""`--compute-domain-controller exec:` from the command line: the program is the controller, and is judged for nothing else.
+"""Tests of `--compute-domain-controller exec:`: the program is judged as the controller, and for nothing else.
 
-The program is the reference's controller in a process of its own, so what it is judged for, it keeps.
+The program is the reference's controller in its own process, so it passes the rules of the controller.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dra_conformance.core import features
 OWN = f"exec:{shlex.join([sys.executable, '-m', 'reference_impl', 'compute-domain'])} --kubeconfig {{kubeconfig}}"
 
 
-def test_a_controller_of_ones_own_is_not_judged_by_the_references_node_driver(door: Door) -> None:
-    """NV-145 to NV-147 and NV-153 are the controller's, NV-046 and NV-158 the node driver's."""
+def test_a_users_controller_is_not_judged_by_the_references_kubelet_plugin(door: Door) -> None:
+    """NV-145 to NV-147 and NV-153 bind the controller, NV-046 and NV-158 the kubelet plugin."""
     rules = {"NV-145": "passed", "NV-146": "passed", "NV-147": "passed", "NV-153": "passed"}
     rules |= {"NV-046": "not-applicable", "NV-158": "not-applicable"}
     ended = door.suite("--compute-domain-controller", OWN, *(word for rule in rules for word in ("--rule", rule)))
@@ -27,8 +27,8 @@ def test_a_controller_of_ones_own_is_not_judged_by_the_references_node_driver(do
     assert "would test the reference's" in reasons.pop()
 
 
-def test_whatever_starts_the_node_driver_says_so() -> None:
-    """Without the tag such a scenario is untestable beside a controller of one's own, instead of left out."""
+def test_scenarios_that_start_the_kubelet_plugin_have_its_tag() -> None:
+    """Without the tag such a scenario would be untestable with a user's controller, instead of not applicable."""
     starts = [s for s in features.read_all() if any("ComputeDomain driver on" in step.text for step in s.steps)]
     assert len(starts) > 15
     assert [s.id for s in starts if "compute-domain-plugin" not in s.tags.needs] == []

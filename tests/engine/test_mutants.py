@@ -67,7 +67,7 @@ def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
     }
     assert {row["scenario"] for row in rows} == {"probe/good#a-node-is-there-n[1]"}
     assert "dies survived: its process ended with exit code 9" in err
-    assert "misses survived: the mutant's target dra_conformance.engine.world:World.nothing is not there" in err
+    assert "misses survived: the mutant's target dra_conformance.engine.world:World.nothing does not exist" in err
     assert (
         "stale survived: the mutant of dra_conformance.engine.objects:ScenarioObjects.seen cannot be called as" in err
     )
@@ -115,14 +115,14 @@ def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_names_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(MUTANTS)
     (tmp_path / "b.py").write_text(MUTANTS)
-    with pytest.raises(SpecificationError, match="two mutants are called says-gone"):
+    with pytest.raises(SpecificationError, match="two mutants have the id says-gone"):
         mutation.load(tmp_path)
     with pytest.raises(UsageError, match="no folder of mutants"):
         mutation.load(tmp_path / "missing")
 
 
 def test_a_mutant_has_a_rule_and_a_purpose() -> None:
-    with pytest.raises(SpecificationError, match="is no rule id"):
+    with pytest.raises(SpecificationError, match="is not a rule id"):
         mutant("x", rule="nonsense")
 
     def silent(patch: Patch) -> None:

@@ -91,7 +91,7 @@ def test_yaml_and_json_are_equal(tmp_path: Path) -> None:
 
 def test_terminal_shows_rule_expected_observed_and_repeat_command() -> None:
     text = render_text(build(Story().scenario("bad", status="failed").events()), folder=Path("out"))
-    for part in ("✗ DRA-001 MUST failed", "expected  a", "saw       b", "again     dra-conformance run"):
+    for part in ("✗ DRA-001 MUST failed", "expected  a", "observed  b", "repeat    dra-conformance run"):
         assert part in text
     assert text.endswith("exit       1 (failures)\n")
     assert "\x1b" not in text

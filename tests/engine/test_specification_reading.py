@@ -82,9 +82,9 @@ def test_what_is_no_gherkin_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_folders_without_features_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no \.feature file"):
+    with pytest.raises(UsageError, match=r"has no \.feature file"):
         features.read_all([tmp_path])
-    with pytest.raises(UsageError, match="is not there"):
+    with pytest.raises(UsageError, match="does not exist"):
         features.read_all([tmp_path / "missing"])
 
 
@@ -151,9 +151,9 @@ def test_defaults_fill_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (ROW.replace("DRA-001", "DRA-1"), "'DRA-1' is no rule id"),
-        (ROW.replace("MUST", "WILL"), "level 'WILL' is none of MUST, SHOULD, MAY"),
-        (ROW.replace("component: driver", "component: cook"), "component 'cook' is none of"),
+        (ROW.replace("DRA-001", "DRA-1"), "'DRA-1' is not a rule id"),
+        (ROW.replace("MUST", "WILL"), "level 'WILL' is not one of MUST, SHOULD, MAY"),
+        (ROW.replace("component: driver", "component: cook"), "component 'cook' is not one of"),
         (ROW.replace("a file", "''"), "missing source"),
         (ROW.replace("source", "sauce"), "unknown field sauce"),
         (ROW.replace("}", ", since: soon}"), "since: 'soon' is not a Kubernetes version"),

@@ -1,8 +1,8 @@
-"""Which calls the parts of a run made: who, which verb, which resource. Reads too, but no bodies and no names.
+"""Collects the API calls of components: user agent, verb and resource, without bodies and object names.
 
-The event log gets them once a scenario. The access table (`dra_conformance.rbac`) is checked against them: what a
-run asks for must be what `dra-conformance rbac` prints. What an API server refused for want of a right is kept too: a
-scenario that does not pass says so, for a part that may not do its work looks like one that does it wrong.
+They are logged once for each scenario. A test compares them with the permissions that `dra-conformance rbac` prints.
+Calls that the API server denied are collected too, because a component without permission looks like a faulty one: a
+scenario that does not pass reports them.
 """
 
 from __future__ import annotations
@@ -17,54 +17,57 @@ from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, Tra
 Call = tuple[str, str, str, str]
 """User agent, verb, API group, resource (with `/subresource`)."""
 
-_REFUSED = re.compile(r'cannot (\S+) resource \\?"([^"\\]+)\\?" in API group \\?"([^"\\]*)\\?"')
-"""What an RBAC authorizer says (kube-apiserver, endpoints/handlers/responsewriters/errors.go), as it stands in JSON."""
+_DENIED = re.compile(r'cannot (\S+) resource \\?"([^"\\]+)\\?" in API group \\?"([^"\\]*)\\?"')
+"""The message of kube-apiserver (endpoints/handlers/responsewriters/errors.go), with quotes escaped as in JSON."""
 
 
 class Calls:
-    """The calls since the last `take`. Thread-safe."""
+    """The calls since the last `take`, and the denied ones since the last `take_denied`. Thread-safe."""
 
     def __init__(self) -> None:
-        self._seen: set[Call] = set()
-        self._refused: set[Call] = set()
+        self._made: set[Call] = set()
+        self._denied: set[Call] = set()
         self._lock = threading.Lock()
 
-    def note(self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> None:
-        """Remember one request; what is not about a resource (discovery, /version) needs no right."""
+    def add(self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> None:
+        """Add a request. Requests without a resource (discovery, /version) need no permission and are left out."""
         info = request_info(Request(method, path, query))
         if not info.is_resource:
             return
         resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
         call = (headers.get("User-Agent", "?"), info.verb, info.group, resource)
-        if "Impersonate-User" in headers:  # asked in another name: the right to do so is all that the caller needs
+        if "Impersonate-User" in headers:  # the caller needs the permission to impersonate, and no other
             call = (call[0], "impersonate", "", "users")
         with self._lock:
-            self._seen.add(call)
+            self._made.add(call)
 
-    def refuse(self, answer: Response, headers: Mapping[str, str]) -> None:
-        """Remember which right an answer says is missing. 422 too: rights on a status are asked for with its fields."""
+    def add_denied(self, answer: Response, headers: Mapping[str, str]) -> None:
+        """Add the permission that a response reports as missing.
+
+        A status of 422 may report one too: permissions on a status are checked together with its fields.
+        """
         if answer.status not in (403, 422) or "Impersonate-User" in headers:
             return
-        if found := _REFUSED.search(answer.body.decode(errors="replace")):
+        if found := _DENIED.search(answer.body.decode(errors="replace")):
             verb, resource, group = found.groups()
             with self._lock:
-                self._refused.add((headers.get("User-Agent", "?"), verb, group, resource))
+                self._denied.add((headers.get("User-Agent", "?"), verb, group, resource))
 
     def take(self) -> list[Call]:
-        """The calls, in order; they are forgotten."""
+        """Return the calls, sorted, and clear them."""
         with self._lock:
-            seen, self._seen = self._seen, set()
-        return sorted(seen)
+            made, self._made = self._made, set()
+        return sorted(made)
 
-    def take_refused(self) -> list[Call]:
-        """The calls that lacked a right, in order; they are forgotten."""
+    def take_denied(self) -> list[Call]:
+        """Return the denied calls, sorted, and clear them."""
         with self._lock:
-            refused, self._refused = self._refused, set()
-        return sorted(refused)
+            denied, self._denied = self._denied, set()
+        return sorted(denied)
 
 
 class CallsTransport(TransportAround):
-    """Notes each request."""
+    """A transport that adds its requests to `calls`."""
 
     def __init__(self, inner: Transport, calls: Calls) -> None:
         super().__init__(inner)
@@ -81,12 +84,12 @@ class CallsTransport(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Pass the request on."""
-        self._calls.note(method, path, query, headers)
+        """Add the request and pass it on."""
+        self._calls.add(method, path, query, headers)
         answer = super().request(
             method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
         )
-        self._calls.refuse(answer, headers)
+        self._calls.add_denied(answer, headers)
         return answer
 
     def stream(
@@ -97,9 +100,9 @@ class CallsTransport(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
-        """Pass the watch on."""
-        self._calls.note("GET", path, query, headers)
+        """Add the watch and pass it on."""
+        self._calls.add("GET", path, query, headers)
         opened = super().stream(path, query=query, headers=headers, timeout=timeout)
         if isinstance(opened, Response):
-            self._calls.refuse(opened, headers)
+            self._calls.add_denied(opened, headers)
         return opened

@@ -1,7 +1,7 @@
 """Watches the objects of a run and logs each change.
 
-The observer owns one informer for each resource between `start` and `stop`. Steps read its stores instead of polling the
-API server, and the log wakes them after a change.
+The observer owns one informer for each resource between `start` and `stop`. Steps read its stores instead of polling
+the API server, and the log wakes them after a change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Observer:
             if trouble := informer.wait_served(timeout):
                 raise TargetUnreachable(
                     f"the harness {trouble}",
-                    hint="`dra-conformance doctor` lists missing permissions, `dra-conformance rbac` prints a ClusterRole.",
+                    hint="`dra-conformance doctor` lists missing permissions, `dra-conformance rbac` prints all.",
                 )
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The rule catalogue: every sentence that the suite holds a target to, with its source and its window."""
+"""The rule catalogue: every rule with its source and its range of versions."""
 
 from dra_conformance.core.rules.catalogue import Catalogue, Rule
 from dra_conformance.core.rules.window import Version

@@ -1,7 +1,7 @@
 """Reads the rule catalogue from `fixtures/rules/*.yaml`.
 
-A row is one rule. The catalogue is read once a run and never changes; a row that does not make sense is an error that
-names the file and the rule, because a verdict on a rule that cannot be read is worth nothing.
+A row is one rule. The catalogue is read once for each run and never changes. An invalid row is an error that names the
+file and the rule.
 """
 
 from __future__ import annotations
@@ -38,10 +38,16 @@ COMPONENTS = (
 class Rule:
     """One rule.
 
-    `text` is a sentence of our own; `source` names file and release that it was read in or the run that showed it;
-    `component` is the role that it binds; `since` and `until` are Kubernetes minors (inclusive); `gate` is a feature gate
-    that must be on; `quirk` says that it describes a known deviation of one release rather than what is intended;
-    `why` tells a reader what breaks when the rule is broken, `mistake` what implementers usually do wrong.
+    `text`: the rule in one sentence.
+    `level`: MUST, SHOULD or MAY, as the source has it.
+    `component`: the component that the rule binds.
+    `source`: the file and release that has the rule, or the run that showed it.
+    `since`, `until`: Kubernetes minor versions, inclusive.
+    `gate`: a feature gate that must be on.
+    `quirk`: the rule describes a known deviation of one release.
+    `why`: the consequence of breaking the rule.
+    `mistake`: the usual mistake of implementers.
+    `corrected`: what was wrong in an earlier text of the rule.
     """
 
     id: str
@@ -59,7 +65,7 @@ class Rule:
 
     @property
     def scored(self) -> bool:
-        """Whether a failure makes a target not conformant. SHOULD and MAY are reported, not scored."""
+        """Whether a failure makes a target not conformant. SHOULD and MAY are reported only."""
         return self.level == "MUST"
 
 
@@ -71,7 +77,7 @@ class Catalogue(Mapping[str, Rule]):
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Catalogue:
-        """Read all files of a folder (default: the suite's own). Raises SpecificationError on a bad row."""
+        """Read all files of a folder (default: the suite's own). Raises SpecificationError for an invalid row."""
         found: dict[str, Rule] = {}
         for path in sorted((folder or assets.fixtures() / "rules").glob("*.yaml")):
             for rule in _read(path, path.stat().st_mtime_ns):
@@ -90,21 +96,21 @@ class Catalogue(Mapping[str, Rule]):
         return len(self._rules)
 
     def find(self, rule_id: str) -> Rule:
-        """The rule with this id. Raises UsageError with the nearest ids when there is none."""
+        """Return the rule with this id. Raises UsageError, with the nearest ids, if there is none."""
         rule = self._rules.get(rule_id.upper()) or self._rules.get(rule_id)
         if rule is None:
             near = get_close_matches(rule_id.upper(), self._rules, n=3)
-            hint = f"Did you mean {', '.join(near)}?" if near else "`dra-conformance list rules` shows all of them."
+            hint = f"Did you mean {', '.join(near)}?" if near else "`dra-conformance list rules` prints all rules."
             raise UsageError(f"there is no rule {rule_id!r} in the catalogue", hint=hint)
         return rule
 
 
 @functools.cache
 def _read(path: Path, _changed_at: int) -> tuple[Rule, ...]:
-    """The rows of one file, parsed once as long as it does not change: a forked mutant does not pay for it again."""
+    """Parse a file once as long as it does not change; forked mutants reuse the result."""
     document = documents.load(path) or {}
     if not isinstance(document, dict) or not set(document) <= {"defaults", "rules"}:
-        raise SpecificationError(f"{path.name}: a catalogue file holds `defaults` and `rules`, nothing else")
+        raise SpecificationError(f"{path.name}: a catalogue file has `defaults` and `rules`, nothing else")
     rows, defaults = document.get("rules") or [], document.get("defaults") or {}
     if not isinstance(rows, list) or not isinstance(defaults, dict):
         raise SpecificationError(f"{path.name}: `rules` is a list and `defaults` a mapping")
@@ -130,11 +136,11 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
             except ValueError as error:
                 raise SpecificationError(f"{where}: {key}: {error}") from None
     if not RULE_ID.fullmatch(str(row["id"])):
-        raise SpecificationError(f"{where}: {row['id']!r} is no rule id such as DRA-001")
+        raise SpecificationError(f"{where}: {row['id']!r} is not a rule id such as DRA-001")
     if row["level"] not in LEVELS:
-        raise SpecificationError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
+        raise SpecificationError(f"{where}: level {row['level']!r} is not one of {', '.join(LEVELS)}")
     if row["component"] not in COMPONENTS:
-        raise SpecificationError(f"{where}: component {row['component']!r} is none of {', '.join(COMPONENTS)}")
+        raise SpecificationError(f"{where}: component {row['component']!r} is not one of {', '.join(COMPONENTS)}")
     if not isinstance(row.get("quirk", False), bool):
         raise SpecificationError(f"{where}: quirk is true or false, not {row['quirk']!r}")
     for key in ("text", "source", "why", "mistake", "corrected"):

@@ -1,6 +1,6 @@
-"""What is known and not judged: rules without a scenario, each with the reason.
+"""Reads `fixtures/not_covered.yaml`: known rules without a scenario, each with the reason.
 
-Read from `fixtures/not_covered.yaml`. A rule is either in the catalogue, with scenario and mutant, or here.
+A rule is either in the catalogue, with scenario and mutant, or in this file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Gap:
 
 
 def load(path: Path | None = None) -> list[Gap]:
-    """All gaps. Raises SpecificationError for a row without id, text or reason."""
+    """Return all gaps. Raises SpecificationError for a row without id, text or reason."""
     source = path or assets.fixtures() / "not_covered.yaml"
     gaps = []
     for number, row in enumerate((documents.load(source) or {}).get("not_covered") or (), start=1):
         values = [str(row.get(key) or "").strip() for key in ("id", "text", "reason")]
         if not all(values):
-            raise SpecificationError(f"{source.name}, row {number}: id, text and reason must say something")
+            raise SpecificationError(f"{source.name}, row {number}: id, text and reason must not be empty")
         gaps.append(Gap(*values))
     return gaps

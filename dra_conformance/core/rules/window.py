@@ -1,4 +1,4 @@
-"""Kubernetes minor versions and the windows in which rules hold."""
+"""Kubernetes minor versions, and the ranges of versions in which rules hold."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _FORM = re.compile(r"v?(\d+)\.(\d+)(?:\+|[.+-]\S*)?")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A Kubernetes minor, such as 1.36."""
+    """A Kubernetes minor version, such as 1.36."""
 
     major: int
     minor: int
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read `1.36`, `v1.36.2` or `1.36+`. Raises ValueError otherwise."""
+        """Parse `1.36`, `v1.36.2` or `1.36+`. Raises ValueError for other text."""
         found = _FORM.fullmatch(text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a Kubernetes version such as 1.36")
@@ -28,7 +28,7 @@ class Version:
 
 
 def outside(version: Version, since: str | None, until: str | None) -> str | None:
-    """Why `version` is outside the window [since, until], or None when it is inside."""
+    """Return why `version` is outside of [since, until], or None if it is inside."""
     if since and version < Version.parse(since):
         return f"holds since Kubernetes {since}; the target is {version}"
     if until and version > Version.parse(until):

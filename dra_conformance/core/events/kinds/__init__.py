@@ -1,4 +1,4 @@
-"""All kinds of events. `AnyEvent` is their union; msgspec tells them apart by the field `kind`."""
+"""All kinds of events. `AnyEvent` is their union; the field `kind` distinguishes them."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ class Event(
 ):
     """One entry of the event log. Each kind is a subclass with its own fields; one JSON object is one event.
 
-    The log sets `seq` (a number that increases), `t` (seconds since the run began) and `scenario` (the id of the current
-    scenario, absent outside of scenarios).
+    The log sets `seq` (a number that increases), `t` (seconds since the run began) and `scenario` (the id of the
+    current scenario, absent outside of scenarios).
     """
 
     seq: int = 0
