@@ -1,7 +1,7 @@
-"""Faults between a component and its API server: refusals, lost answers, slow answers, broken watches.
+"""Fault injection between a component and its API server: errors, lost and slow responses, broken watches.
 
-One vocabulary (`model`), two doors: `transport` for reference parts in this process, `proxy` for programs outside it.
-Both ask the same `FaultPoints`, so a scenario arranges a fault once and every kind of component meets it.
+`transport` injects faults for reference components in this process, `proxy` for other programs. Both use the same
+`FaultPoints`, so that a scenario arranges a fault once for every kind of component.
 """
 
 from dra_conformance.faults.aim import Aim, Volley

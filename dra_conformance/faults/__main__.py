@@ -1,8 +1,8 @@
-"""`python -m dra_conformance.faults LOG… [--write]`: does a scenario make every write of every part fail?
+"""`python -m dra_conformance.faults LOG… [--write]`: check that a scenario makes every write of every component fail.
 
-LOG are the `events.jsonl` of runs with the reference in its components: one of all scenarios, the sweeps, and those with
-direct binding. `--write` makes the table and docs/reference/partial-writes.md from them; what a write leaves is kept, and
-written by hand for a new one. Exit code 1 where a write is not covered, or not in the table.
+LOG are the `events.jsonl` of runs with reference components: one of all scenarios, the sweeps, and those with direct
+binding. `--write` generates the table and docs/reference/partial-writes.md; `leaves` is kept, and written by hand for a
+new write. Exit code 1 if a write is not covered or not in the table.
 """
 
 from __future__ import annotations
@@ -15,39 +15,41 @@ import msgspec
 import yaml
 
 from dra_conformance.core.errors import UsageError
-from dra_conformance.faults import half_written
+from dra_conformance.faults import partial_writes
 from dra_conformance.faults.page import page
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "partial-writes.md"
 _HEAD = """\
-# Which writes the reference parts make, in order, and which scenarios make them fail; what the driver does to disk.
-# Made from event logs by `python -m dra_conformance.faults LOG... --write`; `leaves` and `disk` are written by hand.
+# Writes of the reference components, in order, with the scenarios that make them fail; effects of the driver on disk.
+# Generated from event logs by `python -m dra_conformance.faults LOG... --write`; `leaves` and `disk` are written by
+# hand.
 """
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command and return its exit code."""
     logs = [Path(word) for word in words if word != "--write"]
     if not logs or any(not path.is_file() for path in logs):
         print(__doc__, file=sys.stderr)
         return 4
     try:
-        found = half_written.of_logs(logs)
+        found = partial_writes.of_logs(logs)
     except UsageError as error:
-        print(f"half-written: {error}", file=sys.stderr)
+        print(f"partial-writes: {error}", file=sys.stderr)
         return 4
-    held = half_written.kept()
+    table = partial_writes.stored()
     if "--write" in words:
-        held = msgspec.structs.replace(held, writes=tuple(half_written.rows_of(found, kept=held.writes)))
-        text = yaml.safe_dump(msgspec.to_builtins(held), sort_keys=False, width=120, allow_unicode=True)
-        half_written.FILE.write_text(_HEAD + text)
-        _PAGE.write_text(page(held))
-    told = half_written.differences(found, held.writes)
-    for each in told:
-        print(f"half-written: {each}")
-    if not told:
-        print(f"half-written: {len(found.seen_in)} writes, each made to fail by a scenario")
-    return 1 if told else 0
+        rows = partial_writes.rows_of(found, kept=table.writes)
+        table = msgspec.structs.replace(table, writes=tuple(rows))
+        text = yaml.safe_dump(msgspec.to_builtins(table), sort_keys=False, width=120, allow_unicode=True)
+        partial_writes.FILE.write_text(_HEAD + text)
+        _PAGE.write_text(page(table))
+    problems = partial_writes.differences(found, table.writes)
+    for each in problems:
+        print(f"partial-writes: {each}")
+    if not problems:
+        print(f"partial-writes: {len(found.seen_in)} writes, each made to fail by a scenario")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

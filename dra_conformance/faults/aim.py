@@ -1,7 +1,7 @@
-"""Which requests a fault is meant for, and how many of them it strikes.
+"""The requests into which a fault is injected, and their number.
 
-An `Aim` is a value; a `Volley` is a hook that a scenario puts into the run's fault points and that remembers whom it
-met.
+An `Aim` selects requests. A `Volley` is a hook that a scenario adds to the run's fault points; it records the requests
+that it has made fail.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dra_api.objects import Resource
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.faults.model import Call, Fault
 
-# What a sentence calls a request: verbs and subresource.
+# The names of requests in steps: verbs and subresource.
 REQUESTS: dict[str, tuple[frozenset[str], str]] = {
     "readings": (frozenset({"get"}), ""),
     "creations": (frozenset({"create"}), ""),
@@ -37,9 +37,9 @@ class Aim:
 
     @classmethod
     def at(cls, what: str, resource: Resource, *, components: Collection[str], namespace: str) -> Aim:
-        """The requests that a sentence calls `what`. Raises SpecificationError for a word that is none."""
+        """Return the requests with the name `what` in steps. Raises SpecificationError for an unknown name."""
         if what not in REQUESTS:
-            raise SpecificationError(f"{what!r} are no requests that can fail; known: {', '.join(REQUESTS)}")
+            raise SpecificationError(f"{what!r} is not a type of requests; known: {', '.join(REQUESTS)}")
         verbs, subresource = REQUESTS[what]
         return cls(
             components=frozenset(components),
@@ -50,7 +50,7 @@ class Aim:
         )
 
     def meets(self, call: Call) -> bool:
-        """Whether this request is meant."""
+        """Whether this request is selected."""
         info = call.info
         return (
             call.component in self.components
@@ -62,7 +62,7 @@ class Aim:
 
 
 class Volley:
-    """A hook that strikes the next `count` requests that its aim meets, and then no more."""
+    """A hook that injects a fault into the next `count` requests that its aim selects."""
 
     def __init__(self, aim: Aim, fault: Fault, *, count: int) -> None:
         self.aim = aim
@@ -73,11 +73,11 @@ class Volley:
 
     @property
     def struck(self) -> int:
-        """How many requests it has met so far."""
+        """The number of requests with the fault so far."""
         return len(self._struck)
 
     def __call__(self, call: Call) -> Fault | None:
-        """The hook."""
+        """Return the fault if the request is selected."""
         if not self.aim.meets(call):
             return None
         with self._lock:

@@ -1,8 +1,7 @@
-"""What can befall a request, who decides it, and which watches are open.
+"""Injected faults: their types, the hooks that decide about them, and the open watches.
 
-Hooks belong to whoever added them, until they are removed; they run on the request's thread, before the request is
-sent on, and may act on the cluster themselves. Open watches are registered by the door that they go through, and leave
-when they end.
+Hooks run on the request's thread before the request is forwarded, and may change the cluster themselves. The caller of
+`add` removes its hook. Proxy and transport register open watches until they end.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ _REASONS: Mapping[int, str] = {
 }
 
 Cut = Literal["break", "gone"]
-"""How a watch ends: the connection breaks, or the server says that the version is too old (410)."""
+"""How a watch ends: the connection breaks, or the server reports that the version is too old (410)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a component, as far as faults look at it."""
+    """The attributes of one request of a component."""
 
     component: str
     info: RequestInfo
 
     @classmethod
     def of(cls, component: str, method: str, path: str, query: Sequence[tuple[str, str]]) -> Call:
-        """Read method, decoded path and query."""
+        """Return the attributes of method, decoded path and query."""
         return cls(component, request_info(Request(method, path, query)))
 
     @property
@@ -59,11 +58,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What befalls one request.
+    """The fault of one request.
 
-    `code` answers it with that HTTP status, unserved; `retry_after_s` adds a Retry-After header (whole seconds).
-    `lost` breaks the connection: `request` before it was carried out, `answer` after. `delay_s` holds the answer back
-    for so many seconds once the request is carried out. `then` is called when the fault has struck.
+    `code` returns that HTTP status without forwarding the request; `retry_after_s` adds a Retry-After header (whole
+    seconds). `lost` breaks the connection: `request` before the server has handled it, `answer` after. `delay_s` delays
+    the response by that many seconds. `then` is called after the fault.
     """
 
     code: int = 0
@@ -78,7 +77,7 @@ class Fault:
         return f"answered {self.code}" if self.code else f"answered {self.delay_s:g} s late"
 
     def answer(self, call: Call) -> Response:
-        """The refusal, as an API server writes it."""
+        """Return the error response in the API server's format."""
         details: dict[str, object] = {"retryAfterSeconds": self.retry_after_s} if self.retry_after_s else {}
         headers = {"Retry-After": str(self.retry_after_s)} if self.retry_after_s else {}
         error = StatusError(
@@ -97,23 +96,23 @@ Hook = Callable[[Call], Fault | None]
 
 @dataclass(slots=True, eq=False)
 class OpenWatch:
-    """A watch that goes through a door. `cut` ends it from any thread."""
+    """An open watch. `cut` ends it from any thread."""
 
     call: Call
     cut: Callable[[Cut], None]
 
 
 def expired() -> bytes:
-    """The event with which an API server ends a watch whose version it has forgotten (410 Expired), as one line."""
+    """Return the event with which an API server ends a watch of a too old version (410 Expired), as one line."""
     error = StatusError(410, "Expired", "The resourceVersion for the provided watch is too old.")
     return orjson.dumps({"type": "ERROR", "object": error.body()})
 
 
 @dataclass(slots=True, eq=False)
 class FaultPoints:
-    """The hooks of one run and the watches of its components. `tell` hears of every fault that strikes."""
+    """The hooks of one run and the watches of its components. `on_fault` is called for every injected fault."""
 
-    tell: Callable[[Call, str], None] = lambda call, what: None
+    on_fault: Callable[[Call, str], None] = lambda call, what: None
     _hooks: tuple[Hook, ...] = ()
     _watches: list[OpenWatch] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -122,7 +121,7 @@ class FaultPoints:
         return bool(self._hooks)
 
     def add(self, hook: Hook) -> Callable[[], None]:
-        """Add a hook and return what removes it."""
+        """Add a hook and return a function that removes it."""
         with self._lock:
             self._hooks = (*self._hooks, hook)
         return lambda: self.remove(hook)
@@ -133,18 +132,18 @@ class FaultPoints:
             self._hooks = tuple(h for h in self._hooks if h is not hook)
 
     def decide(self, call: Call) -> Fault | None:
-        """The first fault that a hook wants; it is told."""
+        """Return the first fault of a hook, and report it."""
         for hook in self._hooks:
             fault = hook(call)
             if fault is not None:
-                self.tell(call, str(fault))
+                self.on_fault(call, str(fault))
                 return fault
         return None
 
     # -- watches ---------------------------------------------------------------------------------------------------
 
     def opened(self, watch: OpenWatch) -> Callable[[], None]:
-        """A watch is open; returns what says that it is over."""
+        """Register an open watch and return a function that marks it as ended."""
         with self._lock:
             self._watches.append(watch)
 
@@ -156,14 +155,14 @@ class FaultPoints:
         return ended
 
     def watches(self, wanted: Callable[[Call], bool]) -> list[OpenWatch]:
-        """The open watches whose calls are wanted."""
+        """Return the open watches whose calls match."""
         with self._lock:
             return [watch for watch in self._watches if wanted(watch.call)]
 
     def cut_watches(self, wanted: Callable[[Call], bool], how: Cut = "break") -> int:
-        """End open watches; how many."""
+        """End the matching open watches and return their number."""
         found = self.watches(wanted)
         for watch in found:
-            self.tell(watch.call, "the watch breaks" if how == "break" else "the watch ends with 410")
+            self.on_fault(watch.call, "the watch breaks" if how == "break" else "the watch ends with 410")
             watch.cut(how)
         return len(found)

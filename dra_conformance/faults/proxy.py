@@ -1,12 +1,12 @@
-"""The door for programs outside this process: an HTTPS proxy in front of an API server, with faults.
+"""Fault injection for other programs: an HTTPS proxy in front of an API server.
 
-Each component has a door: a port, a kubeconfig (0600) and a token of its own. The door takes its own token for the identity
-of the kubeconfig that lies behind it, so that a program reaches the API server as who it is, by token or by client
-certificate. Any other token, or none, is handed on as it came, over connections that carry no certificate. `start`
-makes a thread with one event loop; `stop` ends it and all connections. The files lie in a folder that belongs to
-whoever made the proxy.
+Each component has an endpoint with its own port, kubeconfig (0600) and token. The proxy replaces that token by the
+identity of the original kubeconfig, so that the API server sees the program's real user, authenticated by token or
+client certificate. Requests with another token, or none, are forwarded unchanged over connections without a client
+certificate. `start` creates a thread with one event loop; `stop` ends it and all connections. The caller owns the
+folder of the files.
 
-What does not pass: HTTP/2, and connections that are upgraded (exec, attach, port-forward).
+Not supported: HTTP/2, and upgraded connections (exec, attach, port-forward).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from dra_conformance.faults.upstream import Upstream
 T = TypeVar("T")
 
 _LOOPBACK = "127.0.0.1"
-_MAX_BODY = 16 << 20  # more than any API server takes: it is for the server to refuse
+_MAX_BODY = 16 << 20  # larger than the API server's limit, so that the server rejects too large bodies
 _CALL_TIMEOUT_S = 10.0
-# RFC 9110 7.6.1: these speak of one connection; Host and the length are set anew.
+# RFC 9110 7.6.1: headers of one connection; Host and length are set again.
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -62,8 +62,8 @@ _HANGS_UP = (aiohttp.ClientError, OSError, web.HTTPException)
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
-    """One component's way in."""
+class _Endpoint:
+    """The endpoint of one component."""
 
     component: str
     upstream: Upstream
@@ -74,12 +74,12 @@ class _Door:
 
 
 class FaultProxy:
-    """A proxy whose requests meet the faults of `points`. `folder` (0700) gets certificates and kubeconfigs."""
+    """A proxy with the faults of `points`. It writes certificates and kubeconfigs into `folder` (0700)."""
 
     def __init__(self, points: FaultPoints, *, folder: Path) -> None:
         self._points = points
         self._folder = folder
-        self._doors: list[_Door] = []
+        self._endpoints: list[_Endpoint] = []
         self._gone: set[tuple[str, str, str]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -87,7 +87,7 @@ class FaultProxy:
         self._authority = b""
 
     def start(self) -> None:
-        """Make certificates and the thread; a second call does nothing. Raises CertificateError."""
+        """Create certificates and start the thread. Idempotent. Raises CertificateError."""
         if self._loop is not None:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ class FaultProxy:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close all doors and end the thread. Idempotent."""
+        """Close all endpoints and end the thread. Idempotent."""
         if self._loop is None or self._thread is None:
             return
         with contextlib.suppress(TimeoutError):
@@ -112,9 +112,9 @@ class FaultProxy:
         self._loop = self._thread = None
 
     def open(self, component: str, behind: Path) -> Path:
-        """Open a door for a component in front of the API server of a kubeconfig; the component's own kubeconfig.
+        """Open an endpoint for a component, and return its kubeconfig. `behind` is the kubeconfig of the API server.
 
-        Raises KubeconfigError where the one behind cannot be used.
+        Raises KubeconfigError if `behind` cannot be used.
         """
         upstream = Upstream(behind)
         token = secrets.token_urlsafe(24)
@@ -135,7 +135,7 @@ class FaultProxy:
             "contexts": [{"name": "faults", "context": {"cluster": "faults", "user": component}}],
             "current-context": "faults",
         }
-        path = self._folder / f"{component}-{len(self._doors)}.kubeconfig"
+        path = self._folder / f"{component}-{len(self._endpoints)}.kubeconfig"
         write_private(path, yaml.safe_dump(config).encode())
         return path
 
@@ -152,11 +152,12 @@ class FaultProxy:
         runner = web.AppRunner(
             application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
         )
-        door = _Door(component, upstream, token, _session(upstream.tls), _session(upstream.tls_for_others), runner)
+        sessions = _session(upstream.tls), _session(upstream.tls_for_others)
+        endpoint = _Endpoint(component, upstream, token, *sessions, runner)
 
         async def serve(request: web.Request) -> web.StreamResponse:
             try:
-                return await self._serve(door, request)
+                return await self._serve(endpoint, request)
             except _HANGS_UP:
                 raise  # the client or the server closed its connection
             except Exception as error:  # aiohttp would answer 500, which would look like the API server's answer
@@ -167,23 +168,23 @@ class FaultProxy:
         await runner.setup()
         site = web.TCPSite(runner, _LOOPBACK, 0, ssl_context=self._tls)
         await site.start()
-        self._doors.append(door)
+        self._endpoints.append(endpoint)
         return int(runner.addresses[0][1])
 
     async def _close(self) -> None:
-        for door in self._doors:
-            for connection in list(door.runner.server.connections) if door.runner.server is not None else ():
+        for endpoint in self._endpoints:
+            for connection in list(endpoint.runner.server.connections) if endpoint.runner.server is not None else ():
                 if connection.transport is not None:
                     connection.transport.abort()
-            await door.runner.cleanup()
-            await door.own.close()
-            await door.others.close()
-        self._doors.clear()
+            await endpoint.runner.cleanup()
+            await endpoint.own.close()
+            await endpoint.others.close()
+        self._endpoints.clear()
 
-    async def _serve(self, door: _Door, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, endpoint: _Endpoint, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         path, _, query = request.raw_path.partition("?")
-        call = Call.of(door.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
+        call = Call.of(endpoint.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
         fault = await self._decide(call)
         if fault is not None and (fault.code or fault.lost == "request"):
             await _struck(fault)
@@ -192,10 +193,10 @@ class FaultProxy:
             self._gone.discard(key)
             return _refuse(Fault(code=410).answer(call))
         try:
-            headers, session = _forwarded(request, door)
+            headers, session = _forwarded(request, endpoint)
             async with session.request(
                 request.method,
-                URL(door.upstream.url + request.raw_path, encoded=True),
+                URL(endpoint.upstream.url + request.raw_path, encoded=True),
                 data=body or None,
                 headers=headers,
                 allow_redirects=False,
@@ -223,7 +224,7 @@ class FaultProxy:
         return await asyncio.get_running_loop().run_in_executor(None, self._points.decide, call)
 
     async def _stream(self, call: Call, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-        """Hand a watch on until either side ends it or a fault cuts it."""
+        """Forward a watch until either side ends it or a fault cuts it."""
         loop = asyncio.get_running_loop()
         cuts: list[Cut] = []
 
@@ -255,7 +256,7 @@ class FaultProxy:
                 await sent.write(expired() + b"\n")
                 await sent.write_eof()
                 return sent
-            if "gone" in cuts:  # no word that this client understands fits here: the next watch is told
+            if "gone" in cuts:  # no event fits into this stream: the next watch gets 410
                 self._gone.add(_key(call))
         finally:
             ended()
@@ -263,7 +264,7 @@ class FaultProxy:
 
 
 def _report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Report an exception that no task returned; lost connections are what this proxy is for."""
+    """Report an exception of the event loop, except lost connections, which are normal here."""
     error = context.get("exception")
     if isinstance(error, Exception) and not isinstance(error, _HANGS_UP):
         report_exception(error)
@@ -288,20 +289,20 @@ def _session(tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
     )
 
 
-def _forwarded(request: web.Request, door: _Door) -> tuple[list[tuple[str, str]], aiohttp.ClientSession]:
-    """The request's headers for the server, and the way there: the door's own token becomes the identity behind it."""
+def _forwarded(request: web.Request, endpoint: _Endpoint) -> tuple[list[tuple[str, str]], aiohttp.ClientSession]:
+    """Return the forwarded headers and the session: the endpoint's token is replaced by the original identity."""
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
     given = request.headers.get("Authorization", "")
-    if not secrets.compare_digest(given.encode(), f"Bearer {door.token}".encode()):
-        return headers, door.others
+    if not secrets.compare_digest(given.encode(), f"Bearer {endpoint.token}".encode()):
+        return headers, endpoint.others
     headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
-    if (authorization := door.upstream.authorization) is not None:
+    if (authorization := endpoint.upstream.authorization) is not None:
         headers.append(("Authorization", authorization))
-    return headers, door.own
+    return headers, endpoint.own
 
 
 def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:
-    """The answer's headers for the component."""
+    """Return the response headers for the component."""
     found = answer.headers.copy()
     for name in _HOP_BY_HOP:
         found.popall(name, None)
@@ -313,14 +314,14 @@ def _refuse(answer: Response) -> web.Response:
 
 
 def _hang_up(request: web.Request, sent: web.StreamResponse | None = None) -> web.StreamResponse:
-    """Break the component's connection without another byte."""
+    """Break the component's connection without sending more."""
     if request.transport is not None:
         request.transport.abort()
     return sent if sent is not None else web.Response(status=502)
 
 
 async def _pass_on(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    """Hand a body on as it comes: one that is followed does not end."""
+    """Forward a body in parts: a followed log has no end."""
     sent = web.StreamResponse(status=answer.status, headers=_returned(answer))
     await sent.prepare(request)
     async for chunk in answer.content.iter_any():

@@ -1,6 +1,6 @@
-"""Fails each write of a part once: watches one undisturbed round, then aims at the writes that it saw, one by one.
+"""Makes each write of a component fail once: records one undisturbed round, then repeats it with a fault per write.
 
-Plain values and hooks; the steps decide what a round is and who runs it.
+The steps define and run a round.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _READS = frozenset({"get", "list", "watch"})
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One sort of write of one component, and the how manieth of its sort in a round it is."""
+    """One type of write of one component, with its number among writes of this type in a round."""
 
     component: str
     verb: str
@@ -41,7 +41,7 @@ class Write:
 
 
 def fault_called(name: str) -> Fault:
-    """The fault behind a sentence's words. Raises SpecificationError."""
+    """Return the fault with a name in steps. Raises SpecificationError."""
     if name not in FAULTS:
         raise SpecificationError(f"there is no fault {name!r}; known: {', '.join(FAULTS)}")
     return FAULTS[name]
@@ -49,7 +49,7 @@ def fault_called(name: str) -> Fault:
 
 @dataclass(slots=True, eq=False)
 class Round:
-    """A hook that numbers the writes of some components in one namespace, and strikes one of them."""
+    """A hook that numbers the writes of some components in one namespace, and makes one of them fail."""
 
     components: Collection[str]
     namespace: str
@@ -61,7 +61,7 @@ class Round:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, call: Call) -> Fault | None:
-        """The hook."""
+        """Return the fault if this is the selected write."""
         info = call.info
         if call.component not in self.components or info.verb in _READS or info.namespace != self.namespace:
             return None
@@ -77,6 +77,6 @@ class Round:
 
 
 def rounds(first: Round, fault: Fault) -> Iterator[Round]:
-    """One round for each write that an undisturbed one has seen."""
+    """Yield one round for each write of an undisturbed one."""
     for write in first.seen:
         yield Round(first.components, first.namespace, target=write, fault=fault)

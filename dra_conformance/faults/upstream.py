@@ -1,4 +1,4 @@
-"""The API server behind a door of the fault proxy, and who the door speaks as.
+"""The API server behind an endpoint of the fault proxy, and the user of its requests.
 
 Read from a kubeconfig, by the `kubernetes` package: address, authority, and the identity with which requests go on, be
 it a token, a program that makes one, or a client certificate. Nothing of it is shown to the component.
@@ -23,13 +23,13 @@ class Upstream:
             self.url = str(configuration.host).rstrip("/")
             secure = self.url.startswith("https")
             self.tls = self._tls(own=True) if secure else None
-            """For requests as this user: with its client certificate, where it has one."""
+            """TLS for requests of this user, with its client certificate, if any."""
             self.tls_for_others = self._tls(own=False) if secure else None
-            """For requests as somebody else, or as nobody: an API server believes a certificate before any token."""
+            """TLS for other requests: a client certificate would take precedence over their token."""
 
     @property
     def authorization(self) -> str | None:
-        """The Authorization header of this user now; None where a client certificate speaks for it."""
+        """The current Authorization header of this user; None with a client certificate."""
         found = self._configuration.get_api_key_with_prefix("authorization") or (
             self._configuration.get_api_key_with_prefix("BearerToken")
         )

@@ -111,7 +111,7 @@ class Door:
         return b"".join(path.read_bytes() for path in (self.folder / "dra-report").glob("events*.jsonl"))
 
     def nothing_left(self) -> None:
-        """No process that was started from here, nothing in the temporary folder, no half-written file."""
+        """No process that was started from here, nothing in the temporary folder, no partially written file."""
         assert self.processes() == []
         assert list(self.temp.iterdir()) == []
         assert list((self.folder / "dra-report").glob(".*")) == []

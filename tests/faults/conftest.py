@@ -1,4 +1,4 @@
-"""An embedded control plane behind each of the two doors for faults."""
+"""An emulated control plane behind each of the two fault injection endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy alone: who its doors speak as, what it hides, how it ends."""
+"""The proxy alone: identities of its endpoints, hidden credentials, and its end."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from dra_api.kubeconfig import KubeconfigError
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
 from dra_api.request import User
 from dra_api.transport import HttpTransport, TransportError
-from dra_conformance.faults import FaultPoints
+from dra_conformance.faults import Call, Fault, FaultPoints
 from dra_conformance.faults.proxy import FaultProxy
 
 
-def test_each_door_speaks_as_the_identity_behind_it(
-    plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path
-) -> None:
+def test_each_endpoint_uses_the_original_identity(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
     wrote: list[str] = []
     plane.server.on_write(lambda verb, resource, obj, user, agent: wrote.append(user.name))
     own = plane.write_kubeconfig(tmp_path / "root.kubeconfig", User("root", groups=("system:masters",)))
@@ -61,6 +59,25 @@ def test_a_stranger_is_nobody(plane: ApiServerEmulator, proxy: FaultProxy, tmp_p
     with pytest.raises(ApiError) as error:
         KubeClient(transport).list(NODES)
     assert error.value.status in (401, 403)
+    transport.close()
+
+
+def test_an_unexpected_exception_is_reported(
+    plane: ApiServerEmulator, proxy: FaultProxy, points: FaultPoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[str] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: reported.append(str(arguments.exc_value)))
+
+    def broken(call: Call) -> Fault | None:
+        raise RuntimeError("a bug of the harness")
+
+    remove = points.add(broken)
+    transport = HttpTransport.from_kubeconfig(proxy.open("driver", plane.kubeconfig))
+    with pytest.raises(ApiError):
+        KubeClient(transport).list(NODES)
+    assert reported == ["a bug of the harness"]
+    remove()
+    KubeClient(transport).list(NODES)
     transport.close()
 
 

@@ -24,7 +24,7 @@ import yaml
 
 import fake_nvml
 from dra_api.clock import AdvanceableClock
-from dra_conformance.faults import half_written
+from dra_conformance.faults import partial_writes
 from reference_impl.kubelet_plugin import atomicfile
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint
@@ -401,7 +401,7 @@ def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable
     plugin = machine.start()
     begins = machine.effects.count
     prepare_and_unprepare(plugin, HAPPY[name])
-    listed = half_written.kept().disk
+    listed = partial_writes.stored().disk
     # What a file held before is out of sight once the new content has its name.
     assert listed[name] == tuple(told for told in machine.effects.names[begins:] if told != FORMER)
     assert set(listed) == set(HAPPY)

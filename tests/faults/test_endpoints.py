@@ -1,4 +1,4 @@
-"""Both doors make the same of a fault: what a scenario arranges, a component in process and a program meet alike."""
+"""Both endpoints inject the same faults, for a component in process and for a program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def creations(fault: Fault, *, count: int = 1, components: tuple[str, ...] = ("v
 
 def test_a_refused_request_is_not_carried_out(enter: Enter, points: FaultPoints, plane: ApiServerEmulator) -> None:
     told: list[str] = []
-    points.tell = lambda call, what: told.append(f"{call}: {what}")
+    points.on_fault = lambda call, what: told.append(f"{call}: {what}")
     volley = creations(Fault(code=409), count=2)
     remove = points.add(volley)
     victim, other = KubeClient(enter("victim")), KubeClient(enter("other"))

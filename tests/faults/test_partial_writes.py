@@ -1,4 +1,4 @@
-"""The list of half-written steps: complete, true, and quick to say when it is not."""
+"""The table of partial writes is complete and correct, and differences are reported."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from dra_conformance.core import assets, features
 from dra_conformance.core.events import ApiWrite, EventLog, FaultInjected
-from dra_conformance.faults import half_written
-from dra_conformance.faults.half_written import COMPONENTS, Row, Write
+from dra_conformance.faults import partial_writes
 from dra_conformance.faults.page import page
+from dra_conformance.faults.partial_writes import COMPONENTS, Row, Write
 from dra_conformance.rbac.table import permissions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,9 +19,9 @@ CHANGES = ("create", "update", "patch", "delete")
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/n/resourceclaims"
 
 
-def test_whatever_a_component_may_write_is_in_the_list() -> None:
-    """The table of rights holds what the components ask for, no more and no less; DRA-096 asks for `binding` besides."""
-    listed = {row.write for row in half_written.kept().writes}
+def test_every_permitted_write_is_in_the_table() -> None:
+    """The permission table has exactly the components' writes; DRA-096 also needs `binding`."""
+    listed = {row.write for row in partial_writes.stored().writes}
     unlisted = [
         str(write)
         for permission in permissions()
@@ -37,14 +37,14 @@ def test_whatever_a_component_may_write_is_in_the_list() -> None:
 
 def test_every_write_is_explained_and_made_to_fail_by_a_scenario_that_exists() -> None:
     known = {scenario.id.partition("[")[0] for scenario in features.read_all([assets.features()])}
-    for row in half_written.kept().writes:
+    for row in partial_writes.stored().writes:
         assert row.leaves, row
         assert row.fails_in, row
         assert set(row.fails_in) <= known, row.write
 
 
 def test_the_page_shows_the_list() -> None:
-    assert (ROOT / "docs" / "reference" / "partial-writes.md").read_text() == page(half_written.kept())
+    assert (ROOT / "docs" / "reference" / "partial-writes.md").read_text() == page(partial_writes.stored())
 
 
 @pytest.mark.parametrize("part", ["scheduler", "binder", "claim_controller", "taint_eviction"])
@@ -81,14 +81,14 @@ def log_of(path: Path) -> EventLog:
 def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     log_of(path).close()
-    found = half_written.of_logs([path])
+    found = partial_writes.of_logs([path])
     assert found.order["binder"] == [
         Write("binder", "update", "resourceclaims"),
         Write("binder", "update", "resourceclaims/status"),
     ]
-    rows = half_written.rows_of(found)
+    rows = partial_writes.rows_of(found)
     assert rows[0].fails_in == {"chapter/file#story": ["answered 409"]}
-    (told,) = half_written.differences(found, rows)
+    (told,) = partial_writes.differences(found, rows)
     assert told.startswith("binder: update resourceclaims/status: no scenario makes this fail")
 
 
@@ -98,9 +98,9 @@ def test_a_write_that_is_not_in_the_list_is_told_and_one_that_nobody_makes(tmp_p
     log.emit(fault("resourceclaims/status"))
     log.close()
     old = Row(component="binder", verb="delete", resource="resourceclaims", leaves="x", fails_in={"a": ["b"]})
-    told = half_written.differences(half_written.of_logs([path]), [old])
+    told = partial_writes.differences(partial_writes.of_logs([path]), [old])
     assert [text.partition(" (")[0] for text in told] == [
         "binder: update resourceclaims: not in the table",
         "binder: update resourceclaims/status: not in the table",
-        "binder: delete resourceclaims: in the table, but no part made it",
+        "binder: delete resourceclaims: in the table, but no component made it",
     ]

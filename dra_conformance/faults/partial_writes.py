@@ -1,8 +1,7 @@
-"""Which writes the components make, in order, and which scenario makes each of them fail: read from event logs.
+"""The writes of each component, in order, and the scenarios that make each of them fail, from event logs.
 
-A write is a step at which state may be left half written. `made` and `struck` are pure functions of logs; the table
-`half_written.yaml` beside this module is made from them (`python -m dra_conformance.faults LOG… --write`), and so is
-docs/reference/partial-writes.md. Nobody owns anything here.
+A component that stops after a write leaves a partial update behind. `python -m dra_conformance.faults LOG… --write`
+generates the table `partial_writes.yaml` and docs/reference/partial-writes.md.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+import yaml
 
 from dra_api.request import Request, request_info
 from dra_conformance.core.events import ApiWrite, Event, FaultInjected, read
@@ -21,17 +21,17 @@ from dra_conformance.rbac.table import AGENTS
 COMPONENTS = ("claim-controller", "scheduler", "binder", "driver", "taint-eviction")
 """The components whose writes must all be covered."""
 
-FILE = Path(__file__).with_name("half_written.yaml")
+FILE = Path(__file__).with_name("partial_writes.yaml")
 _WRITES = frozenset({"create", "update", "patch", "delete"})
-_TELLING = "events"
+_EVENTS = "events"
 _ORDERED = 60
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Write:
-    """One sort of write: `update` of `resourceclaims/status` by the `binder`.
+    """One type of write: `update` of `resourceclaims/status` by the `binder`.
 
-    To tell an event is one sort: the second telling of the same is a patch of the first.
+    Creating and patching an Event are one type, `record`: a repeated Event is a patch of the first.
     """
 
     component: str
@@ -40,17 +40,17 @@ class Write:
 
     @classmethod
     def of(cls, component: str, verb: str, resource: str) -> Write:
-        """The sort of a request."""
-        return cls(component, "tell" if resource == _TELLING else verb, resource)
+        """Return the type of a request."""
+        return cls(component, "record" if resource == _EVENTS else verb, resource)
 
     def __str__(self) -> str:
         return f"{self.component}: {self.verb} {self.resource}"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One write of a component and who makes it fail: scenarios (without their examples), each with the ways of failing.
+    """One write of a component, and the scenarios (without examples) that make it fail, each with its faults.
 
-    `leaves` says, in our words, what is half written when the component comes no further than this.
+    `leaves` describes the state when the component stops after this write.
     """
 
     component: str
@@ -61,13 +61,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     @property
     def write(self) -> Write:
-        """Its sort."""
+        """The type of the write."""
         return Write(self.component, self.verb, self.resource)
 
 
 @dataclass(slots=True)
 class Found:
-    """What logs show: the writes of each component in the order in which one follows another, and what made them fail."""
+    """The contents of logs: the writes of each component in order, and the faults that made them fail."""
 
     order: dict[str, list[Write]] = field(default_factory=dict)
     seen_in: dict[Write, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Found:
 
 
 def of_logs(logs: Iterable[Path]) -> Found:
-    """Read event logs of runs with the reference in its components. Raises UsageError for what is none."""
+    """Read event logs of runs with reference components. Raises UsageError for other files."""
     found = Found()
     stories: dict[tuple[str, str], list[Write]] = {}
     for path in logs:
@@ -100,9 +100,9 @@ def of_logs(logs: Iterable[Path]) -> Found:
 
 
 def in_order(writes: Iterable[Write], stories: Iterable[list[Write]]) -> list[Write]:
-    """Writes so that one stands before another where it comes first in more of the stories that have both.
+    """Return writes in order: one precedes another if it is first in most of the scenarios that have both.
 
-    Events are told beside everything else, so they come last. Ties are broken by name.
+    Components record Events independently of other writes, so they come last. Names decide ties.
     """
     before: dict[tuple[Write, Write], int] = {}
     for story in stories:
@@ -114,11 +114,11 @@ def in_order(writes: Iterable[Write], stories: Iterable[list[Write]]) -> list[Wr
     def wins(write: Write) -> int:
         return sum(before.get((write, other), 0) > before.get((other, write), 0) for other in mine)
 
-    return sorted(mine, key=lambda write: (write.resource == _TELLING, -wins(write), write))
+    return sorted(mine, key=lambda write: (write.resource == _EVENTS, -wins(write), write))
 
 
 def _made(event: Event) -> Write | None:
-    """The write of a component that was carried out."""
+    """Return the successful write of a component in an event, or None."""
     if not isinstance(event, ApiWrite) or not event.scenario or event.status >= 400:
         return None
     component = AGENTS.get(event.agent, "")
@@ -131,19 +131,19 @@ def _made(event: Event) -> Write | None:
 
 
 def _struck(event: FaultInjected) -> Write | None:
-    """The write that a scenario made fail."""
+    """Return the write that a fault in an event made fail, or None."""
     if event.component not in COMPONENTS or event.verb not in _WRITES:
         return None
     return Write.of(event.component, event.verb, event.resource)
 
 
 def _outline(scenario: str) -> str:
-    """A scenario's id without its example."""
+    """Return a scenario's id without its example."""
     return scenario.partition("[")[0]
 
 
 def rows_of(found: Found, *, kept: Iterable[Row] = ()) -> list[Row]:
-    """The table that logs show; what a write leaves is taken from the rows that are kept."""
+    """Return the rows for logs; `leaves` is taken from the stored rows."""
     leaves = {row.write: row.leaves for row in kept}
     return [
         Row(
@@ -159,25 +159,25 @@ def rows_of(found: Found, *, kept: Iterable[Row] = ()) -> list[Row]:
 
 
 def differences(found: Found, table: Iterable[Row]) -> list[str]:
-    """In words: writes that no scenario makes fail, and where logs and table do not speak of the same writes."""
+    """Return messages about writes that no scenario makes fail, and differences between logs and table."""
     known = {row.write for row in table}
-    told = [f"{write}: no scenario makes this fail (seen in {found.seen_in[write]})" for write in found.uncovered]
-    told += [
+    problems = [f"{write}: no scenario makes this fail (seen in {found.seen_in[write]})" for write in found.uncovered]
+    problems += [
         f"{write}: not in the table (seen in {found.seen_in[write]})" for write in sorted(set(found.seen_in) - known)
     ]
-    return told + [f"{write}: in the table, but no part made it" for write in sorted(known - set(found.seen_in))]
+    return problems + [
+        f"{write}: in the table, but no component made it" for write in sorted(known - set(found.seen_in))
+    ]
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file: writes to the API server, and what the driver does to disk and hardware in each of some stories."""
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file: writes to the API server, and the driver's effects on disk and hardware in some scenarios."""
 
     writes: tuple[Row, ...]
     disk: dict[str, tuple[str, ...]]
 
 
 @cache
-def kept() -> Kept:
-    """The table as it is kept. Raises msgspec.ValidationError for a row that cannot be."""
-    import yaml
-
-    return msgspec.convert(yaml.safe_load(FILE.read_text()), Kept)
+def stored() -> Table:
+    """Return the stored table. Raises msgspec.ValidationError for an invalid row."""
+    return msgspec.convert(yaml.safe_load(FILE.read_text()), Table)
