@@ -313,7 +313,10 @@ def _(world: World, claim: str, pod: str) -> None:
 
 def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen:
     """Return whether `reservedFor` has exactly one entry for each of the pods, with its uid, and no other entry."""
-    seen = consumers(world.seen(RESOURCE_CLAIMS, claim_name(world, claim)))
+    found = world.seen(RESOURCE_CLAIMS, claim_name(world, claim))
+    if found is None:
+        return False, "no such claim"
+    seen = consumers(found)
     wanted = Counter((pod, uid_of(world.seen(PODS, pod) or {})) for pod in pods)
     return Counter((str(one.get("name")), str(one.get("uid"))) for one in seen) == wanted, seen or "not reserved"
 

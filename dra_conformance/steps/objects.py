@@ -85,8 +85,11 @@ def _(world: World, path: str, value: str) -> None:
 @given('the objects of the manifest "{path}"')
 def _(world: World, path: str) -> None:
     """Create all objects of a manifest in fixtures/."""
-    for obj in world.manifests(path):
+    objects = world.manifests(path)
+    for obj in objects:
         world.create(obj)
+    if any("extendedResourceName" in (obj.get("spec") or {}) for obj in objects):
+        world.settle()  # all components must know all classes before a pod requests the resource
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ Feature: Extended resources backed by devices
   @DRA-243
   Scenario: Of two classes with the same age, the first by name is used
     Given node "n1" with 2 devices
-    And the objects of the manifest "allocation/first_of_two_classes"
     And a DeviceClass "b" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the objects of the manifest "allocation/first_of_two_classes"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-1"
 
