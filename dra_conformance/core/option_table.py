@@ -136,14 +136,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "kubelet",
-        *("reference", "kubelet", "cluster"),
+        *("reference", "kubelet", "cluster", "none"),
         text="Use this kubelet.",
         note="`kubelet` is a real kubelet with containerd.",
         example="kubelet",
     ),
     _component(
         "driver",
-        *("reference", "exec:COMMAND", "socket:PATH", "cluster"),
+        *("reference", "exec:COMMAND", "socket:PATH", "cluster", "none"),
         text="Use this DRA driver.",
         note="`socket` is the registration socket of a running driver.",
         example="exec:./my-driver --kubeconfig={kubeconfig} --node-name={node}",

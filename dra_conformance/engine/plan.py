@@ -169,6 +169,9 @@ def _no_component(scenario: Scenario, selection: _Selection) -> tuple[Status, st
         spec = selection.target.components.get(component)
         if spec is not None and spec.kind == "none":
             return Status.NOT_APPLICABLE, f"the run has no {component} (--{component} none)"
+    # Scenarios of the driver call it through the harness's kubelet.
+    if "driver" in scenario.tags.components and selection.target.components["kubelet"].kind == "none":
+        return Status.NOT_APPLICABLE, "the run has no kubelet to call the driver (--kubelet none)"
     return None
 
 

@@ -36,7 +36,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
         (["run", "-n", "0"], "error: Invalid value for '-n' / '--workers': 0 is not in the range"),
         (
             ["run", "--driver", "exce:x"],
-            "error: unknown driver 'exce' (choose from reference, exec:COMMAND, socket:PATH, cluster)\n"
+            "error: unknown driver 'exce' (choose from reference, exec:COMMAND, socket:PATH, cluster, none)\n"
             "  Did you mean exec?\n",
         ),
         (["run", "--profile", "driver"], "error: unknown profile 'driver' (choose from driver-core, "),

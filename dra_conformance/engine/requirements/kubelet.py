@@ -12,7 +12,7 @@ def own_kubelet(scenario: Scenario, target: Target) -> str | None:
     """The harness's own kubelet."""
     kubelet = target.components["kubelet"].kind
     # The real kubelet runs only in scenarios that name the component; the harness's serves the driver in all others.
-    if kubelet == "cluster" or (kubelet == "kubelet" and "kubelet" in scenario.tags.components):
+    if kubelet in ("cluster", "none") or (kubelet == "kubelet" and "kubelet" in scenario.tags.components):
         return "needs the harness's kubelet"
     return None
 
@@ -20,6 +20,9 @@ def own_kubelet(scenario: Scenario, target: Target) -> str | None:
 @requirement()
 def run_kubelet(scenario: Scenario, target: Target) -> str | None:
     """A kubelet that the run starts: the harness's own, or the real kubelet with containers."""
-    if target.components["kubelet"].kind == "cluster":
-        return "needs a kubelet that the run starts; this one belongs to the cluster"
+    match target.components["kubelet"].kind:
+        case "cluster":
+            return "needs a kubelet that the run starts; this one belongs to the cluster"
+        case "none":
+            return "the run has no kubelet (--kubelet none)"
     return None
