@@ -297,7 +297,11 @@ def _(patch: Patch) -> None:
     forgive(patch, "unknown GPU sharing strategy")
 
 
-@mutant("webhook-passes-unknown-intervals", rule="NV-133c", scenario="webhook/sharing#what-is-refused")
+@mutant(
+    "webhook-passes-unknown-intervals",
+    rule="NV-133c",
+    scenario="webhook/sharing#an-unknown-time-slice-is-refused-with-the-known-ones",
+)
 def _(patch: Patch) -> None:
     """Any time slice is admitted."""
     forgive(patch, "unknown time-slice interval")

@@ -50,12 +50,11 @@ def _(world: World, claim: str, node: str) -> None:
     world.check(True, "CDI ids resolve", expected=ids, observed=ids or "no id, which is valid")
 
 
-@then('the response for claim "{claim}" has the CDI ids of vendor "{vendor}": "{ids}"')
-def _(world: World, claim: str, vendor: str, ids: str) -> None:
-    """All devices of the response have exactly these ids; `$(device)` is the name of the claim's first device."""
+@then('the response for claim "{claim}" has the CDI ids:')
+def _(world: World, claim: str, datatable: list[list[str]]) -> None:
+    """All devices of the response have exactly the ids of the table; `$(device)` is the name of the first device."""
     devices = answer_for(world, claim)
-    filled = with_uids(world, ids.replace("$(device)", devices[0].device_name))
-    wanted = [f"{vendor}/{one}" for one in words(filled)]
+    wanted = [with_uids(world, row[0].replace("$(device)", devices[0].device_name)) for row in datatable[1:]]
     found = [device_id for device in devices for device_id in device.cdi_device_ids]
     world.check(found == wanted, "CDI ids", expected=wanted, observed=found)
 

@@ -125,9 +125,11 @@ def _(world: World, name: str, nodes: int) -> None:
 
 @when('a ComputeDomain "{name}" is created with {spec}')
 def _(world: World, name: str, spec: str) -> None:
-    """Send a ComputeDomain with this spec (YAML); the API server may refuse it. Later steps call it `it`."""
+    """Send a ComputeDomain with this spec (YAML), its template called <name>-channel; the API server may refuse it."""
     obj = domain_object(world, name)
     obj["spec"] = manifests.parse_value(spec)
+    if isinstance(obj["spec"].get("channel"), dict):
+        obj["spec"]["channel"].setdefault("resourceClaimTemplate", {"name": f"{name}-channel"})
     attempt(world, lambda: make_domain(world, obj))
 
 

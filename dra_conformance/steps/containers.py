@@ -88,10 +88,11 @@ def check_entries(world: World, view: ContainerView, table: list[list[str]]) -> 
 
 
 def check_only(world: World, view: ContainerView, kind: str, pattern: str, names: str) -> None:
-    """Check that the entries of a kind whose names match a pattern are exactly these."""
+    """Check that the entries of a kind whose names match a pattern are exactly these, which may be patterns too."""
     found = sorted(name for name in contents(view, kind) if fnmatch(name, pattern))
     wanted = sorted(words(names))
-    world.check(found == wanted, f"{kind} {pattern} of the container", expected=wanted, observed=found)
+    same = len(found) == len(wanted) and all(fnmatch(name, one) for name, one in zip(found, wanted, strict=True))
+    world.check(same, f"{kind} {pattern} of the container", expected=wanted, observed=found)
 
 
 @then('a container with claim "{claim}" on "{node}" has:')
@@ -100,8 +101,8 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     check_entries(world, view_of_claim(world, node, claim), datatable)
 
 
-@then('of the {kind} "{pattern}", a container with claim "{claim}" on "{node}" has only "{names}"')
-def _(world: World, kind: str, pattern: str, claim: str, node: str, names: str) -> None:
+@then('of the {kind} "{pattern}", claim "{claim}" adds only "{names}" on "{node}"')
+def _(world: World, kind: str, pattern: str, claim: str, names: str, node: str) -> None:
     """Of the entries that match the pattern, the claim's devices add exactly these; `$(minor)` is a GPU's number."""
     minors = [device.device_name.removeprefix("gpu-") for device in answer_for(world, claim)]
     several = [name.replace("$(minor)", minor) for name in words(names) for minor in minors]

@@ -74,7 +74,7 @@ def _(world: World, which: str, node: str, action: str) -> None:
 
 @when('the kubelet of "{node}" is {action:word}')
 def _(world: World, node: str, action: str) -> None:
-    """The kubelet is `started`, `stopped` (as if killed) or `restarted`, or its node `rebooted`: no container is left."""
+    """The kubelet is `started`, `stopped` (as if killed), `restarted`, or `rebooted` with its node and containers."""
     component = world.node(node)
     match action:
         case "started":

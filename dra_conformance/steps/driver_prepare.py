@@ -117,7 +117,7 @@ def _(world: World, claim: str) -> None:
     call = calls(world).last
     problem = problem_of(call, ref)
     observed: object = problem or [show_device(device) for device in call.prepared[ref.uid].devices]
-    world.check(not problem, f"claim {claim} is prepared", expected="an entry without an error", observed=observed)
+    world.check(not problem, f"claim {claim} is prepared", expected="a response without an error", observed=observed)
 
 
 @then('claim "{claim}" is refused')

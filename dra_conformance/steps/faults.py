@@ -1,7 +1,7 @@
 """Injected faults between components and API server: failing requests, lost responses, broken watches.
 
-Only requests of the components that the scenario's tags name are affected, never those of the harness. A fault ends with
-the scenario or when its count is used up.
+Only requests of the components in the scenario's tags are affected, never those of the harness. A fault ends with the
+scenario or when its count is used up.
 """
 
 from __future__ import annotations

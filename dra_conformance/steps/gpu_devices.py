@@ -1,4 +1,4 @@
-"""The devices that a GPU driver publishes: their attributes and capacity, compared with expected values and with NVML."""
+"""The devices that a GPU driver publishes: attributes and capacity, compared with expected values and with NVML."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _(world: World, node: str, field: str, path: str) -> None:
     world.check(found == wanted, f"{field} of GPUs", expected=wanted, observed=found)
 
 
-@then('the {one:word} and {other:word} devices on "{node}" have the same values of "{path}"')
+@then('the {one:word} and {other:word} devices on "{node}" have the same "{path}"')
 def _(world: World, one: str, other: str, node: str, path: str) -> None:
     """For each device of one type there is one device of the other type with the same value of a field."""
     wanted = sorted(str(manifests.look_up(device, path)) for device in of_type(world, node, one))

@@ -35,7 +35,7 @@ def _(world: World, node: str, interface: str) -> None:
 
 @given('GPU {gpu:d} of "{node}" has {name:word} {value:word}')
 def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
-    """Set `numa_node` or `sriov_numvfs` in sysfs, the kernel `driver`, or the `process` id that uses 1 GiB of the GPU."""
+    """Set `numa_node` or `sriov_numvfs` in sysfs, the kernel `driver`, or the id of a `process` that uses the GPU."""
     component = world.node(node)
     match name:
         case "numa_node" | "sriov_numvfs":
@@ -76,9 +76,15 @@ def _(world: World, gpu: int, node: str) -> None:
     world.check(mode == 1, f"persistence mode of GPU {gpu}", expected=1, observed=mode)
 
 
-@then('the driver on "{node}" with "{flags}" does not start, because "{text}"')
-def _(world: World, node: str, flags: str, text: str) -> None:
-    """With these flags the driver ends with an error that has this text, and does not register."""
+@then('the driver on "{node}" does not start with:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """With the flags of each row (flags, error) the driver ends with an error that has this text; none registers."""
+    for flags, text in datatable[1:]:
+        check_end(world, node, flags, text)
+
+
+def check_end(world: World, node: str, flags: str, text: str) -> None:
+    """Check that the driver ends at start with an error that has a text."""
     # Imported here: a run against another driver does not need the reference.
     from reference_impl.runtime import ComponentError
 

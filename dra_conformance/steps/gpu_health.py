@@ -59,7 +59,7 @@ def device_names(world: World, node: str, text: str) -> set[str]:
 
 @when('{event} happens on {device} of "{node}"')
 def _(world: World, event: str, device: str, node: str) -> None:
-    """NVML reports `XID n` or `a single-bit ECC error` on `GPU n`, the GPU of a claim or the MIG device of a profile."""
+    """NVML reports `XID n` or `a single-bit ECC error` of `GPU n`, the GPU of a claim or a MIG device."""
     component = world.node(node)
     xid = _XID.fullmatch(event)
     if xid and (found := _MIG_DEVICE.fullmatch(device)):

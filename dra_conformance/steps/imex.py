@@ -116,9 +116,10 @@ def _(world: World) -> None:
         world.track(DEVICE_CLASSES, name_of(obj))
 
 
-@when('the ComputeDomain driver on "{node}" is started with "{flags}"')
-def _(world: World, node: str, flags: str) -> None:
-    """Start the driver; it may end at once."""
+@when('the ComputeDomain driver on "{node}" is started with:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """Start the driver with the flags of the table; it may end at once."""
+    flags = " ".join(row[0] for row in datatable[1:])
     world.state(Starts).problem[node] = start(world, node, flags)
     for obj in domain_slices(world, node):
         world.track(RESOURCE_SLICES, name_of(obj))

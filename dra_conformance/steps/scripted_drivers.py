@@ -19,8 +19,8 @@ from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_
 class Scripted:
     """All instances of one scripted driver.
 
-    `node` is the scenario's name of their node, `class_name` the DeviceClass of the driver's claims, `counted` the number
-    of Prepare calls of each instance at the last look.
+    `node` is the scenario's name of their node, `class_name` the DeviceClass of the driver's claims, `counted` the
+    number of Prepare calls of each instance at the last look.
     """
 
     instances: list[ScriptedDriver] = field(default_factory=list)
@@ -135,7 +135,7 @@ def all_calls(world: World, alias: str, method: str) -> list[tuple[ClaimRef, ...
 
 @given('a scripted driver "{driver}" on "{node}"')
 def _(world: World, driver: str, node: str) -> None:
-    """Start an instance of a scripted driver; another one if the driver has one already. It is registered after this."""
+    """Start an instance of a scripted driver, which may have others already, and wait until it is registered."""
     run(world, driver, node)
 
 

@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
-Feature: A driver is one of several on its node
-  A node has GPUs, network cards, FPGAs, each with a driver of its own. Their pools have the node's name, and a claim can
-  have devices of all of them. The other drivers here serve plain lists of devices that do not exist.
+Feature: A driver next to other drivers of its node
+  A node can have GPUs, network cards and FPGAs, each with its own driver. Their pools have the name of the node, and a
+  claim can have devices of all of them. The other drivers of these scenarios publish plain lists of simulated devices.
 
   @DRA-358 @DRA-358b @needs:process-driver
   Scenario: Drivers of one node do not change each other's slices

@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
-Feature: A driver keeps what its vendor declares
-  What a driver can do beside the contract, and how its parameters look, only its vendor knows. What is declared is asked
-  for; a declaration without the samples that would show it is untestable.
+Feature: Declared capabilities of a driver
+  Capabilities beyond the kubelet plugin API, and the format of configuration, are known to the vendor only. Declared
+  capabilities are tested; a declaration without the required samples is untestable.
 
   @NV-071b @NV-071c @needs:declared-configuration @needs:several-gpus
   Scenario: Valid sample configurations are prepared, invalid ones refused

@@ -1,6 +1,6 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver
-Feature: The driver gpu.nvidia.com shows the GPUs of its node
-  Names and attributes are what users write selectors against; they follow NVML.
+Feature: The driver gpu.nvidia.com publishes and prepares GPUs
+  Users write selectors with names and attributes of devices; these follow NVML.
 
   @NV-020 @NV-021 @NV-022 @NV-026 @needs:seen-nvml
   Scenario: Devices match what NVML reports
@@ -31,9 +31,11 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claim "train" is prepared on "n1"
-    Then the response for claim "train" has the CDI ids of vendor "k8s.gpu.nvidia.com": "claim=$(uid:train)-$(device)" [NV-050]
+    Then the response for claim "train" has the CDI ids: [NV-050]
+      | id                                              |
+      | k8s.gpu.nvidia.com/claim=$(uid:train)-$(device) |
     And node "n1" has the CDI file "k8s.gpu.nvidia.com-claim_$(uid:train).yaml" [NV-094]
-    And of the device nodes "/dev/nvidia[0-9]*", a container with claim "train" on "n1" has only "/dev/nvidia$(minor)" [NV-095]
+    And of the device nodes "/dev/nvidia[0-9]*", claim "train" adds only "/dev/nvidia$(minor)" on "n1" [NV-095]
     And a container with claim "train" on "n1" has: [NV-095]
       | kind     | name                   | value |
       | variable | NVIDIA_VISIBLE_DEVICES | void  |
@@ -96,7 +98,9 @@ Feature: The driver gpu.nvidia.com shows the GPUs of its node
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is damaged
-    Then the driver on "n1" with "" does not start, because "checkpoint is corrupted"
+    Then the driver on "n1" does not start with:
+      | flags | error                   |
+      |       | checkpoint is corrupted |
 
   @NV-024 @NV-025 @NV-027 @NV-028 @needs:fake-nvml
   Scenario: A GPU is published without the attributes that NVML and sysfs do not report

@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:process-driver
-Feature: The driver gpu.nvidia.com starts over what its predecessor left
-  The checkpoint is all that a driver knows of its former life. What it says of claims that vanished meanwhile, of a node
-  that rebooted and of a disk that lost half of it decides whether a GPU is free.
+Feature: The driver gpu.nvidia.com restores its checkpoint
+  The checkpoint is the only state that a driver keeps across restarts. It decides whether a GPU is free after claims
+  were deleted, the node rebooted or the disk lost part of the file.
 
   @NV-104 @NV-105 @NV-106
   Scenario: Unfinished claims that no longer exist are removed from the checkpoint
@@ -64,7 +64,9 @@ Feature: The driver gpu.nvidia.com starts over what its predecessor left
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is <damage>
-    Then the driver on "n1" with "" does not start, because "checkpoint is corrupted"
+    Then the driver on "n1" does not start with:
+      | flags | error                   |
+      |       | checkpoint is corrupted |
 
     Examples:
       | damage                |

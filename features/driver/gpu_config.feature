@@ -1,6 +1,6 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver
-Feature: The driver gpu.nvidia.com reads its configuration strictly
-  A slip of the pen in a claim must not end in a device that is configured otherwise than its user believes.
+Feature: The driver gpu.nvidia.com validates its configuration strictly
+  A mistake in a claim must not lead to a device that is configured differently than its user expects.
 
   Background:
     Given node "n1" running the driver

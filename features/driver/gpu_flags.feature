@@ -1,17 +1,29 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags
-Feature: The driver gpu.nvidia.com refuses flags that cannot work together
-  A driver that starts with half of what it was told serves a node otherwise than its administrator believes.
+Feature: The driver gpu.nvidia.com refuses conflicting flags
+  A driver that ignores part of its flags serves a node differently than its administrator expects.
 
   @NV-004 @NV-005 @NV-006 @NV-009 @NV-010 @NV-011
   Scenario: The driver does not start with conflicting feature gates or settings without their gate
     Given node "n1" with a kubelet
-    Then the driver on "n1" with "--feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "DynamicMIG" [NV-004]
-    And the driver on "n1" with "--feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "PassthroughSupport" [NV-004]
-    And the driver on "n1" with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=true" does not start, because "mutually exclusive" [NV-005]
-    And the driver on "n1" with "--feature-gates=DynamicMIG=true,MPSSupport=true,NVMLDeviceHealthCheck=false" does not start, because "MPSSupport" [NV-006]
-    And the driver on "n1" with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=true" does not start, because "NVMLDeviceHealthCheck" [NV-006]
-    And the driver on "n1" with "--feature-gates=NoSuchGate=true" does not start, because "unrecognized feature gate" [NV-009]
-    And the driver on "n1" with "--consumable-shares=4" does not start, because "ConsumableShares" [NV-010]
-    And the driver on "n1" with "--feature-gates=ConsumableShares=true --consumable-shares=0" does not start, because "consumable-shares" [NV-011]
-    And the driver on "n1" with "--feature-gates=ConsumableShares=true --consumable-shares=-1" does not start, because "consumable-shares" [NV-011]
-    And the driver on "n1" with "--feature-gates=ConsumableShares=true --consumable-shares=some" does not start, because "consumable-shares" [NV-011]
+    Then the driver on "n1" does not start with: [NV-004]
+      | flags                                                                               | error              |
+      | --feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false | DynamicMIG         |
+      | --feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false | PassthroughSupport |
+    And the driver on "n1" does not start with: [NV-005]
+      | flags                                                      | error              |
+      | --feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=true | mutually exclusive |
+    And the driver on "n1" does not start with: [NV-006]
+      | flags                                                                       | error                 |
+      | --feature-gates=DynamicMIG=true,MPSSupport=true,NVMLDeviceHealthCheck=false | MPSSupport            |
+      | --feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=true          | NVMLDeviceHealthCheck |
+    And the driver on "n1" does not start with: [NV-009]
+      | flags                           | error                     |
+      | --feature-gates=NoSuchGate=true | unrecognized feature gate |
+    And the driver on "n1" does not start with: [NV-010]
+      | flags                 | error            |
+      | --consumable-shares=4 | ConsumableShares |
+    And the driver on "n1" does not start with: [NV-011]
+      | flags                                                          | error             |
+      | --feature-gates=ConsumableShares=true --consumable-shares=0    | consumable-shares |
+      | --feature-gates=ConsumableShares=true --consumable-shares=-1   | consumable-shares |
+      | --feature-gates=ConsumableShares=true --consumable-shares=some | consumable-shares |

@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:own-kubelet
-Feature: The driver gpu.nvidia.com says whether it lives
-  A kubelet asks a pod's liveness probe and starts the pod again when it fails. A probe that asks less than what a kubelet
-  needs keeps a driver that serves nobody.
+Feature: Liveness probes of the driver gpu.nvidia.com
+  A kubelet restarts a pod whose liveness probe fails. A probe that checks less than a kubelet needs keeps a driver
+  running that the kubelet cannot call.
 
   @NV-013
   Scenario: A driver whose sockets respond is healthy

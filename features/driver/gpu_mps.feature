@@ -1,18 +1,54 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
 Feature: The driver gpu.nvidia.com shares GPUs by MPS
-  With NVIDIA's Multi-Process Service the containers of a claim compute at the same time on one GPU. A control daemon of
-  the claim's own keeps them to their limits, and ends with it. Here nvidia-smi and the daemon's control program are
-  scripts that write down how they were called: nothing computes.
+  With NVIDIA's Multi-Process Service the containers of a claim compute at the same time on one GPU. The claim's own
+  control daemon enforces their limits and is stopped with the claim. In these scenarios nvidia-smi and the control
+  program of the daemon are scripts that log how they are run; no process computes.
 
   @NV-090 @NV-091
   Scenario: Invalid MPS settings are refused with the reason
     Given node "n2" has a fake "nvidia-smi"
     And node "n2" has a fake "nvidia-cuda-mps-control"
     And node "n2" running the driver with "--feature-gates=MPSSupport=true"
-    And a ResourceClaim "small" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}}
-    And a ResourceClaim "where" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"7": 1Gi}}}}
-    And a ResourceClaim "negative" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}}
-    And a ResourceClaim "more" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}}
+    And a ResourceClaim "small" allocated on "n2" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 1Ki}}
+      """
+    And a ResourceClaim "where" allocated on "n2" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: {"7": 1Gi}}}
+      """
+    And a ResourceClaim "negative" allocated on "n2" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}
+      """
+    And a ResourceClaim "more" allocated on "n2" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}
+      """
     When claims "small, where, negative, more" are prepared on "n2" in one call
     Then claim "small" is refused because "invalid limit" [NV-090]
     And claim "where" is refused because "invalid device" [NV-090]
@@ -43,7 +79,10 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
             kind: GpuConfig
             sharing:
               strategy: MPS
-              mpsConfig: {defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: 1Gi, defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}}
+              mpsConfig:
+                defaultActiveThreadPercentage: 50
+                defaultPinnedDeviceMemoryLimit: 1Gi
+                defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}
       """
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-092]

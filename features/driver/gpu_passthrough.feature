@@ -1,14 +1,14 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
-Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
-  A virtual machine wants the PCI device itself, so its GPU goes from the driver nvidia to vfio-pci and, when the claim
-  ends, back. The GPU and its device for pass-through are one piece of hardware under two names. Here /sys is a tree of
-  plain files, and the kernel behind it is a simulation.
+Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
+  A virtual machine needs the PCI device itself, so its GPU is bound to vfio-pci instead of nvidia until the claim
+  ends. A GPU and its device for pass-through are the same hardware under two names. In these scenarios /sys is a tree
+  of plain files with a simulated kernel.
 
   @NV-175 @NV-175b
   Scenario: Each GPU is also published as a device for pass-through
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
-    Then the gpu and vfio devices on "n1" have the same values of "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
+    Then the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
     And every vfio device on "n1" has: [NV-175]
       | field                                                | value              |
       | name                                                 | like 'gpu-vfio-.*' |
@@ -28,7 +28,9 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
   @NV-183
   Scenario: The driver does not start with pass-through on a node without an IOMMU
     Given node "n1" with a kubelet
-    Then the driver on "n1" with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false" does not start, because "IOMMU is not enabled"
+    Then the driver on "n1" does not start with:
+      | flags                                                               | error                |
+      | --feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false | IOMMU is not enabled |
 
   @NV-176 @NV-177 @NV-178
   Scenario: A GPU is bound to vfio-pci by Prepare and to nvidia by Unprepare
@@ -39,7 +41,7 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
     Then claim "vm" is prepared [NV-176]
     And GPU 1 of "n1" is bound to vfio-pci [NV-176]
     And GPU 0 of "n1" is bound to nvidia [NV-176]
-    And of the device nodes "*", a container with claim "vm" on "n1" has only "/dev/vfio/1" [NV-176]
+    And of the device nodes "*", claim "vm" adds only "/dev/vfio/1" on "n1" [NV-176]
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-0, gpu-vfio-0" and not "gpu-1" [NV-178]
     When claim "vm" is unprepared on "n1"
     Then claim "vm" is unprepared [NV-177]
@@ -89,11 +91,14 @@ Feature: The driver gpu.nvidia.com hands GPUs to virtual machines
       results: [{request: vm, device: gpu-vfio-1}]
       config:
         - requests: [vm]
-          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}}
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: VfioDeviceConfig
+            iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}
       """
     When claims "legacy, modern" are prepared on "n1" in one call
-    Then of the device nodes "*", a container with claim "legacy" on "n1" has only "/dev/vfio/0, /dev/vfio/vfio" [NV-180]
-    And of the device nodes "*", a container with claim "modern" on "n1" has only "/dev/vfio/devices/vfio1, /dev/iommu" [NV-180b]
+    Then of the device nodes "*", claim "legacy" adds only "/dev/vfio/0, /dev/vfio/vfio" on "n1" [NV-180]
+    And of the device nodes "*", claim "modern" adds only "/dev/vfio/devices/vfio1, /dev/iommu" on "n1" [NV-180b]
 
   @NV-180c @NV-180d
   Scenario: Invalid configuration of pass-through is refused

@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver
-Feature: Of several configurations one wins, whole
-  Classes and claims may both carry configuration for a device. Nothing is merged: the driver takes one and leaves the
-  rest. Here one of two configurations names a sharing strategy that does not exist, so that it shows which one was taken.
+Feature: Precedence of several configurations
+  Classes and claims may both have configuration for a device. The driver does not merge them but uses one. In these
+  scenarios one of two configurations has an unknown sharing strategy, which shows which one was used.
 
   Background:
     Given node "n1" running the driver

@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAConsumableCapacity
-Feature: A GPU can be had by several claims at once
-  With consumable capacity the scheduler gives out shares of a device. The driver says how a device may be shared, and
-  lets in whoever was given a share; nothing on the node keeps a container to it.
+Feature: Several claims share a GPU by consumable capacity
+  With consumable capacity the scheduler allocates shares of a device. The driver publishes how a device may be shared
+  and prepares every allocated share; nothing on the node limits a container to its share.
 
   @NV-043 @NV-045 @NV-044 @NV-045b
   Scenario: Each mode publishes its policy for memory and shares
@@ -40,7 +40,7 @@ Feature: A GPU can be had by several claims at once
 
   @NV-065 @NV-067b
   Scenario: Claims with equal configuration share a GPU
-    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=false --consumable-shares=4"
+    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
     And a ResourceClaim "one" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]

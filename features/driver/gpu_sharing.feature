@@ -1,7 +1,7 @@
 @profile:driver-gpu @component:driver @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
 Feature: The driver gpu.nvidia.com sets time slices
-  Containers that share a GPU take turns. How long a turn is, nvidia-smi sets on the hardware, where it stays until it is
-  set back. Here nvidia-smi is a script that writes down how it was called.
+  Containers that share a GPU run in turns. nvidia-smi sets the length of a turn on the hardware, where it stays until
+  it is reset. In these scenarios nvidia-smi is a script that logs how it is run.
 
   Background:
     Given node "n1" has a fake "nvidia-smi"
@@ -9,7 +9,16 @@ Feature: The driver gpu.nvidia.com sets time slices
 
   @NV-085 @NV-111
   Scenario Outline: The interval <interval> is set as time slice <number> and reset by Unprepare
-    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: <interval>}}}
+    Given a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: <interval>}}
+      """
     When claim "train" is prepared on "n1"
     Then nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
     When claim "train" is unprepared on "n1"
@@ -24,14 +33,32 @@ Feature: The driver gpu.nvidia.com sets time slices
   @NV-086 @NV-088
   Scenario: The default interval applies if none is given
     Given a ResourceClaim "none" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
-    And a ResourceClaim "empty" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}}
+    And a ResourceClaim "empty" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}
+      """
     When claims "none, empty" are prepared on "n1" in one call
     Then nvidia-smi on "n1" was run for the GPU of claim "none" with "-c DEFAULT, --set-timeslice 0" [NV-086]
     And nvidia-smi on "n1" was run for the GPU of claim "empty" with "-c DEFAULT, --set-timeslice 0" [NV-088]
 
   @NV-084 @NV-087
   Scenario: Invalid sharing settings are refused with the reason
-    Given a ResourceClaim "tiny" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}}
+    Given a ResourceClaim "tiny" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}
+      """
     And a ResourceClaim "both" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {}}}
     When claims "tiny, both" are prepared on "n1" in one call
     Then claim "tiny" is refused because "Default, Short, Medium, Long" [NV-084]

@@ -1,8 +1,9 @@
-@profile:kep-5970 @component:claim-controller @component:scheduler @component:binder @component:driver @component:kubelet @needs:run-kubelet
+@profile:kep-5970 @component:claim-controller @component:scheduler @component:binder @component:driver
+@component:kubelet @needs:run-kubelet
 Feature: The seven behaviours of KEP-5970
-  The proposal for a conformance test suite of DRA drivers names what a driver must do at the least, and how it is seen:
-  by the Kubernetes API and in the container, never by calling the driver. Its names are kept; the chapters beside this
-  one ask for much more.
+  The proposal for a conformance test suite of DRA drivers lists the minimum that a driver has to do, observed through
+  the Kubernetes API and in the container, without calling the driver. The scenarios have its names; the other files of
+  this chapter test much more.
 
   @DRA-351
   Scenario: Driver Registration

@@ -1,6 +1,6 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet prepares claims for pods
-  Judged with a scripted driver: what the kubelet asks of it, and what becomes of the pod.
+  A scripted driver records the calls of the kubelet, and the scenarios check what happens to the pod.
 
   Background:
     Given node "n1" with a kubelet

@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
 Feature: A driver prepares the devices of a claim
-  Before the containers of a pod start, the kubelet hands its claims to the drivers. It may repeat every call, because it
-  or the driver may have died before the answer arrived.
+  Before the containers of a pod start, the kubelet calls the drivers of its claims. It may repeat every call, because
+  it or the driver may have stopped before the response arrived.
 
   @NV-049 @NV-049b @NV-049c @NV-049d
   Scenario: The response for a claim has its own devices

@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
-Feature: A driver refuses what it must not prepare
-  A kubelet can be late: the claim of which it speaks may have been deleted, replaced or deallocated in the meantime.
-  A driver that believes it blindly hands out devices that somebody else has by now.
+Feature: A driver refuses invalid claims
+  A kubelet can be late: the claim of a call may have been deleted, replaced or deallocated in the meantime. A driver
+  that does not check the claim prepares devices that belong to another one.
 
   @NV-055
   Scenario: A claim that does not exist is refused

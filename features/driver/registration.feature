@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
 Feature: A driver registers with its kubelet
-  The kubelet finds drivers by the sockets in its registration folder. It asks each who it is, calls the service that it
-  was told of, and forgets a driver whose socket goes away.
+  The kubelet finds drivers by the sockets in its registration folder. It calls GetInfo on each, calls the announced
+  service, and removes a driver whose socket was removed.
 
   @NV-001 @NV-001b
   Scenario: A started driver registers and serves what it announces

@@ -1,6 +1,6 @@
 @profile:driver-core @component:driver @needs:process-driver
-Feature: A driver remembers across its own restarts
-  Drivers are updated under running pods. What was prepared before stays prepared, whoever answers now.
+Feature: A driver keeps its state across restarts
+  Drivers are updated while pods run. Claims that were prepared before stay prepared.
 
   @NV-052 @NV-052b
   Scenario: A restarted driver prepares the same devices again

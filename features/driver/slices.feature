@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
 Feature: A driver publishes its devices
-  Schedulers see devices only through ResourceSlices. A pool counts as complete when it has as many slices of its newest
-  generation as each of them says; the devices of an incomplete pool are not allocated.
+  Schedulers see devices only through ResourceSlices. A pool is complete if it has as many slices of its newest
+  generation as their resourceSliceCount; devices of an incomplete pool are not allocated.
 
   @DRA-288 @DRA-293 @NV-019 @NV-023
   Scenario: The slices of a node form complete pools
@@ -9,9 +9,9 @@ Feature: A driver publishes its devices
     Then every pool of the driver on "n1" comes to be complete [DRA-288]
     And no two devices of one pool of the driver on "n1" share a name [DRA-293]
     And every published device on "n1" has: [NV-023]
-      | field                                                | value                                                         |
-      | attributes["resource.kubernetes.io/pciBusID"].string | null or like '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-9a-f]' |
-      | attributes["resource.kubernetes.io/pcieRoot"].string | null or like 'pci[0-9a-f]{4}:[0-9a-f]{2}'                     |
+      | field                                                | value                                                  |
+      | attributes["resource.kubernetes.io/pciBusID"].string | null or like '[0-9a-f]{4}(:[0-9a-f]{2}){2}[.][0-9a-f]' |
+      | attributes["resource.kubernetes.io/pcieRoot"].string | null or like 'pci[0-9a-f]{4}:[0-9a-f]{2}'              |
     And every slice of the driver on "n1" is owned by the Node [NV-019]
 
   @DRA-290 @needs:process-driver

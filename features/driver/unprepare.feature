@@ -1,7 +1,7 @@
 @profile:driver-core @component:driver
-Feature: A driver takes its devices back
-  Unprepare comes when the last pod of a claim has ended; the kubelet repeats it until it succeeds, and the pod stays
-  in Terminating until then.
+Feature: A driver unprepares devices
+  Unprepare is called when the last pod of a claim has ended. The kubelet repeats it until it succeeds, and the pod
+  stays Terminating until then.
 
   @DRA-279 @NV-107
   Scenario: Unprepare of an unknown claim succeeds

@@ -1,7 +1,7 @@
 @component:binder @needs:kai @needs:faults
 Feature: A binder whose requests fail
-  A BindRequest is carried out in half a dozen writes, and any of them can fail. The BindRequest is never left hanging:
-  it comes to Succeeded with its pod bound, or to Failed with a reason and its pod not bound.
+  A binder needs half a dozen writes for a BindRequest, and each of them can fail. The BindRequest always ends as
+  Succeeded with its pod bound, or as Failed with a reason and its pod not bound.
 
   @KAI-260 @KAI-261
   Scenario Outline: A BindRequest completes when the API server <does> <what>
@@ -95,10 +95,15 @@ Feature: A binder whose requests fail
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
-        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        deviceRequests:
+          - name: container-0-request-0
+            exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
-          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          devices:
+            results:
+              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then every BindRequest is Succeeded or Failed [KAI-260]
@@ -127,10 +132,15 @@ Feature: A binder whose requests fail
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
-        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        deviceRequests:
+          - name: container-0-request-0
+            exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
-          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          devices:
+            results:
+              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then every BindRequest is Succeeded or Failed [KAI-260]

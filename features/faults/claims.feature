@@ -1,7 +1,8 @@
 @component:claim-controller @needs:faults
 Feature: A claim controller whose requests fail
-  Between making a claim and recording it, and between the last consumer's end and the free device, the state is half
-  written. Whatever request fails there, each pod gets its claims once, and each device comes back.
+  Between the creation of a claim and its entry in the pod's status, and between the last consumer's end and the
+  deallocation, a failure leaves a partial write. Whichever request fails, each pod gets its claims once, and each
+  device is released.
 
   @DRA-340
   Scenario Outline: A claim is created once when the API server <does> <what>

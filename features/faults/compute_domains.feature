@@ -1,12 +1,12 @@
 @component:compute-domain-controller @needs:compute-domain @needs:faults
-Feature: A fabric whose requests fail
-  A ComputeDomain is a finalizer, two claim templates, a DaemonSet and a label on every node that joins, written one
-  after the other. Whatever request fails, the domain comes to be whole, and a domain that goes leaves nothing behind.
+Feature: A ComputeDomain controller whose requests fail
+  A ComputeDomain has a finalizer, two claim templates, a DaemonSet and a label on each of its nodes, written one after
+  the other. Whichever request fails, all of them are created, and all are removed with the domain.
 
   @NV-195
   Scenario Outline: The objects of a ComputeDomain are created when the API server <does> <what>
     Given the API server <does> the next 1 <what>
-    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
+    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single}}
     And every fault has affected a request
     Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
@@ -61,7 +61,7 @@ Feature: A fabric whose requests fail
   @NV-195 @needs:own-control-plane @disruptive
   Scenario Outline: The objects of a ComputeDomain are created when the API server is killed during <what>
     Given the API server crashes after it has stored the next <what>
-    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single, resourceClaimTemplate: {name: job-channel}}}
+    When a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single}}
     And the crashed API server is started again
     Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single

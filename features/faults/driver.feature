@@ -1,7 +1,7 @@
 @component:driver @needs:faults
 Feature: A driver whose requests fail
-  Devices that are not published cannot be used, and devices that are published twice could be used twice. Whatever
-  request fails, the driver's pools come to be complete, and hold each device once.
+  Devices that are not published cannot be used, and devices that are published twice could be used twice. Whichever
+  request fails, the driver's pools come to be complete, with each device once.
 
   @DRA-347
   Scenario Outline: Devices are published again when the API server <does> the creation of a slice
@@ -97,7 +97,8 @@ Feature: A driver whose requests fail
       | breaks the connection before         |
       | delays its answers by 0.2 seconds to |
 
-  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive @profile:fault-sweep
+  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive
+  @profile:fault-sweep
   Scenario: A taint is published when the API server is killed during the update of the slice
     Given node "n1" running the driver
     And the API server crashes after it has stored the next updates of ResourceSlice

@@ -1,7 +1,7 @@
 @component:taint-eviction @needs:faults @gate:DRADeviceTaints
 Feature: An eviction whose requests fail
-  Between the condition that tells why and the deletion, a pod is still on a device that nobody must use. Whatever
-  request fails there, the pod goes in the end, and no other pod does.
+  Between the condition with the reason and the deletion, a pod is still on a device that must not be used. Whichever
+  request fails, the pod is deleted, and no other pod is.
 
   @DRA-370
   Scenario Outline: A pod on a tainted device is evicted when the API server <does> <what>

@@ -1,7 +1,7 @@
 @component:claim-controller @component:scheduler @component:binder @needs:faults
 Feature: Scheduling while requests fail
-  From the decision to the binding, devices are held by memory, by a BindRequest, by a claim's status. Whatever request
-  fails in between, the pod comes to its node without anybody's help, and no device is given twice.
+  From the decision to the binding, devices are reserved first in memory, then by a BindRequest, then by a claim's
+  status. Whichever request fails in between, the pod is bound without intervention, and no device is allocated twice.
 
   @DRA-344 @DRA-345
   Scenario Outline: Pods are bound when the API server <does> <what>

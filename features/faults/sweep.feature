@@ -1,7 +1,8 @@
 @profile:fault-sweep @component:claim-controller @component:scheduler @component:binder @needs:faults
 Feature: Every write fails once, in every way
-  The writes of an undisturbed run are recorded; then the run is repeated, once for each of them, and that write fails.
-  The end must be the same: the pod bound, its claim made once, its device valid and free again when the pod is gone.
+  The writes of an undisturbed run are recorded. Then the run is repeated once for each of them, and that write fails.
+  The result has to be the same: the pod is bound, its claim is created once, and its device is valid and released
+  after the pod is deleted.
 
   @DRA-344
   Scenario Outline: Pods are bound and their claims released when each write in turn is <fault>

@@ -1,7 +1,7 @@
 @profile:device-health @component:kubelet @needs:run-kubelet
-Feature: A pod's status shows how its devices are
+Feature: The pod status shows the health of devices
   A driver streams the health of its devices to the kubelet, which shows it in the status of the containers that use
-  them. Nothing else follows from it.
+  them. Health has no other effect.
 
   @DRA-295
   Scenario: The pod status shows the health that the driver reports

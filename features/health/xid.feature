@@ -1,7 +1,7 @@
 @profile:device-health @component:driver @needs:gpu-driver @needs:fake-nvml
-Feature: What NVML says of a GPU becomes a taint and a health state
-  The GPU driver listens to NVML's events. A GPU with an error stays published, with a taint that keeps new work away;
-  the pod that uses it learns of it in its status.
+Feature: NVML events become taints and health states
+  The GPU driver receives the events of NVML. A GPU with an error stays published, with a taint that keeps new pods
+  away; the status of the pod that uses it shows the error.
 
   @NV-118 @gate:DRADeviceTaints
   Scenario: A critical XID taints its GPU only
@@ -87,7 +87,8 @@ Feature: What NVML says of a GPU becomes a taint and a health state
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And device "gpu-1" on "n1" stays free of taints
 
-  @NV-118 @DRA-295 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder @component:taint-eviction @needs:own-kubelet
+  @NV-118 @DRA-295 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder
+  @component:taint-eviction @needs:own-kubelet
   Scenario: An XID affects the scheduler and the pod status
     Given node "n1" running the driver on the GPUs of "dgx-h100"
     And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'
@@ -123,7 +124,7 @@ Feature: What NVML says of a GPU becomes a taint and a health state
 
   @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
   Scenario: XIDs can be ignored, and health checks turned off
-    Given node "n1" running the driver with "--feature-gates=NVMLDeviceHealthCheck=true --additional-xids-to-ignore=48,abc"
+    Given node "n1" running the driver with "--additional-xids-to-ignore=48,abc"
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     When XID 48 happens on GPU 2 of "n1"
     And XID 63 happens on GPU 3 of "n1"

@@ -1,11 +1,11 @@
 @profile:imex @component:compute-domain-controller @needs:compute-domain @needs:fake-nvml @needs:own-kubelet
-Feature: Daemons of ComputeDomains, and attempts that were given up
-  A kubelet can call Prepare late: for a claim that it unprepared meanwhile. A channel that is taken then is never given
-  back. So a ComputeDomain driver remembers which attempts were given up, for a while.
+Feature: Daemons of ComputeDomains and aborted claims
+  A kubelet can call Prepare late, for a claim that it has unprepared meanwhile. A channel that is prepared then is
+  never unprepared. Therefore a ComputeDomain driver records aborted claims for a while.
 
   @NV-143
   Scenario: A ComputeDomain with a template name only gets default values
-    When a ComputeDomain "job" is created with {channel: {resourceClaimTemplate: {name: job-channel}}}
+    When a ComputeDomain "job" is created with {channel: {}}
     Then the ComputeDomain "job" has "spec.numNodes" 0
     And the ComputeDomain "job" has "spec.channel.allocationMode" Single
 
@@ -17,7 +17,10 @@ Feature: Daemons of ComputeDomains, and attempts that were given up
     When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "imexd" returns "daemon-0" [NV-156]
     # The device `all` has every GPU of the node.
-    And the response for claim "imexd" has the CDI ids of vendor "k8s.compute-domain.nvidia.com": "device=all, claim=$(uid:imexd)-daemon-0" [NV-156]
+    And the response for claim "imexd" has the CDI ids: [NV-156]
+      | id                                                        |
+      | k8s.compute-domain.nvidia.com/device=all                  |
+      | k8s.compute-domain.nvidia.com/claim=$(uid:imexd)-daemon-0 |
     And a container with claim "imexd" on "n1" has: [NV-157]
       | kind     | name                     | value          |
       | variable | COMPUTE_DOMAIN_UUID      | $(uid:job)     |

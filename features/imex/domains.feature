@@ -1,11 +1,12 @@
 @profile:imex @component:compute-domain-controller @needs:compute-domain
-Feature: What becomes of a ComputeDomain
-  A ComputeDomain asks for IMEX between the nodes of a job. Its controller makes the template by which workloads claim
-  a channel, prepares for daemons on the nodes that join, says when all are connected, and leaves nothing behind.
+Feature: The lifecycle of a ComputeDomain
+  A ComputeDomain requests IMEX between the nodes of a job. Its controller creates the template that workloads use for
+  a channel, prepares for daemons on the nodes that join, reports when all are connected, and removes everything with
+  the domain.
 
   @NV-145 @NV-146 @NV-147
   Scenario Outline: A ComputeDomain gets templates and a DaemonSet with allocationMode <mode>
-    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>, resourceClaimTemplate: {name: job-channel}}}
+    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: <mode>}}
     Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain [NV-145]
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode <mode> [NV-147]
     And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons [NV-146]
@@ -39,11 +40,11 @@ Feature: What becomes of a ComputeDomain
     Then the API server refuses it with 422 Invalid
 
     Examples:
-      | what                      | spec                                                                                       |
-      | without a channel         | {numNodes: 0}                                                                              |
-      | for less than no nodes    | {numNodes: -1, channel: {resourceClaimTemplate: {name: job-channel}}}                      |
-      | with an unknown mode      | {numNodes: 0, channel: {allocationMode: Some, resourceClaimTemplate: {name: job-channel}}} |
-      | without a template's name | {numNodes: 0, channel: {resourceClaimTemplate: {}}}                                        |
+      | what                            | spec                                                |
+      | without a channel               | {numNodes: 0}                                       |
+      | with a negative number of nodes | {numNodes: -1, channel: {}}                         |
+      | with an unknown mode            | {numNodes: 0, channel: {allocationMode: Some}}      |
+      | without a template name         | {numNodes: 0, channel: {resourceClaimTemplate: {}}} |
 
   @NV-144
   Scenario: The spec of a ComputeDomain is immutable

@@ -1,7 +1,7 @@
 @profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-flags
-Feature: IMEX daemons that the nodes' administrator runs
-  With --imex-mode=hostManaged every node has one nvidia-imex of its own, and the driver starts none: it makes the
-  template that workloads use and gives channels, nothing else.
+Feature: IMEX daemons that the administrator of the nodes runs
+  With --imex-mode=hostManaged every node has its own nvidia-imex, and the driver starts none: it only creates the
+  template that workloads use, and prepares channels.
 
   @NV-018
   Scenario: The controller does not start with an unsupported mode
@@ -17,7 +17,7 @@ Feature: IMEX daemons that the nodes' administrator runs
   @NV-171d
   Scenario: A ComputeDomain gets the template of its workloads only, and is ready
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
-    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: job-channel}}}
+    When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: All}}
     Then the ComputeDomain "job" has "status.status" Ready
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "job" has nothing for daemons
@@ -31,7 +31,10 @@ Feature: IMEX daemons that the nodes' administrator runs
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
     And a channel claim "train" on "n1" for ComputeDomain "job"
-    When the ComputeDomain driver on "n1" is started with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
+    When the ComputeDomain driver on "n1" is started with:
+      | flag                                       |
+      | --feature-gates=HostManagedIMEXDaemon=true |
+      | --imex-mode=hostManaged                    |
     Then the ComputeDomain driver on "n1" publishes only "channel-0" [NV-047]
     When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "imexd" fails at once because "" [NV-171]

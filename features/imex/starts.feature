@@ -1,7 +1,8 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-Feature: A node on which the ComputeDomain driver must not start
-  A driver that runs where channels cannot work offers what it will never give: jobs are sent to the node and hang there.
-  One that ends at its start is seen by whoever looks at its pod.
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin
+@needs:fake-nvml @needs:own-kubelet
+Feature: Starts of the ComputeDomain driver that must fail
+  A driver that runs although channels cannot work publishes devices that it cannot prepare: jobs are scheduled to the
+  node and hang. If it ends at its start, the status of its pod shows the problem.
 
   @NV-016
   Scenario: The driver does not start if the kernel has no IMEX channels
@@ -14,7 +15,9 @@ Feature: A node on which the ComputeDomain driver must not start
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has the fault "NVLink fabric in progress"
     Then the ComputeDomain driver on "n1" with "" does not start, because "refusing to start" [NV-017]
-    When the ComputeDomain driver on "n1" is started with "--feature-gates=CrashOnNVLinkFabricErrors=false"
+    When the ComputeDomain driver on "n1" is started with:
+      | flag                                            |
+      | --feature-gates=CrashOnNVLinkFabricErrors=false |
     Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0" [NV-017b]
     Given a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"

@@ -1,7 +1,7 @@
 @profile:webhook @component:webhook @needs:webhook-admission @needs:gpu-driver @needs:served-version
-Feature: Claims that nobody could prepare are not stored
-  The configuration of a device is opaque to Kubernetes. Without a webhook a slip of the pen is found when the pod is on
-  its node, where nobody reads the error; with one, whoever writes the claim is told at once.
+Feature: Claims with invalid configuration are not stored
+  The configuration of a device is opaque to Kubernetes. Without a webhook a mistake is found when the pod is on its
+  node; with one, the API server returns the error to the user who creates the claim.
 
   Background:
     Given the webhook is registered for the namespace
@@ -48,11 +48,11 @@ Feature: Claims that nobody could prepare are not stored
     Then the webhook refuses it because 'unknown field "<path>"'
 
     Examples:
-      | kind                       | content                                                                | path                                |
-      | GpuConfig                  | sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Long}} | sharing.timeSlicingConfig.intervall |
-      | GpuConfig                  | sharing: {strategy: MPS, mpsConfig: {activeThreads: 10}}               | sharing.mpsConfig.activeThreads     |
-      | MigDeviceConfig            | sharing: {stratgy: MPS}                                                | sharing.stratgy                     |
-      | ComputeDomainChannelConfig | domain: abc                                                            | domain                              |
+      | kind                       | content                                                           | path                           |
+      | GpuConfig                  | sharing: {strategy: TimeSlicing, timeSlicingConfig: {span: Long}} | sharing.timeSlicingConfig.span |
+      | GpuConfig                  | sharing: {strategy: MPS, mpsConfig: {threads: 10}}                | sharing.mpsConfig.threads      |
+      | MigDeviceConfig            | sharing: {stratgy: MPS}                                           | sharing.stratgy                |
+      | ComputeDomainChannelConfig | domain: abc                                                       | domain                         |
 
   @NV-139
   Scenario: Time slices of a MIG device are refused
@@ -69,13 +69,13 @@ Feature: Claims that nobody could prepare are not stored
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                        | parameters                                                  | said                     |
-      | A kind that is not there    | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfigs} | no kind "GpuConfigs"     |
-      | A version that is not       | {apiVersion: resource.nvidia.com/v1, kind: GpuConfig}       | resource.nvidia.com/v1   |
-      | Somebody else's group       | {apiVersion: gpu.example.com/v1beta1, kind: GpuConfig}      | gpu.example.com/v1beta1  |
-      | Configuration of no kind    | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}      | Object 'Kind' is missing |
-      | Configuration of no version | {kind: GpuConfig}                                           | spec.devices.config[0]   |
-      | Nothing at all              | {}                                                          | Object 'Kind' is missing |
+      | what               | parameters                                                  | said                     |
+      | An unknown kind    | {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfigs} | no kind "GpuConfigs"     |
+      | An unknown version | {apiVersion: resource.nvidia.com/v1, kind: GpuConfig}       | resource.nvidia.com/v1   |
+      | Another group      | {apiVersion: gpu.example.com/v1beta1, kind: GpuConfig}      | gpu.example.com/v1beta1  |
+      | A missing kind     | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}      | Object 'Kind' is missing |
+      | A missing version  | {kind: GpuConfig}                                           | spec.devices.config[0]   |
+      | An empty object    | {}                                                          | Object 'Kind' is missing |
 
   @NV-133c
   Scenario Outline: <what> is refused with the known strategies
@@ -85,10 +85,10 @@ Feature: Claims that nobody could prepare are not stored
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                              | kind            | content                    | said             |
-      | A strategy that is not there      | GpuConfig       | sharing: {strategy: Magic} | TimeSlicing, MPS |
-      | Sharing without a strategy        | GpuConfig       | sharing: {}                | TimeSlicing, MPS |
-      | A strategy that MIG does not have | MigDeviceConfig | sharing: {strategy: Magic} | TimeSlicing, MPS |
+      | what                       | kind            | content                    | said             |
+      | An unknown strategy        | GpuConfig       | sharing: {strategy: Magic} | TimeSlicing, MPS |
+      | Sharing without a strategy | GpuConfig       | sharing: {}                | TimeSlicing, MPS |
+      | An unknown strategy of MIG | MigDeviceConfig | sharing: {strategy: Magic} | TimeSlicing, MPS |
 
   @NV-133f
   Scenario Outline: <what> is refused with the path
@@ -98,11 +98,11 @@ Feature: Claims that nobody could prepare are not stored
     Then the webhook refuses it because 'spec.devices.config[0].opaque.parameters'
 
     Examples:
-      | what                            | content                                                                    |
-      | Sharing that is a text          | sharing: TimeSlicing                                                       |
-      | A strategy that is a number     | sharing: {strategy: 3}                                                     |
-      | A percentage that is a text     | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}} |
-      | A percentage that is no integer | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
+      | what                     | content                                                                    |
+      | Sharing as a string      | sharing: TimeSlicing                                                       |
+      | A strategy as a number   | sharing: {strategy: 3}                                                     |
+      | A percentage as a string | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: half}} |
+      | A fractional percentage  | sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0.5}}  |
 
   @NV-133g
   Scenario Outline: A <kind> without a domain is refused
@@ -140,7 +140,7 @@ Feature: Claims that nobody could prepare are not stored
   @NV-137
   Scenario: Configuration for the ComputeDomain driver is not validated
     Given the manifest "webhook/claim-v1"
-    And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: "", oops: 1}
+    And it is configured for "compute-domain.nvidia.com" with {kind: ComputeDomainChannelConfig, domainID: "", other: 1}
     When it is created
     Then the webhook admits it
 

@@ -1,7 +1,8 @@
 @profile:webhook @component:webhook @needs:own-webhook
-Feature: How a webhook answers
-  An API server asks over HTTPS and compares the answer with its question. What it cannot match counts as no answer, and
-  with failurePolicy Fail nobody can create a claim any more. These scenarios hold for any driver's webhook.
+Feature: The protocol of an admission webhook
+  An API server calls the webhook over HTTPS and compares the response with the request. A response that does not match
+  counts as a failed call, and with failurePolicy Fail no claim can be created any more. These scenarios apply to the
+  webhook of any driver.
 
   @NV-129a
   Scenario: The webhook serves HTTPS with its certificate
@@ -28,11 +29,11 @@ Feature: How a webhook answers
     Then the reply of the webhook has "code" 400
 
     Examples:
-      | what                        | body                                                                                      |
-      | Half a document             | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"                           |
-      | A document without kind     | {"request": {"uid": "1"}}                                                                 |
-      | Another kind                | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
-      | A version that nobody sends | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
+      | what               | body                                                                                      |
+      | Truncated JSON     | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"                           |
+      | A missing kind     | {"request": {"uid": "1"}}                                                                 |
+      | Another kind       | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
+      | An unknown version | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
 
   @NV-131 @NV-131a @NV-131b
   Scenario: The response has the uid and the version of the review
@@ -66,11 +67,11 @@ Feature: How a webhook answers
     And the reply of the webhook has "response.status.reason" BadRequest
 
     Examples:
-      | what                       | manifest        | version            |
-      | a question about a pod     | claims/pod      | v1                 |
-      | one about a slice          | claims/slice    | resource.k8s.io/v1 |
-      | a claim of another version | claims/claim    | resource.k8s.io/v9 |
-      | a template of another one  | claims/template | resource.k8s.io/v9 |
+      | what                             | manifest        | version            |
+      | a pod                            | claims/pod      | v1                 |
+      | a slice                          | claims/slice    | resource.k8s.io/v1 |
+      | a claim of an unknown version    | claims/claim    | resource.k8s.io/v9 |
+      | a template of an unknown version | claims/template | resource.k8s.io/v9 |
 
   @NV-132a
   Scenario Outline: <what> is refused as a bad request
@@ -81,10 +82,10 @@ Feature: How a webhook answers
     And the reply of the webhook has "response.status.reason" BadRequest
 
     Examples:
-      | what                                  | path                | value      |
-      | A claim whose spec is a text          | spec                | everything |
-      | A claim whose devices are a list      | spec.devices        | [a]        |
-      | A claim whose configuration is a text | spec.devices.config | everything |
+      | what                                    | path                | value      |
+      | A claim whose spec is a string          | spec                | everything |
+      | A claim whose devices are a list        | spec.devices        | [a]        |
+      | A claim whose configuration is a string | spec.devices.config | everything |
 
   @NV-136
   Scenario Outline: Configuration in <kind> for another driver is not validated

@@ -1,6 +1,6 @@
 @profile:webhook @component:webhook @needs:own-webhook @needs:gpu-driver
-Feature: What clients of an API server cannot bring about
-  Some questions an API server asks only when its clients go unusual ways; the harness asks them itself.
+Feature: Reviews that clients of an API server cannot cause
+  An API server sends some reviews only in unusual cases; the harness sends them itself.
 
   @NV-133d
   Scenario Outline: An update of <what> is validated like a creation

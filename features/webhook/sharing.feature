@@ -1,7 +1,6 @@
 @profile:webhook @component:webhook @needs:webhook-admission @needs:webhook-gates @needs:gpu-driver
-Feature: Sharing is validated as far as the driver's feature gates allow it
-  The gates of the webhook are its own: whoever turns one on for the driver must turn it on here too, or be told at the
-  first claim.
+Feature: Sharing is validated with the feature gates of the driver
+  The webhook has its own feature gates. If a gate is on for the driver only, the first claim that uses it is refused.
 
   @NV-141
   Scenario Outline: <strategy> without its feature gate is refused with the gate's name
@@ -28,40 +27,48 @@ Feature: Sharing is validated as far as the driver's feature gates allow it
     Then the webhook admits it
 
     Examples:
-      | what                         | kind            | sharing                                                            |
-      | Time slicing by default      | GpuConfig       | {strategy: TimeSlicing}                                            |
-      | A default time slice         | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Default}}    |
-      | A short time slice           | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}      |
-      | A medium time slice          | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Medium}}     |
-      | A long time slice            | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}       |
-      | Time slicing of a MIG device | MigDeviceConfig | {strategy: TimeSlicing}                                            |
-      | MPS by default               | GpuConfig       | {strategy: MPS}                                                    |
-      | MPS with all of the GPU      | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}   |
-      | MPS with none of it          | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0}}     |
-      | MPS with a memory limit      | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}} |
+      | what                    | kind            | sharing                                                            |
+      | Time slicing by default | GpuConfig       | {strategy: TimeSlicing}                                            |
+      | A default time slice    | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Default}}    |
+      | A short time slice      | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}      |
+      | A medium time slice     | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Medium}}     |
+      | A long time slice       | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}       |
+      | Time slicing of MIG     | MigDeviceConfig | {strategy: TimeSlicing}                                            |
+      | MPS by default          | GpuConfig       | {strategy: MPS}                                                    |
+      | MPS with all of the GPU | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}   |
+      | MPS with none of it     | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0}}     |
+      | MPS with a memory limit | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}} |
 
   @NV-133c
-  Scenario Outline: <what> is refused
+  Scenario: An unknown time slice is refused with the known ones
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
     And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured with <kind> {sharing: <sharing>}
+    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}}
+    When it is created
+    Then the webhook refuses it because 'Default, Short, Medium, Long'
+
+  @NV-133c
+  Scenario Outline: A thread percentage of <value> in <kind> is refused
+    Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
+    And the webhook is registered for the namespace
+    And the manifest "webhook/claim-v1"
+    And it is configured with <kind> {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: <value>}}}
     When it is created
     Then the webhook refuses it because '<said>'
 
     Examples:
-      | what                                  | kind            | sharing                                                          | said                         |
-      | A time slice that is not there        | GpuConfig       | {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}     | Default, Short, Medium, Long |
-      | More than all threads of a GPU        | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}} | greater than 100             |
-      | Less than no threads of a GPU         | GpuConfig       | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: -1}}  | negative                     |
-      | More than all threads of a MIG device | MigDeviceConfig | {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}} | greater than 100             |
+      | kind            | value | said             |
+      | GpuConfig       | 101   | greater than 100 |
+      | GpuConfig       | -1    | negative         |
+      | MigDeviceConfig | 101   | greater than 100 |
 
   @NV-140
   Scenario: MPS settings with time slicing are admitted
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
     And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {defaultActiveThreadPercentage: 10}}}
+    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {defaultActiveThreadPercentage: 5}}}
     When it is created
     Then the webhook admits it
 
