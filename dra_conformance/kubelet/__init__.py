@@ -1,6 +1,6 @@
-"""A kubelet for drivers to be judged by: registration, Prepare and Unprepare, CDI, pod status, health, restarts.
+"""The emulated kubelet: registration, Prepare and Unprepare, CDI, pod status, health, restarts.
 
-`Kubelet` is the whole node; `PluginHandle` calls one driver directly. The package imports nothing of `reference_impl`.
+`Kubelet` is a whole node; `PluginHandle` calls one driver directly. The package imports nothing of `reference_impl`.
 """
 
 from dra_conformance.kubelet.calls import Fault, Outcome, PluginHandle, PluginInstance

@@ -47,7 +47,7 @@ class Faults:
         self._pending: list[tuple[Fault, int]] = []
 
     def add(self, fault: Fault) -> None:
-        """Bend the next calls as `fault` says."""
+        """Inject a fault into the next calls."""
         with self._lock:
             self._pending.append((fault, fault.times))
 
@@ -57,7 +57,7 @@ class Faults:
             self._pending.clear()
 
     def take(self, method: Method) -> Fault | None:
-        """The fault for a call that is about to be made, used up by one."""
+        """Return the fault for the next call and count it as used."""
         with self._lock:
             for index, (fault, left) in enumerate(self._pending):
                 if fault.method != method:
@@ -98,7 +98,7 @@ class PluginInstance:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands now."""
+        """Whether the connection is established."""
         return self.client.channel.connected
 
     def prepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = None) -> dict[str, PrepareResult]:
@@ -120,7 +120,7 @@ class PluginInstance:
         )
 
     def close(self) -> None:
-        """Close the connection and end what waits on it."""
+        """Close the connection and cancel everything that waits on it."""
         self.stopping.set()
         self.client.close()
 
@@ -188,7 +188,7 @@ class Outcome:
 
 
 class PluginHandle:
-    """A driver as a scenario sees it: call it directly, without pods or a scheduler.
+    """A driver for direct calls, without pods or a scheduler.
 
     Every call goes to the instance that the kubelet would use at that moment (rule DRA-261). `current` finds it and
     raises DriverNotRegistered.

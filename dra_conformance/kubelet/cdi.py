@@ -1,8 +1,8 @@
-"""CDI as a container runtime sees it: specifications read from folders, and device ids looked up in them.
+"""CDI as a container runtime reads it: specifications from folders, and the lookup of device ids.
 
-The files are the driver's; this module reads them anew for every look-up round (`CDIRegistry.read`), never writes, and
-keeps nothing open. Rules of reading are those of container-device-interface v1.0.1: pkg/cdi/cache.go (priority of later
-folders, conflicts), pkg/cdi/spec.go (validation), specs-go/version.go v1.1.0 (the lowest version for each field).
+The driver owns the files. This module reads them again for every lookup (`CDIRegistry.read`), never writes, and keeps
+nothing open. The rules are those of container-device-interface v1.0.1: pkg/cdi/cache.go (priority of later folders,
+conflicts), pkg/cdi/spec.go (validation), specs-go/version.go v1.1.0 (the minimum version of each field).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dra_conformance.kubelet.errors import CDIError
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 """Every released version of the specification, oldest first."""
 
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # C, where PyYAML has it
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C implementation, if PyYAML has it
 _VALIDATOR = jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
 _PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _ANNOTATION_KEY = re.compile(rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_PART}$")
@@ -34,7 +34,7 @@ _DEVICE_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CDISpec:
-    """One valid specification: where it was read and what it says."""
+    """One valid specification with its path."""
 
     path: Path
     priority: int
@@ -73,7 +73,7 @@ class CDIProblem:
 
 @dataclass(frozen=True, slots=True)
 class CDIRegistry:
-    """What is in the CDI folders at one moment."""
+    """The contents of the CDI folders at one moment."""
 
     folders: tuple[Path, ...]
     devices: Mapping[str, CDIDevice] = field(default_factory=dict)
@@ -112,9 +112,9 @@ class CDIRegistry:
         return cls(tuple(folders), devices, tuple(problems))
 
     def resolve(self, device_ids: Iterable[str]) -> list[CDIDevice]:
-        """The devices of `device_ids`, in order and once each.
+        """Return the devices of `device_ids`, in order and without duplicates.
 
-        Raises CDIError naming every id that is malformed or in no specification, and what is there instead.
+        Raises CDIError naming every id that is malformed or in no specification, and the ids that exist.
         """
         found: dict[str, CDIDevice] = {}
         missing: list[str] = []
@@ -157,7 +157,7 @@ def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
 
 
 def validate_spec(document: object) -> list[str]:
-    """Every reason why a runtime would refuse a CDI document; empty when it is valid."""
+    """Return every reason why a runtime would refuse a CDI document, or an empty list."""
     reasons = [
         f"{'.'.join(str(step) for step in error.instance_path) or 'document'}: {error.message}"
         for error in _VALIDATOR.iter_errors(document)

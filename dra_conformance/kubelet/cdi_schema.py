@@ -1,9 +1,9 @@
-"""The shape of a Container Device Interface specification, as a JSON schema.
+"""JSON schema of a Container Device Interface specification.
 
 Field names, types and required fields are those of the CDI specification, versions 0.3.0 to 1.1.0
-(tags.cncf.io/container-device-interface, SPEC.md and specs-go/config.go). What a schema cannot say (which version
-introduced a field, empty devices, duplicate names) is in `dra_conformance.kubelet.cdi`. Unknown fields are errors:
-container runtimes decode strictly.
+(tags.cncf.io/container-device-interface, SPEC.md and specs-go/config.go). `dra_conformance.kubelet.cdi` checks what a
+schema cannot express: the version that introduced a field, empty devices, duplicate names. Unknown fields are errors,
+because container runtimes decode strictly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The kubelet's memory of claims: which pods use them, which drivers have them, and which devices were returned.
+"""The kubelet's claim records: the pods that use a claim, the drivers that prepared it, and the returned devices.
 
-Records are made when a pod first needs a claim and removed after a successful Unprepare; between kubelet lives they
-stay in the checkpoint file, in the real kubelet's format: `{"Data": "<json>", "Checksum": crc32}` with Data a
+A record is created when a pod first needs a claim and removed after a successful Unprepare. Across restarts records are
+in the checkpoint file, in the real kubelet's format: `{"Data": "<json>", "Checksum": crc32}` with Data a
 DRACheckpoint of `checkpoint.dra.kubelet.k8s.io/v1` (pkg/kubelet/cm/dra/claiminfo.go and state/, v1.36). `prepared` is
 not in the file: after a restart every claim counts as not yet prepared (rule DRA-270).
 """
@@ -31,7 +31,7 @@ ClaimKey = tuple[str, str]
 
 @dataclass(slots=True)
 class ClaimRecord:
-    """What the kubelet knows of one claim. Change it only while holding the cache's lock."""
+    """The kubelet's record of one claim. Change it only while holding the cache's lock."""
 
     ref: ClaimRef
     drivers: dict[str, tuple[PreparedDevice, ...]]
@@ -99,9 +99,9 @@ class ClaimCache:
 
     @contextmanager
     def busy(self, keys: Iterable[ClaimKey]) -> Iterator[None]:
-        """Hold claims for a Prepare or Unprepare, so that two pods that share one never call a driver at once.
+        """Lock claims for a Prepare or Unprepare, so that two pods that share one never call a driver at once.
 
-        The real kubelet allows that race; here it would make call counts depend on luck (rule DRA-269).
+        The real kubelet allows that race; here it would make call counts nondeterministic (rule DRA-269).
         """
         wanted = set(keys)
         with self.lock:
@@ -143,8 +143,8 @@ def read_checkpoint(path: Path) -> list[ClaimRecord]:
             raise CheckpointCorrupt(f"{path}: the checksum does not fit the data; remove the file to start anew")
         return [_from_state(state) for state in orjson.loads(data)["ClaimInfoStateList"]]
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        told = f"{path} is no checkpoint of a kubelet ({error}); remove the file to start anew"
-        raise CheckpointCorrupt(told) from None
+        message = f"{path} is no checkpoint of a kubelet ({error}); remove the file to start anew"
+        raise CheckpointCorrupt(message) from None
 
 
 def _to_state(record: ClaimRecord) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Prepare and Unprepare for pods: which claims, which drivers, one call for each driver, and nothing taken on trust.
+"""Prepare and Unprepare for pods: the claims and drivers of a pod, one call per driver, and strict checks of responses.
 
-`ClaimManager` answers three questions of a pod worker: prepare this pod, which CDI devices does this container get, and
-unprepare this pod. Its memory is a `ClaimCache`; it starts no thread.
+`ClaimManager` serves a pod worker: prepare a pod, return the CDI devices of a container, unprepare a pod. Its state
+is a `ClaimCache`; it starts no thread.
 
-Source: pkg/kubelet/cm/dra/manager.go, v1.36; rules DRA-263 to DRA-282. Error sentences are the kubelet's own.
+Source: pkg/kubelet/cm/dra/manager.go, v1.36; rules DRA-263 to DRA-282. Error messages are the kubelet's own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PodClaim:
 
 @dataclass(frozen=True, slots=True)
 class GivenDevice:
-    """A CDI device id for a container, and who said so."""
+    """A CDI device id for a container, and the driver that returned it."""
 
     id: str
     driver: str
@@ -43,9 +43,9 @@ class GivenDevice:
 
 
 def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
-    """The claims of a pod, explicit ones first; an entry for which no claim was needed is left out.
+    """Return the claims of a pod, explicit ones first; entries that need no claim are omitted.
 
-    Raises ClaimRefused while a claim from a template is not there yet.
+    Raises ClaimRefused while a claim from a template does not exist yet.
     """
     statuses = {entry["name"]: entry for entry in pod.get("status", {}).get("resourceClaimStatuses") or ()}
     found: list[PodClaim] = []
@@ -156,7 +156,7 @@ class ClaimManager:
             raise ClaimRefused(f"fetch ResourceClaim {name}: {error}") from None
 
     def _to_call(self, record: ClaimRecord, claim: Obj, method: str) -> list[str]:
-        """The drivers of a claim without those whose every result asks to skip the call (rule DRA-281)."""
+        """Return the drivers of a claim except those for which every result skips the call (rule DRA-281)."""
         if not self._gates.optional_node_operations:
             return sorted(record.drivers)
         results = claim["status"]["allocation"]["devices"]["results"]
@@ -184,7 +184,7 @@ class ClaimManager:
                         "still exists (previous pod force-deleted?!)"
                     )
                 record.pod_uids.add(uid_of(pod))
-                # Before any call: a pod that goes away in the middle is then found by the reconcile loop.
+                # Before any call: the reconcile loop then finds a pod that is deleted during the call.
                 self.cache.checkpoint()
                 if record.prepared:
                     continue
@@ -242,11 +242,11 @@ class ClaimManager:
         uses = [(use["name"], use.get("request") or "") for use in resources.get("claims") or ()]
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if extended and self._gates.extended_resource:
-            asked = set(resources.get("requests") or ()) | set(resources.get("limits") or ())
+            requested = set(resources.get("requests") or ()) | set(resources.get("limits") or ())
             uses += [
                 ("", mapping["requestName"])
                 for mapping in extended.get("requestMappings") or ()
-                if mapping["containerName"] == container["name"] and mapping["resourceName"] in asked
+                if mapping["containerName"] == container["name"] and mapping["resourceName"] in requested
             ]
         return [
             GivenDevice(device_id, driver, records[local_name].ref.name)

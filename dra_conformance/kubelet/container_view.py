@@ -1,7 +1,7 @@
-"""What a container would see: its own environment, and the edits of all CDI devices given to it.
+"""The view from inside a container: its environment and the edits of all CDI devices injected into it.
 
-A `ContainerView` is a value, built from a pod and a `CDIRegistry` at the moment a container would start; nothing is
-mounted or created. Edits are merged as container-device-interface v1.0.1 merges them into an OCI configuration
+A `ContainerView` is a value, computed from a pod and a `CDIRegistry` when a container would start. Nothing is mounted
+or created. Edits are merged as container-device-interface v1.0.1 merges them into an OCI configuration
 (pkg/cdi/cache.go InjectDevices, pkg/cdi/container-edits.go Apply).
 """
 
@@ -53,10 +53,10 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class ContainerView:
-    """All that one container sees of its devices.
+    """The view of one container.
 
-    `cdi_devices` are the ids in the order in which the kubelet gave them to the runtime. `missing_host_paths` are host
-    paths of device nodes and mounts that do not exist below the host root; empty when no host root is known.
+    `cdi_devices` are the ids in the order in which the kubelet passed them to the runtime. `missing_host_paths` are
+    host paths of device nodes and mounts that do not exist below the host root; empty if no host root is known.
     """
 
     container: str
@@ -79,15 +79,15 @@ class ContainerView:
 def build_view(
     container: Mapping[str, Any], device_ids: Sequence[str], registry: CDIRegistry, *, host_root: Path | None = None
 ) -> ContainerView:
-    """The view of one container of a pod spec.
+    """Return the view of one container of a pod spec.
 
-    Arguments:
-        container: the container of the pod spec; its literal `env` values are the starting environment.
-        device_ids: the CDI ids for it, in order; repeated ids count once.
+    Args:
+        container: the container of the pod spec; its literal `env` values are the initial environment.
+        device_ids: its CDI ids in order; repeated ids count once.
         registry: the CDI folders as read when the container starts.
-        host_root: where the node's file system lies, to tell which host paths are missing.
+        host_root: root of the node's file system, to find missing host paths.
 
-    Raises CDIError when an id is in no specification.
+    Raises CDIError if an id is in no specification.
     """
     devices = registry.resolve(device_ids)
     env = {

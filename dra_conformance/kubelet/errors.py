@@ -1,6 +1,6 @@
-"""What can go wrong between a kubelet and a driver, each told in one sentence.
+"""Errors between a kubelet and a driver.
 
-Raised to callers that asked the kubelet directly; in pod workers the same sentences end in pod events and in the log.
+Direct callers get them as exceptions. Pod workers write the same messages into pod events and the log.
 """
 
 from __future__ import annotations
@@ -39,4 +39,4 @@ class CheckpointCorrupt(KubeletError):
 
 
 class StatusNotWritten(KubeletError):
-    """The API server refused what the kubelet wrote about a pod."""
+    """The API server refused a write of the kubelet to a pod."""

@@ -1,7 +1,7 @@
-"""Notice changes in one folder at once, by the kernel's inotify, without polling.
+"""Detect changes in one folder by inotify, without polling.
 
-The watch owns its descriptors and its thread between `start` and `stop`. It only says that something changed; what the
-folder holds is for the listener to read, so no event can be lost to a race. Source of the numbers: inotify(7).
+The watch owns its descriptors and its thread between `start` and `stop`. It reports only that something changed; the
+listener reads the folder, so no event can be lost to a race. Source of the numbers: inotify(7).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kubelet's settings: feature gates of its release, and its delays. Values, owned by whoever starts a kubelet."""
+"""Settings of the kubelet: feature gates of its release, and delays."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Feature gates that change what a kubelet does with claims; the defaults are those of 1.36.
+    """Feature gates that change how a kubelet handles claims; the defaults are those of 1.36.
 
     `resource_health_status`: watch device health and show it (ResourceHealthStatus, rule DRA-302).
     `resource_health_status_message`: show the message too (ResourceHealthStatusMessage, rule DRA-299).
     `extended_resource`: treat a pod's `extendedResourceClaimStatus` as one more claim (DRAExtendedResource).
-    `optional_node_operations`: skip calls that all of a driver's results ask to skip (DRAOptionalNodeOperations, 1.37,
+    `optional_node_operations`: skip a driver's calls if all of its results say so (DRAOptionalNodeOperations, 1.37,
     rule DRA-281).
     """
 

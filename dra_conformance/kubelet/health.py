@@ -74,7 +74,7 @@ class HealthCache:
         return told
 
     def known(self, driver: str) -> set[DeviceKey]:
-        """The devices of which a driver's stream has told anything."""
+        """Return the devices that a driver's stream has reported."""
         with self._lock:
             return set(self._drivers.get(driver, ()))
 
@@ -92,7 +92,7 @@ class HealthCache:
         return _NAMES[known.health], known.message
 
     def holds(self, driver: str, pool: str, device: str) -> float | None:
-        """Seconds until the newest word on a device expires; None where there is none that could."""
+        """Return the seconds until the latest report of a device expires, or None if none can expire."""
         with self._lock:
             known = self._drivers.get(driver, {}).get((pool, device))
         if known is None:
@@ -102,10 +102,10 @@ class HealthCache:
 
 
 class HealthWatcher:
-    """Follows the health stream of every registered instance.
+    """Watches the health stream of every registered instance.
 
-    `on_change(driver, devices)` is called when devices (pool, name; None for all of the driver) may look different
-    now. That a statement expires is for whoever shows it to notice: `HealthCache.holds` says when.
+    `on_change(driver, devices)` is called when the state of devices (pool, name; None for all of the driver) may have
+    changed. Expiry is up to the caller: `HealthCache.holds` returns the time.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class HealthWatcher:
             thread.join()
 
     def stop(self) -> None:
-        """Stop following everything that is left; their instances must be closed already."""
+        """Stop all remaining watches; their instances must be closed already."""
         with self._lock:
             threads, streams = list(self._threads.values()), list(self._streams.values())
             self._threads.clear()
@@ -158,13 +158,13 @@ class HealthWatcher:
             error, received = self._one_stream(instance)
             due = self._clock.monotonic() + self._retry
             if (received or error != told) and not instance.stopping.is_set():
-                # The kubelet tries every 5 s even where there is no health service; the log says so once.
+                # The kubelet retries every 5 s even if there is no health service; log that once.
                 self._record(KubeletHealth(step="stream ended", driver=instance.driver, reason=error))
                 told = error
             self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
 
     def _one_stream(self, instance: PluginInstance) -> tuple[str, bool]:
-        """Follow one stream to its end: why it ended, and whether it ever said anything."""
+        """Read one stream to its end; return why it ended, and whether it ever sent a report."""
         received = False
         try:
             stream = instance.client.watch_health()

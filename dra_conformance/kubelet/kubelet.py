@@ -1,9 +1,8 @@
-"""The kubelet harness: one node of a cluster, as far as Dynamic Resource Allocation can tell.
+"""The emulated kubelet: one node of a cluster, as far as Dynamic Resource Allocation is concerned.
 
-A `Kubelet` puts the parts of this package together and owns them between `start` and `stop`; folders below its root,
-the Node object and the running containers (`Runtime`) outlive a restart. It talks to the API server through the given
-client and to drivers through Unix sockets, exactly as a real kubelet does, so it cannot tell a reference driver from
-a vendor's.
+A `Kubelet` owns the components of this package between `start` and `stop`. Folders below its root, the Node object and
+the running containers (`Runtime`) survive a restart. It uses the API server through the given client and drivers
+through Unix sockets, as a real kubelet does, so it treats a reference driver like any other.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from dra_conformance.kubelet.runtime import Runtime
 class Kubelet:
     """One node.
 
-    Arguments:
-        client: the API server, as the node's own user if roles matter.
-        clock: whose seconds all delays and deadlines are.
-        node_name: the Node object; it is made if absent.
-        root: the node's folder. Below it lie `plugins_registry`, `plugins`, `cdi` and `state` (the checkpoint), all
-            made with mode 0700. Keep it short: a socket path may have 107 bytes.
-        log: receives every registration step, gRPC call and state change; see `dra_conformance.core.events.kinds.kubelet`.
-        gates, timing: feature gates and delays.
-        cdi_roots: folders with CDI specifications, the least important first, when not `root/cdi`.
-        registration_dir, plugins_dir: when not below `root`.
-        host_root: where the node's file system lies, to tell which host paths of CDI edits are missing.
-        node_labels: labels of a Node object that the kubelet makes.
+    Args:
+        client: client of the API server, as the node's own user if RBAC matters.
+        clock: clock of all delays and deadlines.
+        node_name: the Node object; it is created if absent.
+        root: the node's folder with `plugins_registry`, `plugins`, `cdi` and `state` (the checkpoint), all created with
+            mode 0700. Keep it short: a socket path has at most 107 bytes.
+        log: receives every registration step, gRPC call and state change; see
+        `dra_conformance.core.events.kinds.kubelet`. gates, timing: feature gates and delays.
+        cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
+        registration_dir, plugins_dir: if not below `root`.
+        host_root: root of the node's file system, to find missing host paths of CDI edits.
+        node_labels: labels of a Node object that the kubelet creates.
         host_ip: the node's address in status.
-        wipe_at_start: whether starting deletes the node's slices (rule DRA-285); False takes over a node that lives.
+        wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
         workers: pods handled at the same time.
 
-    `start` raises CheckpointCorrupt when the checkpoint does not read back.
+    `start` raises CheckpointCorrupt if the checkpoint cannot be read.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Kubelet:
             self._record(KubeletState(step="started", drivers=tuple(life.plugins.drivers())))
 
     def stop(self) -> None:
-        """Stop as a killed kubelet does: drivers are told nothing, containers keep running. Idempotent."""
+        """Stop as a killed kubelet does: drivers are not notified, containers keep running. Idempotent."""
         with self._life_lock:
             life, self._life = self._life, None
             if life is not None:
@@ -127,7 +126,7 @@ class Kubelet:
     def restart(self, *, reboot: bool = False) -> None:
         """Stop and start again with the checkpoint (rules DRA-270, DRA-280).
 
-        With `reboot` the containers are gone too, so every pod that is still bound is prepared and started again.
+        With `reboot` the containers are gone too, so every bound pod is prepared and started again.
         """
         self.stop()
         if reboot:
@@ -135,7 +134,7 @@ class Kubelet:
         self.start()
 
     def end(self) -> None:
-        """End it for good; its containers were never more than records."""
+        """Stop for good and drop the containers, which are only records."""
         self.stop()
 
     def __enter__(self) -> Kubelet:
@@ -148,7 +147,7 @@ class Kubelet:
     # -- drivers ---------------------------------------------------------------------------------------------------
 
     def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
-        """Wait for a driver. Raises DriverNotRegistered, telling what the registration folder holds instead."""
+        """Wait for a driver. Raises DriverNotRegistered with the contents of the registration folder."""
         return self._alive().plugins.wait_registered(driver, timeout, instances=instances)
 
     def plugin(self, driver: str) -> PluginHandle:
@@ -172,14 +171,14 @@ class Kubelet:
         self._alive().pods.finish(namespace, name, phase)
 
     def view(self, namespace: str, pod: str, container: str) -> ContainerView:
-        """What one container of a running pod sees. Raises KubeletError when it does not run, with the reason."""
+        """Return the view of one container of a running pod. Raises KubeletError with the reason if it does not run."""
         views = self._alive().pods.views(namespace, pod)
         if container not in views:
             raise KubeletError(f"pod {namespace}/{pod} has no container {container}; it has {', '.join(views)}")
         return views[container]
 
     def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
-        """Wait for a pod to run; what each of its containers sees. Raises KubeletError with the reason."""
+        """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
         return self._alive().pods.wait_running(namespace, pod, timeout)
 
     def pod_error(self, namespace: str, pod: str) -> str:
@@ -195,7 +194,7 @@ class Kubelet:
         return self._alive().cache.all()
 
     def health_of(self, driver: str) -> set[DeviceKey]:
-        """The devices, as pool and name, of which the driver's health stream has told anything."""
+        """Return the devices (pool, name) that the driver's health stream has reported."""
         return self._alive().health.cache.known(driver)
 
     # -- inside ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a scenario may ask of a node's kubelet, be it the harness's own or Kubernetes'."""
+"""The interface of a node's kubelet for scenarios: the emulated one or Kubernetes' own."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Plugins(Protocol):
 
 
 class NodeKubelet(Protocol):
-    """A kubelet as far as scenarios know it. Its methods raise KubeletError where it is not running."""
+    """A node's kubelet. Its methods raise KubeletError if it is not running."""
 
     @property
     def registration_dir(self) -> Path:
-        """Where drivers put their registration sockets."""
+        """The folder for registration sockets of drivers."""
         ...
 
     @property
     def plugins_dir(self) -> Path:
-        """Where drivers put their own sockets."""
+        """The folder for sockets of drivers."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class NodeKubelet(Protocol):
         ...
 
     def stop(self) -> None:
-        """Kill it; drivers are told nothing and containers keep running. Idempotent."""
+        """Kill it; drivers are not notified and containers keep running. Idempotent."""
         ...
 
     def restart(self, *, reboot: bool = False) -> None:
@@ -75,7 +75,7 @@ class NodeKubelet(Protocol):
         ...
 
     def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
-        """Wait for a pod to run; what each container sees. Raises KubeletError with the reason."""
+        """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
         ...
 
     def claims(self) -> list[ClaimRecord]:

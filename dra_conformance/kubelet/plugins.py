@@ -1,8 +1,8 @@
-"""Which DRA drivers this kubelet can call: the registration folder, handshakes, instances, and the wiping of slices.
+"""The DRA drivers of a node: the registration folder, handshakes, instances, and the deletion of slices.
 
-Sockets come and go in the registration folder; each is asked who it is (GetInfo), judged, and told the outcome
-(NotifyRegistrationStatus). `PluginManager` owns the watch of the folder, one worker thread, one wiping thread and the
-connections to all instances, between `start` and `stop`.
+Sockets appear and disappear in the registration folder. The manager calls GetInfo on each, validates the response, and
+reports the outcome with NotifyRegistrationStatus. `PluginManager` owns the watch of the folder, one worker thread, one
+thread that deletes slices, and the connections to all instances, between `start` and `stop`.
 
 Source: pkg/kubelet/pluginmanager (handshake, retry), pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go (version choice,
 several instances, wiping), v1.36; rules DRA-257 to DRA-262, DRA-273, DRA-285 to DRA-287.
@@ -42,9 +42,9 @@ SUPPORTED = DRA_VERSIONS
 
 
 def choose_version(versions: tuple[str, ...]) -> str:
-    """The first entry of the plugin's list that the kubelet knows: the plugin's order counts (rule DRA-258).
+    """Return the first entry of the plugin's list that the kubelet supports; the plugin's order counts (rule DRA-258).
 
-    Raises RegistrationRefused for an empty list or one without a known entry (rule DRA-259).
+    Raises RegistrationRefused if the list is empty or has no supported entry (rule DRA-259).
     """
     if not versions:
         raise RegistrationRefused("empty list of supported gRPC services (aka supported versions)")
@@ -70,12 +70,12 @@ class _Socket:
 class PluginManager:
     """Registers the plugins of one node.
 
-    Arguments:
-        client: where ResourceSlices of the node are deleted.
+    Args:
+        client: deletes ResourceSlices of the node.
         node: the node's name.
-        folder: the registration folder; made with mode 0700 if absent.
-        wipe_at_start: whether the node's slices go first, as with every kubelet that starts (rule DRA-285).
-        on_instance: called with every new instance and with every instance that goes (second argument False).
+        folder: the registration folder; created with mode 0700 if absent.
+        wipe_at_start: delete the node's slices first, as every kubelet does when it starts (rule DRA-285).
+        on_instance: called with every new instance, and with every removed one (second argument False).
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class PluginManager:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Delete the node's slices (rule DRA-285), then begin to register what is in the folder."""
+        """Delete the node's slices (rule DRA-285), then register the sockets in the folder."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._wipe_at_start:
             self._wipe("")
@@ -130,7 +130,7 @@ class PluginManager:
         self._scan()
 
     def stop(self) -> None:
-        """Close all connections and join the threads. Sockets are told nothing, as when a kubelet dies."""
+        """Close all connections and join the threads. Plugins are not notified, as when a kubelet is killed."""
         with self._lock:
             self._stopped = True
         self._watch.stop()
@@ -151,7 +151,7 @@ class PluginManager:
     # -- what the kubelet asks -------------------------------------------------------------------------------------
 
     def get(self, driver: str) -> PluginInstance:
-        """The instance to call: the newest that is connected, else the newest (rule DRA-261).
+        """Return the instance to call: the newest that is connected, else the newest (rule DRA-261).
 
         Raises DriverNotRegistered (rule DRA-273).
         """
@@ -179,15 +179,15 @@ class PluginManager:
             return sorted(self._instances)
 
     def registration_error(self, socket: str) -> str:
-        """Why the socket of that file name is not registered; empty when it is, or is not there."""
+        """Return why the socket with that file name is not registered; empty if it is, or does not exist."""
         with self._lock:
             known = self._sockets.get(self.folder / socket)
             return known.error if known else ""
 
     def wait_registered(self, driver: str, timeout: float, *, instances: int = 1) -> PluginHandle:
-        """Wait until `instances` endpoints of `driver` are registered and told so, at most `timeout` seconds.
+        """Wait until `instances` endpoints of `driver` are registered, at most `timeout` seconds.
 
-        Raises DriverNotRegistered, telling what is in the registration folder instead.
+        Raises DriverNotRegistered with the contents of the registration folder.
         """
         deadline = self._clock.monotonic() + timeout
         with self.changed:
@@ -226,24 +226,24 @@ class PluginManager:
         return True
 
     def explain(self, driver: str) -> str:
-        """Why a driver is not registered, in one sentence: what is in the registration folder instead."""
+        """Return why a driver is not registered, with the contents of the registration folder."""
         with self._lock:
-            return self._told(f"DRA driver {driver} is not registered; ", driver)
+            return self._describe(f"DRA driver {driver} is not registered; ", driver)
 
     def _explain(self, driver: str, timeout: float) -> str:
-        return self._told(f"DRA driver {driver} did not register within {timeout:g} s; ", driver)
+        return self._describe(f"DRA driver {driver} did not register within {timeout:g} s; ", driver)
 
-    def _told(self, told: str, driver: str) -> str:
+    def _describe(self, message: str, driver: str) -> str:
         others = [name for name in self.drivers() if name != driver]
         if others:
-            told += f"registered instead: {', '.join(others)}; "
+            message += f"registered instead: {', '.join(others)}; "
         entries = [
-            f"{path.name} ({known.error or (known.info.name if known.info else 'being asked')})"
+            f"{path.name} ({known.error or (known.info.name if known.info else 'GetInfo pending')})"
             for path, known in sorted(self._sockets.items())
         ]
         seen = {path.name for path in self._sockets}
         entries += [f"{path.name} (no socket)" for path in sorted(self.folder.iterdir()) if path.name not in seen]
-        return told + f"{self.folder} holds {', '.join(entries) or 'nothing'}"
+        return message + f"{self.folder} holds {', '.join(entries) or 'nothing'}"
 
     # -- the folder ------------------------------------------------------------------------------------------------
 
@@ -368,8 +368,8 @@ class PluginManager:
             raise RegistrationRefused(f"invalid supported gRPC versions of {where}: {error}") from None
         with self._lock:
             if any(other.endpoint == endpoint for other in self._instances.get(info.name) or ()):
-                told = f"endpoint {endpoint} already registered for DRA driver plugin {info.name}"
-                raise RegistrationRefused(told)
+                message = f"endpoint {endpoint} already registered for DRA driver plugin {info.name}"
+                raise RegistrationRefused(message)
             instance = PluginInstance(
                 driver=info.name,
                 endpoint=endpoint,
@@ -446,7 +446,7 @@ class PluginManager:
             self._wipes.done(driver)
 
     def _wipe(self, driver: str) -> None:
-        """Delete the node's slices of one driver, or (empty name) of all; what fails is tried again with back-off."""
+        """Delete the node's slices of one driver, or (empty name) of all; failures are retried with back-off."""
         selector = f"spec.nodeName={self._node}" + (f",spec.driver={driver}" if driver else "")
         try:
             wiped = [_delete(self._client, self._slices, item) for item in self._list_slices(selector, driver)]
@@ -478,7 +478,7 @@ def _delete(client: KubeClient, slices: Resource, item: Obj) -> str:
 
 
 def _socket_inode(path: Path) -> tuple[int, int] | None:
-    """What tells a socket file from a later one of the same name; None when there is no socket."""
+    """Return the inode that distinguishes a socket file from a later one of that name; None if there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What a kubelet writes into a pod's status, as pure functions of the pod and of what its containers do.
+"""A pod's status as a kubelet writes it: pure functions of the pod and the state of its containers.
 
 The values are patches for the status subresource (strategic merge: conditions merge by type, container statuses
-replace). Source: pkg/kubelet/kubelet_pods.go and status/generate.go, v1.36, for the fields that anyone waits on.
+replace). Source: pkg/kubelet/kubelet_pods.go and status/generate.go, v1.36, for the fields that scenarios read.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def running(
 
 
 def ended(pod: Obj, *, now: str, phase: Phase, started_at: str) -> Obj:
-    """All containers ended, with exit code 0 or 1; a pod that never ran gets no container states."""
+    """All containers ended, with exit code 0 or 1; a pod that never ran has no container states."""
     code = 0 if phase == "Succeeded" else 1
     reason = "Completed" if code == 0 else "Error"
     terminated = {"exitCode": code, "reason": reason, "finishedAt": now, "startedAt": started_at or now}
@@ -137,7 +137,7 @@ def _conditions(pod: Obj, now: str, wanted: Mapping[str, tuple[bool, str, str]])
             {
                 "type": kind,
                 "status": status,
-                # Always there, empty or not: a strategic merge would keep an old sentence that is left out.
+                # Always set, empty or not: a strategic merge patch would keep an old message that is left out.
                 "reason": reason or None,
                 "message": message or None,
                 "lastTransitionTime": since or now,

@@ -1,4 +1,4 @@
-"""What a kubelet writes about pods: their status and Warning events, each once. It writes nothing once it is quiet."""
+"""Writes pod status and Warning events, each once. Writes nothing after `quiet` is set."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dra_conformance.kubelet.record import Record
 
 
 @dataclass(slots=True)
-class Told:
-    """What was written last about one pod; kept by the worker that handles the pod."""
+class WrittenStatus:
+    """The last status and events written for one pod; owned by the worker that handles the pod."""
 
     event: str = ""
     status: Obj = field(default_factory=dict)
@@ -27,10 +27,10 @@ class Told:
 class PodWriter:
     """Writes status and events of pods.
 
-    Arguments:
-        node: the name under which events are written.
-        stored: is given each pod as it was stored.
-        quiet: once set, nothing is written any more.
+    Args:
+        node: the source of events.
+        stored: called with each pod as stored.
+        quiet: if set, nothing is written any more.
     """
 
     def __init__(
@@ -50,28 +50,28 @@ class PodWriter:
         self._stored = stored
         self._quiet = quiet
 
-    def write(self, pod: Obj, told: Told, status: Obj) -> None:
-        """Write a pod's status, unless it says what it said before. Raises StatusNotWritten."""
-        if self._quiet.is_set() or _without_times(status) == _without_times(told.status):
+    def write(self, pod: Obj, written: WrittenStatus, status: Obj) -> None:
+        """Write a pod's status if it changed. Raises StatusNotWritten."""
+        if self._quiet.is_set() or _without_times(status) == _without_times(written.status):
             return
-        # Addresses are lists with a merge key: without the directive a new address would stand beside the old one.
+        # Addresses are lists with a merge key: without the directive the old address would stay.
         whole: Obj = {key: [{"$patch": "replace"}, *status[key]] for key in ("podIPs", "hostIPs") if key in status}
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {**status, **whole}}
         try:
-            written = self._client.patch(
+            stored = self._client.patch(
                 PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status"
             )
         except (NotFound, Conflict):
-            return  # deleted or replaced meanwhile: the informer will say so
+            return  # deleted or replaced meanwhile: the informer reports it
         except ApiError as error:
             raise StatusNotWritten(f"status of pod {where(pod)}: {error}") from None
-        told.status = status
-        self._stored(written)
+        written.status = status
+        self._stored(stored)
         self._record(KubeletPod(step="status", pod=where(pod), uid=uid_of(pod), phase=status["phase"]))
 
-    def tell(self, pod: Obj, told: Told, reason: str, message: str) -> None:
+    def record_event(self, pod: Obj, written: WrittenStatus, reason: str, message: str) -> None:
         """Record a Warning event about a pod, unless it was the last one."""
-        if self._quiet.is_set() or told.event == message:
+        if self._quiet.is_set() or written.event == message:
             return
         self._record(KubeletProblem(about="pod", pod=where(pod), uid=uid_of(pod), reason=reason, message=message))
         now = timestamp(self._clock.now())
@@ -101,7 +101,7 @@ class PodWriter:
         except (ApiError, TransportError) as error:
             self._record(KubeletProblem(about="event", pod=where(pod), message=f"the event was not written: {error}"))
             return
-        told.event = message
+        written.event = message
 
 
 def where(pod: Obj) -> str:

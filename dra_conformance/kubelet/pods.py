@@ -1,7 +1,7 @@
-"""The pods of one node: from bound to running to gone, with their claims prepared before and unprepared after.
+"""The pods of one node, from bound to deleted, with their claims prepared before and unprepared after.
 
-`PodWorkers` owns an informer, worker threads and the reconcile loop between `start` and `stop`. What runs is kept in a
-`Runtime`, which stands for the container runtime and outlives a restart of the kubelet.
+`PodWorkers` owns an informer, worker threads and the reconcile loop between `start` and `stop`. Running containers
+are in a `Runtime`, which emulates the container runtime and survives a restart of the kubelet.
 
 Source: pkg/kubelet/pod_workers.go, kubelet.go (SyncPod, SyncTerminatingPod), v1.36; rules DRA-264, DRA-265, DRA-271,
 DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
@@ -37,7 +37,7 @@ from dra_conformance.kubelet.errors import (
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthCache, allocated_resources_status
 from dra_conformance.kubelet.pod_status import Phase
-from dra_conformance.kubelet.pod_writer import PodWriter, Told, where
+from dra_conformance.kubelet.pod_writer import PodWriter, WrittenStatus, where
 from dra_conformance.kubelet.record import Record
 from dra_conformance.kubelet.runtime import Runtime
 
@@ -51,18 +51,18 @@ class _PodState:
     finish: Phase | None = None
     ended: bool = False
     error: str = ""
-    told: Told = field(default_factory=Told)
+    written: WrittenStatus = field(default_factory=WrittenStatus)
 
 
 class PodWorkers:
     """Runs the pods that are bound to one node.
 
-    Arguments:
-        runtime: what runs already.
+    Args:
+        runtime: the running containers.
         claims: prepares and unprepares.
-        health: what drivers said of their devices.
-        cdi_roots: folders with CDI specifications, the least important first.
-        host_root: where the node's file system lies, if it is known.
+        health: reports of drivers on their devices.
+        cdi_roots: folders with CDI specifications, lowest priority first.
+        host_root: root of the node's file system, if known.
         host_ip: the node's address in pod status.
         workers: pods handled at the same time.
     """
@@ -128,7 +128,7 @@ class PodWorkers:
             self._threads.append(thread)
 
     def quit(self) -> None:
-        """Write nothing from now on: what fails because the kubelet dies is no fault of a driver."""
+        """Stop writing: a failure because the kubelet exits is not a fault of a driver."""
         self._stopping.set()
 
     def stop(self) -> None:
@@ -167,7 +167,7 @@ class PodWorkers:
             return state.error if state else ""
 
     def views(self, namespace: str, name: str) -> Mapping[str, ContainerView]:
-        """What each container of a running pod sees. Raises KubeletError when the pod does not run."""
+        """Return the view of each container of a running pod. Raises KubeletError if the pod does not run."""
         pod = self.find(namespace, name)
         running = self._runtime.get(uid_of(pod)) if pod else None
         if running is None:
@@ -233,10 +233,10 @@ class PodWorkers:
             except (KubeletError, ApiError, TransportError) as error:
                 self._failed(uid, str(error))
             except Exception as error:
-                told = f"defect in the harness: {type(error).__name__}: {error}"
-                self._record(KubeletProblem(about="pod", uid=uid, message=told, traceback=traceback.format_exc()))
+                message = f"defect in the harness: {type(error).__name__}: {error}"
+                self._record(KubeletProblem(about="pod", uid=uid, message=message, traceback=traceback.format_exc()))
                 report_exception(error)
-                self._failed(uid, told)
+                self._failed(uid, message)
             else:
                 self._queue.forget(uid)
             finally:
@@ -259,7 +259,7 @@ class PodWorkers:
                 self.reconcile()
             except Exception as error:  # without this thread claims of deleted pods would stay prepared for ever
                 report_exception(error)
-            # On a fixed schedule: time that is let pass during a round counts for the next.
+            # On a fixed schedule: time that a scenario advances during a round counts for the next.
             self._round += self._timing.reconcile
             self._clock.wait(self._stopping, max(self._round - self._clock.monotonic(), 0.0))
 
@@ -290,21 +290,21 @@ class PodWorkers:
         try:
             self._claims.prepare(pod)
         except (PrepareFailed, DriverNotRegistered) as error:
-            told = f"prepare dynamic resources: {error}"
-            self._writer.tell(
-                pod, state.told, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {told}"
+            message = f"prepare dynamic resources: {error}"
+            self._writer.record_event(
+                pod, state.written, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {message}"
             )
             now = self._now()
             self._writer.write(
-                pod, state.told, pod_status.waiting(pod, now=now, reason="ContainerCreating", message="")
+                pod, state.written, pod_status.waiting(pod, now=now, reason="ContainerCreating", message="")
             )
-            raise PrepareFailed(told) from None
+            raise PrepareFailed(message) from None
         try:
             views = self._build_views(pod)
         except CDIError as error:
-            self._writer.tell(pod, state.told, "Failed", f"Error: CDI device injection failed: {error}")
+            self._writer.record_event(pod, state.written, "Failed", f"Error: CDI device injection failed: {error}")
             status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerError", message=str(error))
-            self._writer.write(pod, state.told, status)
+            self._writer.write(pod, state.written, status)
             raise
         running = self._runtime.run(uid_of(pod), views, self._now())
         with self._lock:
@@ -358,7 +358,7 @@ class PodWorkers:
             host_ip=self._host_ip,
             health=health,
         )
-        self._writer.write(pod, state.told, status)
+        self._writer.write(pod, state.written, status)
         holds = [
             hold
             for record in records.values()
@@ -379,7 +379,7 @@ class PodWorkers:
         self._unprepare(pod, state)
         if pod.get("status", {}).get("phase") not in _TERMINAL:
             self._writer.write(
-                pod, state.told, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
+                pod, state.written, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
             )
         state.ended = True
         self._record(KubeletPod(step="ended", pod=where(pod), uid=uid_of(pod), phase=phase))
@@ -398,14 +398,14 @@ class PodWorkers:
         try:
             self._claims.unprepare(uid_of(pod))
         except (UnprepareFailed, DriverNotRegistered) as error:
-            told = f"unprepare dynamic resources: {error}"
-            self._writer.tell(pod, state.told, "FailedUnprepareDynamicResources", told)
-            raise UnprepareFailed(told) from None
+            message = f"unprepare dynamic resources: {error}"
+            self._writer.record_event(pod, state.written, "FailedUnprepareDynamicResources", message)
+            raise UnprepareFailed(message) from None
         with self._lock:
             state.error = ""
 
     def _gone(self, uid: str) -> None:
-        """The object vanished without a word to us: it was force-deleted, or a pod of the same name replaced it."""
+        """Handle a pod whose object disappeared: it was force-deleted, or replaced by a pod with the same name."""
         self._runtime.kill(uid)
         with self._lock:
             state = self._states.pop(uid, None)

@@ -1,4 +1,4 @@
-"""The containers of a node: none is started, what each would see is kept. They outlive the kubelet, not the node."""
+"""The containers of a node as records; none is started. They survive the kubelet, not the node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dra_conformance.kubelet.container_view import ContainerView
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """A pod whose containers run: since when, with which address, and what each container sees."""
+    """A pod whose containers run: start time, address, and the view of each container."""
 
     started_at: str
     pod_ip: str

@@ -1,7 +1,7 @@
-"""A driver that does what a scenario tells it: the other side of the wire when the kubelet is judged.
+"""A driver that a scenario scripts: the other end of the socket when the kubelet is the target.
 
-It prepares any claim with one CDI device for each request, unless told to fail, to lie or to wait. A scenario makes it
-and ends it with `stop`; its CDI files lie in the node's folder and go with the node.
+It prepares any claim with one CDI device per request, unless scripted to fail, to return wrong data or to wait. The
+scenario ends it with `stop`; its CDI files are in the node's folder and are removed with it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Poke = Callable[[], None]
 class ScriptedDriver:
     """One instance of a scripted driver on one node.
 
-    Arguments:
+    Args:
         name: the driver's name.
-        node: the node's name, which is the pool's too.
-        cdi_root: where its CDI files go.
+        node: the node's name, also the pool's.
+        cdi_root: the folder for its CDI files.
         plugins_dir, registration_dir: the kubelet's folders.
-        instance: tells the sockets of several instances apart.
-        poke: called after every call, so that whoever waits looks again.
+        instance: distinguishes the sockets of several instances.
+        poke: called after every call, to wake waiters.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class ScriptedDriver:
 
     @property
     def registration_socket(self) -> Path:
-        """Where this instance registers."""
+        """The registration socket of this instance."""
         return self._registration_dir / f"{self.name}{self._instance}-reg.sock"
 
     @property
     def plugin_socket(self) -> Path:
-        """Where this instance serves."""
+        """The service socket of this instance."""
         return self._plugins_dir / self.name / f"dra{self._instance}.sock"
 
     def start(
@@ -109,7 +109,7 @@ class ScriptedDriver:
     # -- the service -----------------------------------------------------------------------------------------------
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
-        """Prepare as told."""
+        """Prepare as scripted."""
         self.prepared.append(tuple(claims))
         self._poke()
         if self.silent:
@@ -122,7 +122,7 @@ class ScriptedDriver:
         return answer
 
     def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
-        """Unprepare as told."""
+        """Unprepare as scripted."""
         self.unprepared.append(tuple(claims))
         self._poke()
         return {claim.uid: self.unprepare_error for claim in claims}

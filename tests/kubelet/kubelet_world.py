@@ -22,7 +22,7 @@ NODE = "node-1"
 DRIVER = "gpu.example.com"
 
 
-class Diary:
+class LogFollower:
     """The kubelet's events as mappings, and a way to wait for them."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class World:
         self.root = root
         self.api = FakeApi()
         self.clock = AdvanceableClock()
-        self.log = Diary()
+        self.log = LogFollower()
         self.servers: list[PluginServer] = []
         self.kubelet = self.make()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubelet_world import DRIVER, NODE, Diary, HealthyDriver
+from kubelet_world import DRIVER, NODE, HealthyDriver, LogFollower
 
 from apiserver_emulator.emulator import ApiServerEmulator
 from dra_api.client import KubeClient
@@ -25,7 +25,7 @@ class Cluster:
         self.plane = ApiServerEmulator(directory=root / "cp", clock=self.clock, https=False)
         self.plane.start()
         self.client = KubeClient(self.plane.transport(), user_agent="test")
-        self.log = Diary()
+        self.log = LogFollower()
         self.kubelet = Kubelet(self.client.as_agent("kubelet"), self.clock, NODE, root / "n", log=self.log)
         self.kubelet.start()
         self.driver = HealthyDriver(self.kubelet.cdi_roots[0])

@@ -58,7 +58,7 @@ def test_a_log_follower_survives_an_odd_line(tmp_path: Path, reported: list[str]
             raise RuntimeError("a bug")
         recorded.append(event.driver)
 
-    follower = log_follower.Diary(path, record=record, poke=lambda: None)
+    follower = log_follower.LogFollower(path, record=record, poke=lambda: None)
     follower.start()
     lines = [{"msg": log_follower.REGISTERED, "driverName": name} for name in ("bad", "good")]
     path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))

@@ -215,10 +215,10 @@ def line(message: str, **more: object) -> bytes:
     return orjson.dumps({"ts": 1.0, "msg": message, **more}) + b"\n"
 
 
-def follow(path: Path, *parts: bytes) -> tuple[log_follower.Diary, list[KubeletEvent]]:
+def follow(path: Path, *parts: bytes) -> tuple[log_follower.LogFollower, list[KubeletEvent]]:
     """Return a log follower that has read `parts`, written one after the other, and the events that it recorded."""
     records: list[KubeletEvent] = []
-    made = log_follower.Diary(path, record=records.append, poke=lambda: None)
+    made = log_follower.LogFollower(path, record=records.append, poke=lambda: None)
     for part in parts:
         with path.open("ab") as file:
             file.write(part)
@@ -289,7 +289,7 @@ def test_the_last_life_of_a_container_counts(tmp_path: Path) -> None:
     (folder / "10.log").write_text(cri(orjson.dumps(SIGHT).decode()))
     seen = container_probe.read(tmp_path, namespace="ns", pod="pod", uid="uid", container="main")
     assert seen["env"]["A"] == "1"
-    with pytest.raises(KubeletError, match="has not told yet"):
+    with pytest.raises(KubeletError, match="has printed nothing yet"):
         container_probe.read(tmp_path, namespace="ns", pod="pod", uid="other", container="main")
 
 

@@ -1,4 +1,4 @@
-"""A real kubelet with containerd and runc on one node of a scenario: started, watched, rebooted and ended.
+"""A real kubelet with containerd and runc on one node of a scenario: started, observed, rebooted and stopped.
 
-`RealKubelet` stands where the harness's own `Kubelet` stands. The package imports nothing of `reference_impl`.
+`RealKubelet` replaces the emulated `Kubelet`. The package imports nothing of `reference_impl`.
 """

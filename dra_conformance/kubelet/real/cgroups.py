@@ -24,12 +24,12 @@ class NodeCgroups:
         self.name = name
         text = Path("/proc/mounts").read_text() if mounts is None else mounts
         self._folders = [hierarchy / name for hierarchy in hierarchies(text)]
-        # Beside version 1, runc uses the empty version 2 as well where it is mounted.
+        # Beside version 1, runc also uses an empty version 2 hierarchy if it is mounted.
         self._all = [hierarchy / name for hierarchy in mounted(text)]
 
     @property
     def path(self) -> str:
-        """As a kubelet's `cgroupRoot` says it."""
+        """The path in the form of a kubelet's `cgroupRoot`."""
         return f"/{self.name}"
 
     def make(self) -> None:
@@ -38,7 +38,7 @@ class NodeCgroups:
             _delegate(folder.parent)
             folder.mkdir(exist_ok=True)
             for setting in ("cpuset.cpus", "cpuset.mems"):
-                with contextlib.suppress(OSError):  # only where the hierarchy has this controller, and it is empty
+                with contextlib.suppress(OSError):  # only if the hierarchy has this controller, and it is empty
                     if not (folder / setting).read_text().strip():
                         (folder / setting).write_text((folder.parent / setting).read_text())
 
@@ -50,20 +50,20 @@ class NodeCgroups:
         while left := [folder for folder in left if not _removed(folder)]:
             if clock.monotonic() > deadline:
                 break
-            clock.wait(never, _TURN)  # a killed process leaves its cgroup a moment after it is gone
+            clock.wait(never, _TURN)  # a killed process leaves its cgroup shortly after it has exited
         return [str(folder) for folder in left]
 
 
 def name_for(root: Path) -> str:
-    """The name of the cgroups of a node with this root folder, which lies in the folder of a run."""
+    """Return the cgroup name of a node with this root folder, which is in the folder of a run."""
     run = root.parent
     return f"{run.name}.{zlib.crc32(bytes(run.parent)):08x}.{root.name}"
 
 
 def remove_abandoned(folder: Path, *, mounts: str | None = None) -> list[Path]:
-    """Remove what killed runs with their folders in `folder` have left: the cgroups of runs whose folder is gone.
+    """Remove the cgroups of killed runs: those whose folder in `folder` no longer exists.
 
-    One in which something still runs cannot be removed, whoever tries.
+    A cgroup with running processes cannot be removed.
     """
     text = Path("/proc/mounts").read_text() if mounts is None else mounts
     mark = f"{zlib.crc32(bytes(folder)):08x}"
@@ -72,18 +72,18 @@ def remove_abandoned(folder: Path, *, mounts: str | None = None) -> list[Path]:
 
 
 def hierarchies(mounts: str) -> list[Path]:
-    """Where cgroups can be made: every hierarchy of version 1, or version 2 where it stands alone."""
+    """Return where cgroups can be created: every hierarchy of version 1, or version 2 if it is the only one."""
     return mounted(mounts, "cgroup") or mounted(mounts, "cgroup2")[:1]
 
 
 def mounted(mounts: str, *kinds: str) -> list[Path]:
-    """The mount points of these file systems; of both versions of cgroups where none is named."""
+    """Return the mount points of these file systems; by default of both versions of cgroups."""
     lines = [line.split() for line in mounts.splitlines()]
     return [Path(fields[1]) for fields in lines if fields[2] in (kinds or ("cgroup", "cgroup2"))]
 
 
 def _delegate(parent: Path) -> None:
-    """Let folders below `parent` have its controllers; only version 2 asks for that."""
+    """Enable the controllers of `parent` for its children; only version 2 needs that."""
     with contextlib.suppress(OSError):
         for controller in (parent / "cgroup.controllers").read_text().split():
             (parent / "cgroup.subtree_control").write_text(f"+{controller}")

@@ -1,9 +1,8 @@
-"""What a process in a real container saw: the line that the scenario's program printed, as a `ContainerView`.
+"""The view from inside a real container: the JSON line that the scenario's program printed, as a `ContainerView`.
 
-The program prints one JSON line into the container's log (dra_conformance/go_programs/containers/node/show.go); the kubelet
-keeps the log below its folder of pod logs, in CRI's format. Which CDI devices the container was given is not told to
-it. They are told from the outside: a device of the node's CDI specs counts as given when everything that it would
-edit is seen.
+The program prints one line into the container's log (dra_conformance/go_programs/containers/node/show.go), which the
+kubelet stores below its folder of pod logs in CRI's format. The program does not know its CDI devices: a device of the
+node's CDI specs counts as injected if everything that it edits is visible.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
             if text.startswith('{"sight"'):
                 found: Sight = orjson.loads(text)
                 return found
-    raise KubeletError(f"container {container} of pod {namespace}/{pod} has not told yet what it sees")
+    raise KubeletError(f"container {container} of pod {namespace}/{pod} has printed nothing yet")
 
 
 def view(container: str, sight: Sight, roots: Sequence[Path]) -> ContainerView:

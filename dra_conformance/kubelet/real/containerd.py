@@ -23,7 +23,7 @@ _TURN = 0.02
 
 
 class Containerd:
-    """containerd of one node; `log` gets what it says."""
+    """containerd of one node; `log` receives its output."""
 
     def __init__(self, layout: settings.Layout, programs: NodePrograms, *, log: Path) -> None:
         self._layout = layout
@@ -32,7 +32,7 @@ class Containerd:
         self._process: ManagedProcess | None = None
 
     def start(self, inside: NodeNamespace) -> None:
-        """Start it in the node's namespaces and import the image. Raises KubeletError with what it said last."""
+        """Start it in the node's namespaces and import the image. Raises KubeletError with its last output."""
         layout, programs = self._layout, self._programs
         for folder in (layout.storage, layout.cni, layout.pod_logs):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -65,7 +65,7 @@ class Containerd:
             self._process = None
 
     def _runc(self) -> Path:
-        """Return runc, or its wrapper if runc was built without seccomp (dra_conformance/go_programs/containers/node)."""
+        """Return runc, or its wrapper if runc was built without seccomp."""
         runc = self._programs[RUNC]
         if self._programs.seccomp:
             return runc

@@ -1,7 +1,7 @@
-"""The only image of a scenario's containers: one static program of ours, made here, pulled from nowhere.
+"""The only image of a scenario's containers: one static program, built locally and never pulled.
 
-The archive is what `ctr images import` reads: an OCI image layout (image-spec v1.1) in a tar file. It is imported
-under the name that the pods of scenarios ask for, so no pod needs another manifest for a real node.
+The archive is the input of `ctr images import`: an OCI image layout (image-spec v1.1) in a tar file. It has the name in
+the pods of scenarios, so a real node needs no other manifests.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
 from dra_conformance.kubelet.real import cgroups, container_probe, settings
 from dra_conformance.kubelet.real.cgroups import NodeCgroups
 from dra_conformance.kubelet.real.containerd import Containerd
-from dra_conformance.kubelet.real.log_follower import Diary
+from dra_conformance.kubelet.real.log_follower import LogFollower
 from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.real.plugins import RealPlugins
 from dra_conformance.kubelet.real.programs import KUBELET, NODE, NodePrograms
@@ -39,17 +39,16 @@ _RUNNING_AT_LEAST = 30.0
 class RealKubelet:
     """One node.
 
-    Arguments:
-        programs: where kubelet, containerd and their like lie.
-        client: the API server, to look at the node and its pods; the kubelet itself uses `kubeconfig`.
-        kubeconfig: with the identity system:node:NAME in group system:nodes.
-        node_name: the Node object, which the kubelet makes.
-        root: the kubelet's root folder. Below it lie `plugins_registry`, `plugins` and the checkpoint, as in every
-            real one, and `cdi`.
-        logs: the folder for what the programs say.
-        log, poke: the run's record; `poke` wakes those who wait.
-        wait: waits until a look returns something true, at most so many seconds; what it returned last.
-        feature_gates: the kubelet's.
+    Args:
+        programs: paths of kubelet, containerd and their helpers.
+        client: reads the node and its pods; the kubelet itself uses `kubeconfig`.
+        kubeconfig: kubeconfig of system:node:NAME in group system:nodes.
+        node_name: the Node object, which the kubelet creates.
+        root: the kubelet's root folder with `plugins_registry`, `plugins` and the checkpoint, as usual, and `cdi`.
+        logs: the folder for the programs' output.
+        log, poke: the run's event log; `poke` wakes waiters.
+        wait: waits until a function returns something true, for at most so many seconds; returns its last value.
+        feature_gates: the kubelet's feature gates.
     """
 
     def __init__(
@@ -85,13 +84,13 @@ class RealKubelet:
         self._containerd = Containerd(self._layout, programs, log=logs / f"containerd-{node_name}.log")
         self._namespace: NodeNamespace | None = None
         self._process: ManagedProcess | None = None
-        self._diary: Diary | None = None
+        self._diary: LogFollower | None = None
         self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
 
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the node, if it is off, and the kubelet; returns when the Node is ready. Raises KubeletError."""
+        """Start the node if it is off, and the kubelet; return when the Node is ready. Raises KubeletError."""
         if self._process is not None:
             return
         for folder in (self.root, self.registration_dir, self.plugins_dir, *self.cdi_roots):
@@ -104,14 +103,14 @@ class RealKubelet:
             raise
 
     def stop(self) -> None:
-        """Kill the kubelet; drivers are told nothing, containers keep running. Idempotent."""
+        """Kill the kubelet; drivers are not notified, containers keep running. Idempotent."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             self._record(KubeletState(step="stopped"))
-        diary, self._diary = self._diary, None
-        if diary is not None:
-            diary.stop()
+        follower, self._diary = self._diary, None
+        if follower is not None:
+            follower.stop()
         self.plugins.close()
 
     def restart(self, *, reboot: bool = False) -> None:
@@ -131,9 +130,9 @@ class RealKubelet:
     # -- drivers ---------------------------------------------------------------------------------------------------
 
     def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
-        """Wait for a driver. Raises DriverNotRegistered, telling what the registration folder holds instead."""
-        diary = self._alive()
-        if not self._wait(lambda: len(diary.plugins(driver)) >= instances, timeout):
+        """Wait for a driver. Raises DriverNotRegistered with the contents of the registration folder."""
+        follower = self._alive()
+        if not self._wait(lambda: len(follower.plugins(driver)) >= instances, timeout):
             raise DriverNotRegistered(self.plugins.explain(driver))
         return self.plugins.handle(driver)
 
@@ -144,18 +143,18 @@ class RealKubelet:
     # -- pods ------------------------------------------------------------------------------------------------------
 
     def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
-        """Wait for a pod to run; what each of its containers sees from inside. Raises KubeletError with the reason."""
-        told: list[str] = []
+        """Wait for a pod to run; return the view from inside each container. Raises KubeletError with the reason."""
+        messages: list[str] = []
 
         def look() -> dict[str, ContainerView] | None:
-            told.clear()
+            messages.clear()
             obj = self._client.find(PODS, pod, namespace)
             if obj is None:
-                told.append(f"there is no pod {namespace}/{pod}")
+                messages.append(f"there is no pod {namespace}/{pod}")
                 return None
             status = obj.get("status") or {}
             if status.get("phase") != "Running":
-                told.append(f"pod {namespace}/{pod} is {status.get('phase')}: {self._events(namespace, pod)}")
+                messages.append(f"pod {namespace}/{pod} is {status.get('phase')}: {self._events(namespace, pod)}")
                 return None
             try:
                 return {
@@ -163,12 +162,12 @@ class RealKubelet:
                     for container in obj["spec"]["containers"]
                 }
             except KubeletError as error:
-                told.append(str(error))
+                messages.append(str(error))
                 return None
 
         found: dict[str, ContainerView] | None = self._wait(look, max(timeout, _RUNNING_AT_LEAST))
         if found is None:
-            raise KubeletError(told[-1] if told else f"pod {namespace}/{pod} does not run")
+            raise KubeletError(messages[-1] if messages else f"pod {namespace}/{pod} does not run")
         return found
 
     def claims(self) -> list[ClaimRecord]:
@@ -208,7 +207,7 @@ class RealKubelet:
         self._layout.kubelet_config.write_text(yaml.safe_dump(written))
         flags = settings.kubelet_flags(self._layout, node=self.node_name, kubeconfig=self._kubeconfig)
         log = self._logs / f"kubelet-{self.node_name}.log"
-        self._diary = Diary(log, record=self._record, poke=self._poke)
+        self._diary = LogFollower(log, record=self._record, poke=self._poke)
         self._diary.start()
         process = ManagedProcess(
             "kubelet", self._namespace.command([str(self._programs[KUBELET]), *flags]), log_path=log
@@ -216,10 +215,10 @@ class RealKubelet:
         process.start()
         self._process = process
         self._record(KubeletState(step="started", release=self._programs.kubelet))
-        diary = self._diary
+        follower = self._diary
 
         def ready() -> bool:
-            return not process.running or (diary.serves and self._node_ready())
+            return not process.running or (follower.serves and self._node_ready())
 
         if not self._wait(ready, _READY_TIMEOUT) or not process.running:
             how = "is not ready" if process.running else f"ended with exit code {process.exit_code}"
@@ -241,7 +240,7 @@ class RealKubelet:
         messages = [str(event.get("message") or "") for event in listed if event.get("type") == "Warning"]
         return messages[-1] if messages else "no warning was recorded"
 
-    def _alive(self) -> Diary:
+    def _alive(self) -> LogFollower:
         if self._diary is None or self._process is None:
             raise KubeletError(f"the kubelet of node {self.node_name} is not running")
         return self._diary

@@ -1,8 +1,8 @@
-"""What a real kubelet says it does: its JSON log, followed line by line.
+"""Follow the JSON log of a real kubelet line by line.
 
-From the log come the registered plugins (a kubelet tells nobody else) and a record of its calls to drivers, of the
-slices that it deletes and of its troubles, in the events of `dra_conformance.core.events.kinds.kubelet`. The log is the kubelet's
-own statement: verdicts rest on what drivers were called for and what the API server stores, wherever that shows it.
+The log provides the registered plugins, which a kubelet exposes nowhere else, and its calls to drivers, deletions of
+slices and errors, recorded as events of `dra_conformance.core.events.kinds.kubelet`. The log is the kubelet's own
+statement: verdicts rest on the calls that drivers received and on what the API server stores, wherever possible.
 
 Source: pkg/kubelet/cm/dra/plugin, Kubernetes 1.34 to 1.36 (messages and keys at verbosity 4).
 """
@@ -50,7 +50,7 @@ class Plugin:
     """Tells the lives of an instance apart that comes back at its old endpoint."""
 
 
-class Diary:
+class LogFollower:
     """Follows the log at `path` between `start` and `stop`; `poke` is called whenever something was read."""
 
     def __init__(self, path: Path, *, record: Record, poke: Callable[[], None]) -> None:
@@ -66,14 +66,14 @@ class Diary:
         self._rest = b""
         self._ended = threading.Event()
         self._clock = RealClock()
-        self._thread = threading.Thread(target=self._follow, name="kubelet-diary", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="kubelet-follower", daemon=True)
 
     def start(self) -> None:
-        """Begin to read what is written from now on."""
+        """Start to read new lines."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Read what is left and end. Idempotent."""
+        """Read the remaining lines and stop. Idempotent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -101,7 +101,7 @@ class Diary:
             try:
                 entry = orjson.loads(line)
             except orjson.JSONDecodeError:
-                continue  # what was said before logging was set up, or a panic
+                continue  # output before logging was set up, or a panic
             if isinstance(entry, dict):
                 try:
                     self._take(entry)
@@ -142,6 +142,6 @@ class Diary:
         elif message == "Deleted ResourceSlices":
             self._record(KubeletSlices(step="wiped", selector=entry.get("fieldSelector")))
         elif "WatchResources" in message and "Unimplemented" in str(entry.get("err")):
-            self._record(KubeletHealth(step="driver has no health service"))  # said anew every five seconds
+            self._record(KubeletHealth(step="driver has no health service"))  # repeated every five seconds
         elif entry.get("err") and "v" not in entry and ("pod" in entry or "ResourceSlice" in message):
             self._record(KubeletProblem(message=f"{message}: {entry['err']}"))

@@ -1,9 +1,9 @@
-"""A node's own PID and mount namespaces: what makes a real kubelet leave nothing behind.
+"""PID and mount namespaces of a node, so that a real kubelet leaves nothing behind.
 
-Process 1 of the namespaces is `dra-node init`. Whatever runs in them sees empty folders where kubelet and containerd
-keep things that no option moves (/run, /var/lib, /var/log), and kernel settings that read as a kubelet wants them, so
-that it changes none of the machine's. When process 1 ends, the kernel kills all other processes, containers and shims
-included, and unmounts everything with the last of them. Process 1 ends when the harness does.
+Process 1 of the namespaces is `dra-node init`. Programs in them have empty folders where kubelet and containerd keep
+data that no option moves (/run, /var/lib, /var/log), and kernel settings that already have the values a kubelet sets,
+so that it changes none of the machine's. When process 1 exits, the kernel kills all other processes, including
+containers and shims, and unmounts everything. Process 1 exits when the harness does.
 
 Linux with util-linux's `unshare`, `nsenter` and `setpriv`, as root.
 """
@@ -21,7 +21,7 @@ from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.errors import KubeletError
 
 _HIDDEN = ("/run", "/var/lib", "/var/log")
-# What a kubelet sets at its start (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables, 1.36).
+# The values that a kubelet sets at its start (pkg/kubelet/cm/container_manager_linux.go, setupKernelTunables, 1.36).
 _SETTINGS = {
     "/proc/sys/vm/overcommit_memory": "1",
     "/proc/sys/vm/panic_on_oom": "0",
@@ -36,9 +36,9 @@ _TURN = 0.01
 
 
 class NodeNamespace:
-    """Namespaces for the programs of one node; `keep` are folders that stay visible, `log` gets what process 1 says.
+    """Namespaces for the programs of one node; folders in `keep` stay visible, `log` receives the output of process 1.
 
-    The kernel ends them when the thread that called `start` ends.
+    The kernel removes them when the thread that called `start` ends.
     """
 
     def __init__(self, init: Path, *, keep: Sequence[Path], log: Path) -> None:
@@ -53,7 +53,7 @@ class NodeNamespace:
         self._first: int | None = None
 
     def start(self) -> None:
-        """Make them. Raises KubeletError with what stands in the way."""
+        """Create them. Raises KubeletError with the obstacle."""
         begin = self._log.stat().st_size if self._log.exists() else 0
         self._process.start()
         clock, never = RealClock(), threading.Event()
@@ -61,8 +61,8 @@ class NodeNamespace:
         while b"ready\n" not in (said := self._log.read_bytes()[begin:]):
             if not self._process.running or clock.monotonic() > deadline:
                 self.end()
-                told = said.decode(errors="replace").strip() or "without a word"
-                raise KubeletError(f"a node cannot have namespaces of its own here: {told}")
+                message = said.decode(errors="replace").strip() or "without a word"
+                raise KubeletError(f"a node cannot have namespaces of its own here: {message}")
             clock.wait(never, _TURN)
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         self._first = os.pidfd_open(int(children[0]))
@@ -73,7 +73,7 @@ class NodeNamespace:
         return self._process.running
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """A command line that runs `words` inside; it is killed with the harness."""
+        """Return a command line that runs `words` inside; it is killed with the harness."""
         pid = self._process.pid
         inside = [f"--mount=/proc/{pid}/ns/mnt", f"--pid=/proc/{pid}/ns/pid_for_children"]
         return ["setpriv", "--pdeathsig", "KILL", "--", "nsenter", *inside, "--", *words]

@@ -1,7 +1,7 @@
-"""The drivers that a real kubelet has registered, as far as its log tells them.
+"""The drivers that a real kubelet has registered, read from its log.
 
-The instances here are lines of the harness's own to the same sockets: what is called through them, the harness calls,
-beside the kubelet. Owned by `RealKubelet`, which closes them.
+The instances are the harness' own connections to the same sockets: calls through them are calls of the harness, beside
+those of the kubelet. `RealKubelet` owns and closes them.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from pathlib import Path
 from dra_api.clock import RealClock
 from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered
-from dra_conformance.kubelet.real.log_follower import Diary, Plugin
+from dra_conformance.kubelet.real.log_follower import LogFollower, Plugin
 from dra_conformance.kubelet.record import Record
 
 _CALL_TIMEOUT = 45.0
 
 
 class RealPlugins:
-    """The plugins of the kubelet whose diary `diary` returns; `folder` is its registration folder."""
+    """The plugins of the kubelet whose log follower `follower` returns; `folder` is its registration folder."""
 
-    def __init__(self, diary: Callable[[], Diary], *, folder: Path, record: Record) -> None:
-        self._diary = diary
+    def __init__(self, follower: Callable[[], LogFollower], *, folder: Path, record: Record) -> None:
+        self._diary = follower
         self._folder = folder
         self._record = record
         self._lines: dict[Plugin, PluginInstance] = {}
@@ -50,11 +50,11 @@ class RealPlugins:
         return PluginHandle(driver, lambda: self.get(driver))
 
     def explain(self, driver: str) -> str:
-        """Why a driver is not registered, in one sentence: what is in the registration folder instead."""
+        """Return why a driver is not registered, with the contents of the registration folder."""
         others = [name for name in self.drivers() if name != driver]
-        told = f"registered instead: {', '.join(others)}; " if others else ""
+        message = f"registered instead: {', '.join(others)}; " if others else ""
         held = sorted(path.name for path in self._folder.iterdir()) if self._folder.is_dir() else []
-        return f"DRA driver {driver} is not registered; {told}{self._folder} holds {', '.join(held) or 'nothing'}"
+        return f"DRA driver {driver} is not registered; {message}{self._folder} holds {', '.join(held) or 'nothing'}"
 
     def close(self) -> None:
         """End the harness's own lines."""

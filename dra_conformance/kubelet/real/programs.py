@@ -1,8 +1,8 @@
-"""Where the programs of a node with real containers lie. Nothing is written here.
+"""Find the programs of a node with real containers. Nothing is written.
 
-Looked for in the folders of the control plane's programs, in their order (`--bin-dir` first, `verification/bin` of a
-checkout last), then on PATH. The kubelet must be of the control plane's release; containerd must be 2.x, which reads
-CDI specs without being asked to.
+They are searched in the folders of the control plane's programs, in their order (`--bin-dir` first,
+`verification/bin` of a checkout last), then on PATH. The kubelet must have the control plane's release; containerd
+must be 2.x, which reads CDI specs by default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NodePrograms:
 
 
 def find(release: str, *, bin_dir: str = "", environ: Mapping[str, str] | None = None) -> NodePrograms:
-    """The programs for a node of this Kubernetes release (such as v1.36.2; empty: of whichever there is).
+    """Return the programs for a node of this Kubernetes release (such as v1.36.2; empty: any release).
 
     Raises TargetUnreachable with everything that is missing in one message.
     """
@@ -58,13 +58,13 @@ def find(release: str, *, bin_dir: str = "", environ: Mapping[str, str] | None =
     for name in NEEDED:
         found = _candidates(name, places, environ)
         if name == KUBELET:
-            told = {path: version_of(path) for path in found}
-            wrong += [f"{path} is {version or 'of no known release'}" for path, version in told.items()]
-            found = [path for path, version in told.items() if version and release in ("", version)]
+            versions = {path: version_of(path) for path in found}
+            wrong += [f"{path} is {version or 'of no known release'}" for path, version in versions.items()]
+            found = [path for path, version in versions.items() if version and release in ("", version)]
         elif name == CONTAINERD:
-            told = {path: _containerd_version(path) for path in found}
-            wrong += [f"{path} is {version or 'of no known release'}" for path, version in told.items()]
-            found = [path for path, version in told.items() if version.startswith(f"v{_CONTAINERD_MAJOR}.")]
+            versions = {path: _containerd_version(path) for path in found}
+            wrong += [f"{path} is {version or 'of no known release'}" for path, version in versions.items()]
+            found = [path for path, version in versions.items() if version.startswith(f"v{_CONTAINERD_MAJOR}.")]
         if found:
             paths[name] = found[0]
     missing = [name for name in NEEDED if name not in paths]

@@ -1,7 +1,7 @@
-"""What this machine must have for a real kubelet to run containers, and what of it is not there.
+"""Prerequisites of a machine for a real kubelet with containers.
 
-Reads /proc and the file system below `root` (another one in tests); starts nothing but programs that are asked for
-their version. `dra-conformance doctor` shows each need, a run with `--kubelet kubelet` refuses with all that lack.
+Reads /proc and the file system below `root` (another one in tests); starts programs only for their version.
+`dra-conformance doctor` shows each prerequisite; a run with `--kubelet kubelet` fails with all that are missing.
 
 Source: Kubernetes 1.36 pkg/kubelet/cm; containerd's and runc's own requirements; namespaces(7), capabilities(7).
 """
@@ -29,7 +29,7 @@ _NAMESPACES = ("mnt", "pid", "net", "ipc", "uts")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One prerequisite. `lacks` says what is wrong, empty where nothing is; `way_out` what to do, `found` what is."""
+    """One prerequisite. `lacks` is the problem, or empty; `way_out` a fix; `found` what exists."""
 
     name: str
     found: str = ""
@@ -38,7 +38,7 @@ class Need:
 
 
 def look(*, root: Path = Path("/"), which: Which = shutil.which) -> Iterator[Need]:
-    """What the machine has, but for Kubernetes' and containerd's programs (see `programs.find`)."""
+    """Yield the machine's prerequisites, except Kubernetes' and containerd's programs (see `programs.find`)."""
     yield _privileges(root)
     yield _cgroups(root)
     yield _kernel(root)
@@ -46,21 +46,21 @@ def look(*, root: Path = Path("/"), which: Which = shutil.which) -> Iterator[Nee
 
 
 def require(release: str, *, bin_dir: str = "") -> None:
-    """Raise TargetUnreachable with everything that lacks, in one message.
+    """Raise TargetUnreachable with everything that is missing, in one message.
 
-    `release` is that of the control plane, such as v1.36.2; empty takes the first kubelet that is found.
+    `release` is that of the control plane, such as v1.36.2; empty accepts the first kubelet found.
     """
     lacking = [need for need in look() if need.lacks]
-    told = [f"{need.name}: {need.lacks}" for need in lacking]
+    message = [f"{need.name}: {need.lacks}" for need in lacking]
     ways = [need.way_out for need in lacking]
     try:
         programs.find(release, bin_dir=bin_dir)
     except TargetUnreachable as error:
-        told.append(error.message.removeprefix("--kubelet kubelet: "))
+        message.append(error.message.removeprefix("--kubelet kubelet: "))
         ways.append(error.hint)
-    if told:
+    if message:
         raise TargetUnreachable(
-            f"--kubelet kubelet: this machine cannot run containers: {'; '.join(told)}",
+            f"--kubelet kubelet: this machine cannot run containers: {'; '.join(message)}",
             hint=" ".join(dict.fromkeys(way for way in ways if way)),
         )
 
@@ -80,7 +80,7 @@ def _privileges(root: Path) -> Need:
 
 
 def _cgroups(root: Path) -> Need:
-    """Version 2, or version 1, which a kubelet takes when it is told to (failCgroupV1: false)."""
+    """Version 2, or version 1, which a kubelet accepts with failCgroupV1: false."""
     name, base = "cgroups", root / "sys/fs/cgroup"
     way_out = "In a container: start it with a writable cgroup namespace (--privileged --cgroupns=private)."
     mounts = _text(root / "proc/mounts")
@@ -94,8 +94,8 @@ def _cgroups(root: Path) -> Need:
         return Need(name, version, f"{version} without {', '.join(lacking)}", "Delegate these controllers.")
     if closed := [str(path) for path in found if not _writable(root / str(path).lstrip("/"))]:
         return Need(name, version, f"{closed[0]} is read-only", way_out)
-    told = "v1, which kubelet refuses unless it is told not to, as here" if version == "v1" else "v2"
-    return Need(name, told)
+    message = "v1 (accepted with failCgroupV1: false)" if version == "v1" else "v2"
+    return Need(name, message)
 
 
 def _kernel(root: Path) -> Need:

@@ -1,8 +1,8 @@
-"""The files that containerd and a kubelet of one node are started with. Pure functions of paths and names.
+"""The configuration files of containerd and a kubelet of one node. Pure functions of paths and names.
 
-What differs from the defaults does so because several nodes share one machine that is not theirs: folders, cgroups and
-no listening port, no eviction because of the machine's own disk or memory, no claim on priorities that a container of a
-CI system may not have. Of the delays only `syncFrequency` is shorter, so that retries are not waited for by the minute.
+Settings differ from the defaults because several nodes share one machine: folders, cgroups, no listening port, no
+eviction for the machine's disk or memory, no priorities that a container of a CI system cannot set. `syncFrequency` is
+shorter, so that retries take seconds instead of minutes.
 
 Source: containerd 2.x docs/cri/config.md (version 3 of the file); kubelet.config.k8s.io/v1beta1, Kubernetes 1.36.
 """
@@ -23,14 +23,14 @@ CNI_PLUGIN = "dra-loopback"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything of one node lies. `root` is the kubelet's root folder, short enough for sockets."""
+    """The paths of one node. `root` is the kubelet's root folder, short enough for sockets."""
 
     root: Path
     cdi_roots: tuple[Path, ...]
 
     @property
     def socket(self) -> Path:
-        """containerd's door."""
+        """The socket of containerd."""
         return self.root / "containerd.sock"
 
     @property
@@ -55,7 +55,7 @@ class Layout:
 
     @property
     def pod_logs(self) -> Path:
-        """What containers print."""
+        """The folder of the containers' output."""
         return self.root / "pod-logs"
 
 
@@ -72,7 +72,7 @@ def _containerd_words(layout: Layout, runc: Path) -> dict[str, Any]:
     return {
         "version": 3,
         "root": str(layout.storage),
-        # Below /run, which is the node's own and empty after a reboot: containers do not outlive it.
+        # Below /run, which belongs to the node and is empty after a reboot: containers do not survive it.
         "state": "/run/containerd",
         "grpc.address": str(layout.socket),
         "disabled_plugins": ["io.containerd.nri.v1.nri", "io.containerd.tracing.processor.v1.otlp"],
@@ -80,7 +80,7 @@ def _containerd_words(layout: Layout, runc: Path) -> dict[str, Any]:
         f"{images}.pinned_images.sandbox": SANDBOX_IMAGE,
         f"{runtime}.cdi_spec_dirs": [str(path) for path in layout.cdi_roots],
         f"{runtime}.disable_apparmor": True,
-        # A sandbox asks for a priority that takes CAP_SYS_RESOURCE; without it, as much as the harness has.
+        # A sandbox sets a priority that needs CAP_SYS_RESOURCE; without it, use the harness' own.
         f"{runtime}.restrict_oom_score_adj": True,
         f"{runtime}.cni.bin_dirs": [str(layout.cni)],
         f"{runtime}.cni.conf_dir": str(layout.cni),
@@ -97,7 +97,7 @@ def _text(value: Any) -> str:
 
 
 def cni() -> bytes:
-    """The configuration of the network that is none."""
+    """Return the configuration of a network without connections."""
     return orjson.dumps({"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": CNI_PLUGIN}]})
 
 
@@ -115,12 +115,13 @@ def kubelet(layout: Layout, *, cgroup_root: str, feature_gates: Mapping[str, boo
         "podLogsDir": str(layout.pod_logs),
         "volumePluginDir": str(layout.root / "volume-plugins"),
         "resolvConf": "",
-        "clusterDNS": ["198.18.0.10"],  # nobody answers there; without one the kubelet warns of every pod, all the time
+        # No server listens there; without an address the kubelet logs a warning for every pod.
+        "clusterDNS": ["198.18.0.10"],
         # How soon a failed Prepare is tried again: one to one and a half times this long. The default is a minute.
         "syncFrequency": "5s",
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": cgroup_root,
-        # Refused by default since 1.35; what scenarios judge does not depend on it.
+        # Refused by default since 1.35; no scenario depends on it.
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
