@@ -18,7 +18,7 @@ from dra_api.objects import Obj, name_of
 
 
 def results_with_conditions(claim: Obj) -> Iterator[Obj]:
-    """The allocation results of a claim that have binding conditions."""
+    """Return the allocation results of a claim that have binding conditions."""
     for result in results_of(claim):
         if result.get("bindingConditions"):
             yield result
@@ -52,7 +52,7 @@ def failure(claim: Obj) -> str:
 
 
 def seconds_left(claim: Obj, now: datetime, timeout: float) -> float:
-    """Seconds until the claim has been allocated for `timeout` seconds; an allocation without time never ends."""
+    """Return the seconds until an allocation is `timeout` seconds old; one without timestamp never expires."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     allocated = allocation.get("allocationTimestamp")
     if not allocated:

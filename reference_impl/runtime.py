@@ -110,7 +110,7 @@ def load(component: str) -> Command | StandaloneCommand:
 def feature_gates(text: str) -> dict[str, bool]:
     """Parse `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError."""
     gates: dict[str, bool] = {}
-    for pair in filter(None, (piece.strip() for piece in text.split(","))):
+    for pair in filter(None, (item.strip() for item in text.split(","))):
         name, equals, value = pair.partition("=")
         if not equals or value.lower() not in ("true", "false"):
             raise argparse.ArgumentTypeError(f"{pair!r} is not Name=true or Name=false")

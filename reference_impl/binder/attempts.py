@@ -21,17 +21,17 @@ from dra_api.objects import Obj, meta
 
 
 def limit_of(request: Obj) -> int:
-    """`spec.backoffLimit`; 0 where it is absent or negative."""
+    """Return `spec.backoffLimit`; 0 if it is absent or negative."""
     return max(int((request.get("spec") or {}).get("backoffLimit") or 0), 0)
 
 
 def failed_attempts(request: Obj) -> int:
-    """`status.failedAttempts`."""
+    """Return `status.failedAttempts`."""
     return int((request.get("status") or {}).get("failedAttempts") or 0)
 
 
 def after_failure(request: Obj) -> int:
-    """`status.failedAttempts` after one more failure."""
+    """Return `status.failedAttempts` after one more failure."""
     return min(failed_attempts(request) + 1, limit_of(request))
 
 
@@ -41,7 +41,7 @@ def is_final(request: Obj, attempts: int) -> bool:
 
 
 def retry_delay(request: Obj, *, cap: float) -> float:
-    """Seconds until the retry after one more failure: 1, 2, 4 and so on, at most `cap`."""
+    """Return seconds until the retry after one more failure: 1, 2, 4 and so on, at most `cap`."""
     return float(min(2.0 ** min(failed_attempts(request), 30), cap))
 
 

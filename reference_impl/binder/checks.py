@@ -20,7 +20,7 @@ def spec_of(request: Obj) -> Obj:
 
 
 def owner_uid(request: Obj) -> str:
-    """The uid of the pod that owns the request; empty when no pod does."""
+    """Return the uid of the pod that owns the request; empty when no pod does."""
     pod_name = spec_of(request).get("podName")
     for reference in meta(request).get("ownerReferences") or ():
         if reference.get("kind") == "Pod" and reference.get("name") == pod_name:
@@ -40,7 +40,7 @@ def fresh_enough(request: Obj, pod: Obj) -> bool:
 
 
 def check_identity(request: Obj, pod: Obj) -> None:
-    """The pod must be the one that the request was made for (KAI-139). Raises StaleBindRequest."""
+    """Require the pod that the request was made for (KAI-139). Raises StaleBindRequest."""
     if owner_uid(request) not in ("", uid_of(pod)):
         raise StaleBindRequest(
             f'the BindRequest was made for Pod "{namespace_of(pod)}/{name_of(pod)}" with uid '
@@ -49,7 +49,7 @@ def check_identity(request: Obj, pod: Obj) -> None:
 
 
 def check_pod(pod: Obj) -> None:
-    """A pod that is going away or finished is not bound (KAI-137)."""
+    """Refuse a pod that is being deleted or finished (KAI-137)."""
     if meta(pod).get("deletionTimestamp"):
         raise BindFailure("the pod is being deleted")
     if pods.is_finished(pod):
@@ -57,7 +57,7 @@ def check_pod(pod: Obj) -> None:
 
 
 def check_resource_type(request: Obj) -> None:
-    """GPU fractions are not for this binder (KAI-202)."""
+    """Refuse GPU fractions (KAI-202)."""
     spec = spec_of(request)
     if spec.get("receivedResourceType") != "Fraction":
         return
@@ -67,7 +67,7 @@ def check_resource_type(request: Obj) -> None:
 
 
 def check_entries(pod: Obj, entries: Mapping[str, Obj]) -> None:
-    """Every entry must name a claim of the pod and carry an allocation (KAI-150, KAI-151)."""
+    """Require that every entry names a claim of the pod and carries an allocation (KAI-150, KAI-151)."""
     for name, entry in entries.items():
         if claims.pod_claim(pod, name) is None:
             raise BindFailure(f"the BindRequest allocates claim {name!r}, which pod.spec.resourceClaims lacks")

@@ -53,7 +53,7 @@ def status_of(claim: Obj) -> Obj:
 
 
 def allocation_of(claim: Obj) -> Obj | None:
-    """`status.allocation`, or None."""
+    """Return `status.allocation`, or None."""
     found = status_of(claim).get("allocation")
     return found if isinstance(found, dict) else None
 
@@ -144,7 +144,7 @@ class ClaimWriter:
             self.check_reservable(claim)
 
     def check_owner(self, claim: Obj, pod: Obj, *, generated: bool) -> None:
-        """A template's claim must belong to this pod, by uid (DRA-106)."""
+        """Require that the claim of a template belongs to this pod, by uid (DRA-106)."""
         if not generated:
             return
         owner = controller_of(claim)
@@ -152,7 +152,7 @@ class ClaimWriter:
             raise BindFailure(f"ResourceClaim {_ref(claim)} was not made for this pod (it is not its controller owner)")
 
     def check_same_allocation(self, claim: Obj, held: Obj, wanted: Obj) -> None:
-        """An existing allocation must be the requested one."""
+        """Require that an existing allocation equals the requested one."""
         if self._options.existing_allocation == "refuse" and not same_allocation(held, wanted):
             raise BindFailure(
                 f"ResourceClaim {_ref(claim)} is already allocated to {describe(held)}, "
@@ -160,14 +160,14 @@ class ClaimWriter:
             )
 
     def check_node(self, claim: Obj, allocation: Obj | None, node: Obj) -> None:
-        """The devices must be usable on the selected node."""
+        """Require that the selected node can use the devices."""
         if allocation is None or self._options.existing_allocation == "keep":
             return
         if not node_selector.matches_if_valid(allocation.get("nodeSelector"), NodeFacts.of(node)):
             raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
 
     def check_reservable(self, claim: Obj) -> None:
-        """A claim that is going away or full takes no new consumer (KAI-158)."""
+        """Refuse a claim that is being deleted or has the maximum number of consumers (KAI-158)."""
         if meta(claim).get("deletionTimestamp"):
             raise BindFailure(f"ResourceClaim {_ref(claim)} is being deleted")
         if len(status_of(claim).get("reservedFor") or ()) >= RESERVED_FOR_LIMIT:
@@ -176,7 +176,7 @@ class ClaimWriter:
             )
 
     def new_status(self, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj | None:
-        """The status that the claim needs for this pod, or None when it has it already."""
+        """Return the status that the claim needs for this pod, or None when it has it already."""
         status = dict(status_of(claim))
         if allocation is not None and not status.get("allocation"):
             status["allocation"] = self._with_time(allocation)
@@ -213,7 +213,7 @@ class ClaimWriter:
                 if self._clock.monotonic() >= deadline:
                     raise BindFailure(f"deadline of {self._options.bind_timeout:g} s exceeded on {_ref(claim)}")
             if attempt or (self.new_status(claim, pod, allocation) is None and not fresh):
-                # After a conflict, and if the cached copy needs no change: the cache may be stale, so read from the server.
+                # After a conflict, and if the cached copy needs no change: the cache may be stale, so read it live.
                 claim, fresh = self._reread(claim, uid), True
                 self.check(claim, pod, node, allocation, generated=generated)
             try:

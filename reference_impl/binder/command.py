@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--uncovered-claims",
         choices=("refuse", "bind"),
         default="refuse",
-        help="what to do with a pod whose claim is neither in the BindRequest nor allocated (KAI 0.17 binds; default: refuse)",
+        help="pods with a claim that is neither in the BindRequest nor allocated (KAI 0.17 binds; default: refuse)",
     )
     parser.add_argument(
         "--no-rollback", action="store_true", help="leave reservations of a failed request in place, as KAI 0.17 does"

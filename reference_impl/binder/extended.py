@@ -30,7 +30,7 @@ OWNER_INDEX = "owner"
 
 
 def owners(claim: Obj) -> list[str]:
-    """Index function: the uids of a claim's controller owners."""
+    """Return Index function: the uids of a claim's controller owners."""
     return [str(ref.get("uid")) for ref in meta(claim).get("ownerReferences") or () if ref.get("controller")]
 
 
@@ -48,7 +48,7 @@ class ExtendedClaims:
         self._writer = writer
 
     def find(self, pod: Obj) -> Obj | None:
-        """The pod's extended resource claim that is not going away, if there is one."""
+        """Return the pod's extended resource claim that is not going away, if there is one."""
         for claim in self._informer.by_index(OWNER_INDEX, uid_of(pod)):
             if is_extended_resource_claim(claim) and not meta(claim).get("deletionTimestamp"):
                 return claim
@@ -100,7 +100,7 @@ class ExtendedClaims:
         return names == wanted and (held is None or same_allocation(held, entry["allocation"]))
 
     def claim_for(self, pod: Obj, entry: Obj) -> Obj:
-        """The claim object as it is created."""
+        """Return the claim object as it is created."""
         return {
             "apiVersion": self._writer.resource.api_version,
             "kind": "ResourceClaim",

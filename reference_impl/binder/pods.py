@@ -23,7 +23,7 @@ POD_BOUND = "PodBound"
 
 
 def node_of(pod: Obj) -> str:
-    """The node that the pod is bound to, or an empty string."""
+    """Return the node that the pod is bound to, or an empty string."""
     return str(pod.get("spec", {}).get("nodeName") or "")
 
 
@@ -33,7 +33,7 @@ def is_finished(pod: Obj) -> bool:
 
 
 def annotations_for(request: Obj) -> dict[str, str]:
-    """The annotations that the pod gets with its binding (KAI-101, KAI-102)."""
+    """Return the annotations that the pod gets with its binding (KAI-101, KAI-102)."""
     spec = request.get("spec") or {}
     wanted = {RECEIVED_RESOURCE_TYPE: str(spec.get("receivedResourceType") or "")}
     if zones := spec.get("predictedNUMAZones"):
@@ -49,7 +49,7 @@ class PodWriter:
         self._clock = clock
 
     def bind(self, pod: Obj, node: str, annotations: Mapping[str, str]) -> None:
-        """Annotate and bind the pod, this uid only (KAI-139). Raises Conflict when it is bound already."""
+        """Annotate and bind the pod of this uid (KAI-139). Raises Conflict if it is bound already."""
         self._client.bind(pod, node, annotations=annotations)
 
     def set_bound_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:

@@ -212,7 +212,7 @@ class Binder:
         self.remember(request, outcome)
 
     def remember(self, request: Obj, outcome: Outcome) -> None:
-        """Remember the failed attempt and schedule the retry."""
+        """Store the failed attempt and schedule the retry."""
         if outcome.bound:
             self._memory.pop(uid_of(request), None)
             return
@@ -337,7 +337,7 @@ class Binder:
         return planned
 
     def plan_claim(self, pod: Obj, node: Obj, wanted: Obj, entry: Obj | None) -> PlannedClaim | None:
-        """One claim of the pod; None when there is nothing to write to it."""
+        """Return one claim of the pod with its writes; None if there are none."""
         name = claims.claim_name(pod, wanted)
         if name is None:
             return None

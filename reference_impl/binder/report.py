@@ -56,13 +56,13 @@ class Reporter:
         self._stored = stored
 
     def report_success(self, pod: Obj, node: str) -> None:
-        """Event Bound and condition PodBound=True (KAI-103)."""
+        """Write the event Bound and the condition PodBound=True (KAI-103)."""
         message = f"Pod bound successfully to node {node}"
         self._recorder.event(_typed(pod), "Normal", "Bound", message)
         self._set_condition(pod, status="True", reason="Bound", message=message)
 
     def report_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
-        """Event BindingError and condition PodBound=False (KAI-170)."""
+        """Write the event BindingError and the condition PodBound=False (KAI-170)."""
         name, node = str(spec_of(request).get("podName") or ""), spec_of(request).get("selectedNode") or ""
         message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
         subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}

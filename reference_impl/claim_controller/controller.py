@@ -167,7 +167,7 @@ class ClaimController:
                     self.loop.queue.add(Key("pod", *_key(pod)))
 
     def wake_waiting_pods(self, claim: Obj) -> None:
-        """A pod that someone else gave a node waits for its claims to be allocated (DRA-118)."""
+        """Queue the pods that another component bound and that wait for the allocation of this claim (DRA-118)."""
         for pod in self.pods.by_index("claim", f"{namespace_of(claim)}/{name_of(claim)}"):
             if self.should_reserve(pod, claim):
                 self.loop.queue.add(Key("pod", *_key(pod)))
@@ -198,7 +198,7 @@ class ClaimController:
             self.reserve_for_scheduled(pod)
 
     def needs_claims(self, pod: Obj) -> bool:
-        """Claims are made for pods that are neither finished nor going away."""
+        """Return whether to create claims for the pod: it is neither finished nor being deleted."""
         return not meta(pod).get("deletionTimestamp") and not pod_state.is_done(pod)
 
     def ensure_claim(self, pod: Obj, entry: Obj, held: dict[str, str | None]) -> str | None:
@@ -225,7 +225,7 @@ class ClaimController:
         return claim is not None and pod_state.is_owned_by(claim, pod)
 
     def find_owned(self, pod: Obj, claim_name: str) -> Obj | None:
-        """The claim that an earlier run made for this reference, if there is one (DRA-105)."""
+        """Return the claim that an earlier run made for this reference, if there is one (DRA-105)."""
         return _oldest(
             claim for claim in self.claims.by_index("owner", uid_of(pod)) if generate.is_claim_for(claim, claim_name)
         )
@@ -334,7 +334,7 @@ class ClaimController:
                 log.debug("claim %s/%s is gone already", namespace_of(claim), name_of(claim))
 
     def is_valid_consumer(self, claim: Obj, entry: Obj) -> bool:
-        """Return whether a `reservedFor` entry still stands; kinds that are not known here always do (DRA-111)."""
+        """Return whether a `reservedFor` entry is still valid; entries of unknown kinds always are (DRA-111)."""
         if entry.get("apiGroup") or entry.get("resource") != "pods":
             return True
         name, namespace, uid = str(entry.get("name")), namespace_of(claim), entry.get("uid")

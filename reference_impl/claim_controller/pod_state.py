@@ -25,12 +25,12 @@ def is_scheduled(pod: Obj) -> bool:
 
 
 def pod_claims(pod: Obj) -> list[Obj]:
-    """`pod.spec.resourceClaims`."""
+    """Return `pod.spec.resourceClaims`."""
     return list(pod.get("spec", {}).get("resourceClaims") or ())
 
 
 def recorded(pod: Obj) -> dict[str, str | None]:
-    """`pod.status.resourceClaimStatuses` as a mapping; None if no claim is needed (DRA-107)."""
+    """Return `pod.status.resourceClaimStatuses` as a mapping; None if no claim is needed (DRA-107)."""
     return {
         str(item.get("name")): item.get("resourceClaimName")
         for item in pod.get("status", {}).get("resourceClaimStatuses") or ()
@@ -38,7 +38,7 @@ def recorded(pod: Obj) -> dict[str, str | None]:
 
 
 def claim_names(pod: Obj) -> Iterator[str]:
-    """The names of all claim objects that the pod is known to use, extended resources included."""
+    """Return the names of all claim objects that the pod is known to use, extended resources included."""
     held = recorded(pod)
     for entry in pod_claims(pod):
         name = entry.get("resourceClaimName") or held.get(str(entry.get("name")))

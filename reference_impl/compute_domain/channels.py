@@ -75,7 +75,7 @@ class ChannelPreparer:
 
     Arguments:
         driver: the driver whose results count.
-        data_dir: where daemons' configuration folders go.
+        data_dir: parent of the daemons' configuration folders.
         clique_id: returns the node's clique, empty if it has no fabric.
         host_imex: the IMEX daemon that the node's administrator runs; None if daemons belong to ComputeDomains.
         cdi, base_cdi: the folders for claims' specs and for the base spec that daemons need.
@@ -112,7 +112,7 @@ class ChannelPreparer:
     # -- the two verbs ---------------------------------------------------------------------------------------------
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
-        """One attempt. Raises PermanentError when no later attempt can succeed, anything else when one may."""
+        """Make one attempt. Raises PermanentError if no later attempt can succeed, another error if one may."""
         with self._lock.hold():
             held = self._checkpoint.claims()
             entry = held.get(claim.uid)
@@ -192,7 +192,7 @@ class ChannelPreparer:
         return chosen
 
     def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
-        """A channel or daemon that another completed claim holds must be waited for (rule NV-164)."""
+        """Wait for a channel or daemon that another completed claim has (rule NV-164)."""
         wanted = {result.device for result in results if not result.admin_access}
         for other_uid, entry in held.items():
             if other_uid == uid or entry.state is not ClaimState.COMPLETED:
@@ -231,7 +231,7 @@ class ChannelPreparer:
         return _Edits({"deviceNodes": self._channels.nodes("Single")}, (self._cdi.device_id(claim.uid, CHANNEL),))
 
     def daemon_edits(self, claim: AllocatedClaim, config: ComputeDomainDaemonConfig) -> _Edits:
-        """Configuration folder and environment of a domain's daemon (rules NV-156, NV-157, NV-171)."""
+        """Return configuration folder and environment of a domain's daemon (rules NV-156, NV-157, NV-171)."""
         if self._host_imex is not None:
             raise PermanentError("ComputeDomain daemon claims are not supported when imex.mode=hostManaged")
         domain = self._membership.domain(config.domain_id)

@@ -1,4 +1,4 @@
-"""Run the ComputeDomain controller, and on request stand-ins for the IMEX daemons."""
+"""Run the ComputeDomain controller, and on request simulated IMEX daemons."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class ComputeDomainController:
         self.update_status(domain)
 
     def ensure_finalizer(self, domain: Obj) -> None:
-        """Nothing is made for a domain that could vanish without being cleaned up (rule NV-145)."""
+        """Add the finalizer before any object is created, so that none is left behind (rule NV-145)."""
         if not has_finalizer(domain):
             finalizers = [*(meta(domain).get("finalizers") or ()), FINALIZER]
             changed = self._client.update(
@@ -192,13 +192,13 @@ class ComputeDomainController:
             self._informers[COMPUTE_DOMAINS].assume(changed)
 
     def ensure_daemons(self, domain: Obj) -> None:
-        """The daemons' claim template and DaemonSet, in the driver's namespace (rule NV-146)."""
+        """Create the daemons' claim template and DaemonSet in the driver's namespace (rule NV-146)."""
         self._ensure(_TEMPLATES, objects.daemon_template(domain, self._namespace), domain)
         if self._has_daemon_sets:
             self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
 
     def ensure_workload_template(self, domain: Obj) -> None:
-        """The claim template that workloads use (rules NV-146, NV-147, NV-154)."""
+        """Create the claim template that workloads use (rules NV-146, NV-147, NV-154)."""
         self._ensure(_TEMPLATES, objects.workload_template(domain, host_managed=self._host_managed), domain)
 
     def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
@@ -254,7 +254,7 @@ class ComputeDomainController:
         self.release_domain(domain)
 
     def remove_owned(self, domain_uid: str, *, foreign_namespace: str | None = None) -> None:
-        """Workload template, daemon objects and node labels, in this order; raises until all of them are gone."""
+        """Delete workload template, daemon objects and node labels, in this order. Raises until all are gone."""
         workload = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) != self._namespace]
         daemon = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) == self._namespace]
         sets = self._labelled(DAEMON_SETS, domain_uid) if self._has_daemon_sets else []
@@ -267,7 +267,7 @@ class ComputeDomainController:
                 self._release(resource, obj)
 
     def remove_node_labels(self, domain_uid: str) -> None:
-        """Nodes leave the domain."""
+        """Remove the label of the domain from all nodes."""
         for node in self._client.list(NODES, label_selector=f"{DOMAIN_LABEL}={domain_uid}").items:
             with contextlib.suppress(NotFound):
                 self._client.patch(NODES, name_of(node), {"metadata": {"labels": {DOMAIN_LABEL: None}}})

@@ -147,7 +147,7 @@ class SimulatedImexDaemons:
             self.join(place, pods.get(name) or self._create(place))
 
     def places(self) -> list[_Place]:
-        """Where a daemon must run: nodes that a living DaemonSet selects."""
+        """Return the nodes that need a daemon: those that an existing DaemonSet selects."""
         return [
             _Place(daemon_set, node)
             for daemon_set in self._informers[DAEMON_SETS].list()

@@ -80,7 +80,7 @@ class Channels:
 
     @property
     def major(self) -> int | None:
-        """The major number of channel files."""
+        """Return the major number of channel files."""
         return self._root.major(CHANNEL_DRIVER)
 
     def nodes(self, mode: str) -> list[Obj]:
@@ -90,7 +90,7 @@ class Channels:
         return [self.node(number, major) for number in ids]
 
     def node(self, number: int, major: int | None) -> Obj:
-        """One channel's device node."""
+        """Return one channel's device node."""
         name = f"{CHANNEL_DRIVER}/channel{number}"
         self._root.make_node(name, major=major, minor=number, file_mode=_FILE_MODE)
         return self._root.node(name, major=major, minor=number, file_mode=_FILE_MODE)

@@ -70,7 +70,7 @@ class Membership:
     # -- questions -------------------------------------------------------------------------------------------------
 
     def domain(self, uid: str) -> Obj | None:
-        """The ComputeDomain of that uid, also one that the watch has not seen yet."""
+        """Return the ComputeDomain of that uid, also one that the watch has not seen yet."""
         for known in self._domains.by_index("uid", uid):
             return known
         return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
@@ -100,7 +100,9 @@ class Membership:
     # -- the node's label ------------------------------------------------------------------------------------------
 
     def join(self, uid: str) -> None:
-        """Label the own node for a domain, which brings a daemon to it. Raises NotYetError when it is another's."""
+        """Label the own node for a domain, which starts a daemon there. Raises NotYetError if it has the label of
+        another.
+        """
         with self._lock:
             node = self._client.get(NODES, self._node_name)
             current = domain_of(node)

@@ -31,7 +31,7 @@ def daemon_name(domain_uid: str) -> str:
 
 
 def labels(domain: Obj, target: str | None = None) -> Obj:
-    """The labels by which a domain's objects are found again."""
+    """Return the labels by which a domain's objects are found again."""
     found = {DOMAIN_LABEL: uid_of(domain)}
     return {**found, TARGET_LABEL: target} if target else found
 
@@ -138,7 +138,7 @@ def clique_name(domain_uid: str, clique_id: str) -> str:
 
 
 def domain_of(obj: Obj) -> str:
-    """The uid of the ComputeDomain that an object is labelled for; empty when for none."""
+    """Return the uid of the ComputeDomain that an object is labelled for; empty when for none."""
     return str((meta(obj).get("labels") or {}).get(DOMAIN_LABEL) or "")
 
 
@@ -159,5 +159,5 @@ def is_deleting(obj: Obj) -> bool:
 
 
 def shown(obj: Obj) -> str:
-    """`namespace/name` for messages."""
+    """Return `namespace/name` for messages."""
     return f"{namespace_of(obj)}/{name_of(obj)}"

@@ -45,7 +45,7 @@ def has_no_fabric(pod: Obj) -> bool:
 
 
 def dead_entries(clique: Obj, pods: Sequence[Obj]) -> set[str]:
-    """Nodes of a clique that have no daemon pod any more (rule NV-151)."""
+    """Return nodes of a clique that have no daemon pod any more (rule NV-151)."""
     living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
     return {daemon["nodeName"] for daemon in clique.get("daemons") or () if daemon["nodeName"] not in living}
 

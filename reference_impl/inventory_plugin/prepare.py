@@ -111,7 +111,7 @@ class InventoryPreparer:
         return HeldDevice(answer=answer, type="plain")
 
     def repair(self) -> None:
-        """At start: check the checkpoint and remove specs that no claim of it has."""
+        """Check the checkpoint at start and remove specs of claims that are not in it."""
         with self._lock.hold():
             self._checkpoint.open()
             for uid in self._cdi.clean(self._checkpoint.claims()):

@@ -1,14 +1,14 @@
-"""Files that are either the old one or the new one, whenever the process is killed.
+"""Atomic replacement of files: after a kill, a file is either the old one or the new one.
 
-The caller owns the files. A writer that dies leaves at most a temporary file, which `sweep` removes at the next start.
+A writer that dies leaves at most a temporary file, which `sweep` removes at the next start.
 
-What a dead process wrote, the kernel still has. Only the death of the machine takes back what was not synced to disk; a
-file that nobody reads after a reboot need not wait for the disk, which is most of what a write costs.
+The kernel keeps what a dead process wrote. Only a crash of the machine loses data that was not synced to disk. A file
+that is not read after a reboot need not be synced, and the sync is most of the cost of a write.
 
-A rename over a file that is there waits for the disk all the same: ext4 starts to write the new content (its mount
-option auto_da_alloc), and the old file may be in the middle of being written when it goes. So what need not be durable
-changes places with the old file, in one step as well, and the old one is removed under its new name: 10 µs, where the
-rename took 100 µs on an idle disk and milliseconds on a busy one.
+A rename over an existing file waits for the disk all the same: ext4 starts to write the new content (its mount option
+auto_da_alloc), and the old file may be in the middle of a write. So a file that need not be durable is exchanged with
+the old one, which is atomic too, and the old one is removed under its new name. That takes 10 µs; the rename took 100
+µs on an idle disk and milliseconds on a busy one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True) -> None:
-    """Replace `path` by `data` with permission bits `mode`: write aside, rename; synced to disk where `durable`."""
+    """Replace `path` by `data` with permission bits `mode`: write aside, rename; sync to disk if `durable`."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_SUFFIX}")
     try:
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
@@ -44,7 +44,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
         else:
             os.replace(aside, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a write to an open file does not say which
+        error.filename = error.filename or str(path)  # the error of a write to an open file has no name
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
@@ -53,7 +53,9 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two files change names in one step. False, and nothing done, where `other` is none or the system cannot."""
+    """Exchange the names of two files in one step. Return False, without effect, if `other` does not exist or the
+    system cannot.
+    """
     if _renameat2 is None or not os.path.isfile(other):
         return False
     here, there = os.fsencode(one), os.fsencode(other)
@@ -61,7 +63,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def remove(path: Path, *, durable: bool = True) -> None:
-    """Remove `path` if it is there; the removal is on disk where `durable`."""
+    """Remove `path` if it exists; sync the removal to disk if `durable`."""
     if not os.path.lexists(path):  # a read-only file system refuses to remove even what is not there
         return
     with contextlib.suppress(FileNotFoundError):
@@ -71,7 +73,7 @@ def remove(path: Path, *, durable: bool = True) -> None:
 
 
 def sweep(folder: Path, *, prefix: str) -> list[Path]:
-    """Remove what killed writers left of files whose names begin with `prefix`; returns what was removed."""
+    """Remove the temporary files of killed writers whose names begin with `prefix`. Return the removed files."""
     left = [path for path in folder.glob(f".{prefix}*{_SUFFIX}") if path.is_file()]
     for path in left:
         path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""CDI specs: one file a claim, written whole or not at all.
+"""CDI specs: one file for each claim, replaced atomically.
 
-A spec is JSON, which every reader of YAML reads, under the name that the format asks for: writing YAML took longer than
-everything else that a Prepare does. Specs of claims that the checkpoint does not know are removed at start, so none of
-them has to outlive the kernel.
+A spec is JSON, which is valid YAML, under the name that the specification requires: writing YAML took longer than the
+rest of a Prepare. Specs of claims that are not in the checkpoint are removed at start, so none of them has to survive a
+reboot.
 
 The folder is the node's CDI root, shared with other vendors: this module touches only files that its own vendor and
 class name. A spec lives from Prepare to Unprepare.
@@ -38,7 +38,7 @@ class CdiFolder:
 
     @property
     def kind(self) -> str:
-        """`vendor/class`, as specs and ids carry it."""
+        """Return `vendor/class`, as specs and ids carry it."""
         return f"{self.vendor}/{self.cdi_class}"
 
     def device_name(self, claim_uid: str, device: str) -> str:
@@ -50,7 +50,7 @@ class CdiFolder:
         return f"{self.kind}={self.device_name(claim_uid, device)}"
 
     def path(self, claim_uid: str) -> Path:
-        """Where a claim's spec is (rule NV-094)."""
+        """Return the path of a claim's spec (rule NV-094)."""
         return self.root / f"{self._prefix}{claim_uid}.yaml"
 
     def write(self, claim_uid: str, devices: Sequence[Obj], common_edits: Obj) -> None:
@@ -70,7 +70,7 @@ class CdiFolder:
         remove(self.path(claim_uid), durable=False)
 
     def claims(self) -> set[str]:
-        """The claims that have a spec."""
+        """Return the claims that have a spec."""
         return {path.name[len(self._prefix) : -len(".yaml")] for path in self.root.glob(f"{self._prefix}*.yaml")}
 
     def clean(self, keep: Iterable[str]) -> list[str]:

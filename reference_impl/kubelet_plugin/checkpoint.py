@@ -1,15 +1,15 @@
-"""What a plugin must remember across its own death: which claims it prepared, with what answer.
+"""The checkpoint of a plugin: the claims that it prepared, and its responses.
 
-One JSON file, replaced whole on every change, so a SIGKILL leaves the state before or after it and nothing between. The
-plugin owns the file; it outlives every plugin process, until the node reboots (rules NV-102, NV-103).
+One JSON file, replaced atomically on every change, so a SIGKILL leaves the state before or after it. The file outlives
+every plugin process, until the node reboots (rules NV-102, NV-103).
 
-What it says is true until the node reboots, so it need not outlive the kernel, and no claim waits for the disk. A
-marker beside it, synced to disk, names the boot in which it was written last: what a power cut made of it is then known
-to be of another boot, and forgotten. Where the kernel tells no boot id every write is synced.
+The content is valid until the node reboots, so it is not synced and no claim waits for the disk. A marker beside it,
+which is synced, names the boot of the last write: after a power failure the checkpoint is recognised as one of an
+earlier boot, and discarded. If the kernel has no boot id, every write is synced.
 
 The layout is that of the NVIDIA driver: a `v2` section with all claims and a `v1` section with the completed ones, each
-with a checksum. The checksum is the CRC-32 of the section's canonical JSON; upstream hashes a Go memory dump instead,
-so the files of the two read alike but do not pass each other's check.
+with a checksum. The checksum is the CRC-32 of the section's canonical JSON. Upstream hashes a Go memory dump instead,
+so neither accepts the checksums of the other.
 
 Source: cmd/gpu-kubelet-plugin checkpoint.go and checkpointv.go at 95932046; rules NV-099 to NV-106, NV-167.
 """
@@ -39,7 +39,7 @@ class CorruptCheckpointError(ComponentError):
 
 
 class ClaimState(StrEnum):
-    """How far a claim came."""
+    """The progress of a claim."""
 
     STARTED = "PrepareStarted"
     COMPLETED = "PrepareCompleted"
@@ -76,7 +76,7 @@ class ClaimEntry:
 
     @property
     def answer(self) -> tuple[PreparedDevice, ...]:
-        """What Prepare answers for a completed claim."""
+        """Return the response of Prepare for a completed claim."""
         return tuple(device.answer for device in self.devices)
 
 
@@ -124,11 +124,11 @@ class Checkpoint:
         return self._read()[0]
 
     def get(self, uid: str) -> ClaimEntry | None:
-        """One claim."""
+        """Return one claim."""
         return self.claims().get(uid)
 
     def put(self, uid: str, entry: ClaimEntry) -> None:
-        """Remember a claim; no death of this process takes that back."""
+        """Store a claim; it survives the death of this process."""
         self.write({**self.claims(), uid: entry})
 
     def drop(self, uid: str) -> None:
@@ -141,7 +141,7 @@ class Checkpoint:
         """Replace the whole file."""
         data = encode(claims, boot_id=self.boot_id, written=self._written)
         write_atomically(self.path, data, mode=_MODE, durable=not self.boot_id)
-        # What was just written need not be read back: the plugin's lock keeps other processes away meanwhile.
+        # The file need not be read back: the plugin's lock excludes other processes meanwhile.
         self._known = (_version(os.stat(self.path)), dict(claims), self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
@@ -165,18 +165,18 @@ class Checkpoint:
 
 
 def _version(found: os.stat_result) -> tuple[int, ...]:
-    """What changes whenever the file is replaced."""
+    """Return a value that changes whenever the file is replaced."""
     return (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
 
 
 class _WrongError(Exception):
-    """Why bytes are no checkpoint."""
+    """The content is not a valid checkpoint."""
 
 
 class Written:
-    """The JSON of entries as it was written last: a change of one claim does not encode the others again.
+    """The JSON of entries as written last: a change of one claim does not encode the others again.
 
-    An entry is known by its identity, so it must not be changed in place; nobody does.
+    Entries are compared by identity, so they must not be changed in place.
     """
 
     def __init__(self) -> None:
@@ -215,7 +215,7 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written |
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
-    """Claims and boot id from a file's bytes; a file with only a `v1` section holds completed claims."""
+    """Return claims and boot id from a file's bytes; a file with only a `v1` section holds completed claims."""
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -241,7 +241,7 @@ def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
 
 
 def checksum(section: Obj) -> int:
-    """CRC-32 of the section's canonical JSON."""
+    """Return CRC-32 of the section's canonical JSON."""
     return zlib.crc32(_canonical(section))
 
 
@@ -307,7 +307,7 @@ def _decode_devices(item: Obj) -> Iterator[HeldDevice]:
 
 
 def completed(started: ClaimEntry, devices: tuple[HeldDevice, ...]) -> ClaimEntry:
-    """A started claim that is done; like upstream it no longer carries its name."""
+    """Return a started claim that is done; like upstream it no longer carries its name."""
     return replace(started, state=ClaimState.COMPLETED, devices=devices, name="", namespace="")
 
 

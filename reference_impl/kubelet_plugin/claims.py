@@ -1,6 +1,6 @@
-"""Claims as a plugin sees them: read from the API server, trusted only when they are what the kubelet asked for.
+"""Claims of a Prepare call: read from the API server and checked against the request of the kubelet.
 
-Nothing is cached: a plugin that prepared from an old copy would hand out devices that were taken back.
+Nothing is cached: a plugin that prepared from an old copy would use devices that were deallocated.
 
 Source: k8s.io/dynamic-resource-allocation/kubeletplugin v0.36.0 (draplugin.go); rules DRA-284, NV-053 to NV-058,
 NV-068.
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def request_name(self) -> str:
-        """The request's own name; a subrequest's is the part before the slash (rule NV-068)."""
+        """Return the request's own name; a subrequest's is the part before the slash (rule NV-068)."""
         return self.request.partition("/")[0]
 
 
@@ -49,7 +49,7 @@ class AllocatedClaim:
 
     @property
     def allocation(self) -> Obj:
-        """`status.allocation`."""
+        """Return `status.allocation`."""
         allocation: Obj = self.status["allocation"]
         return allocation
 
@@ -90,7 +90,7 @@ class ClaimReader:
             raise ClaimRefusedError(f"claim {reference.namespace}/{reference.name} not allocated")
 
     def exists(self, *, namespace: str, name: str, uid: str) -> bool | None:
-        """Return whether that very claim is still in the API; None when the API server does not say."""
+        """Return whether the claim with this uid is still in the API; None if the API server does not answer."""
         try:
             claim = self._client.find(RESOURCE_CLAIMS, name, namespace)
         except (ApiError, TransportError, OSError):

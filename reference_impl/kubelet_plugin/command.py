@@ -1,6 +1,6 @@
 """Run the kubelet plugin for gpu.nvidia.com on a node.
 
-The options are those of upstream's gpu-kubelet-plugin where it has them.
+The options have the names of upstream's gpu-kubelet-plugin if it has them.
 """
 
 from __future__ import annotations

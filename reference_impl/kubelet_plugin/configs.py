@@ -1,7 +1,7 @@
-"""Opaque device configuration of `resource.nvidia.com/v1beta1`: strict decoding, validation, and who wins.
+"""Opaque device configuration of `resource.nvidia.com/v1beta1`: strict decoding, validation, and precedence.
 
 Pure functions over the parameters that users write into claims and classes. The webhook and both kubelet plugins share
-them, so that a claim is judged alike wherever it is seen.
+them, so that they accept the same claims.
 
 Source: api/nvidia.com/resource/v1beta1 and cmd/gpu-kubelet-plugin device_state.go at 95932046; rules NV-071 to NV-093.
 """
@@ -29,7 +29,7 @@ class DecodeError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How the containers of a claim share a device. `interval` is set where a time slice is asked for."""
+    """How the containers of a claim share a device. `interval` is set if a time slice is requested."""
 
     strategy: str
     interval: str | None = None
@@ -61,7 +61,7 @@ class VfioDeviceConfig:
 
 @dataclass(frozen=True, slots=True)
 class ComputeDomainChannelConfig:
-    """Which ComputeDomain an IMEX channel joins. `allocation_mode` is Single unless it is `All`."""
+    """The ComputeDomain that an IMEX channel joins. `allocation_mode` is Single unless it is `All`."""
 
     domain_id: str = ""
     allocation_mode: str = ""
@@ -69,7 +69,7 @@ class ComputeDomainChannelConfig:
 
 @dataclass(frozen=True, slots=True)
 class ComputeDomainDaemonConfig:
-    """Which ComputeDomain an IMEX daemon serves."""
+    """The ComputeDomain that an IMEX daemon serves."""
 
     domain_id: str = ""
 
@@ -192,7 +192,7 @@ def _shown(parameters: Obj) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EnabledSharing:
-    """Which sharing strategies the feature gates allow."""
+    """The sharing strategies that the feature gates allow."""
 
     time_slicing: bool = False
     mps: bool = False
@@ -260,9 +260,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind:
-    """What a device type accepts: the config class that fits, and the config used when the user gives none.
+    """A device type: the config class that it accepts, and the default config.
 
-    `recognized` are the config classes of the type's whole driver; others do not even name a wrong device.
+    `recognized` are the config classes of the type's whole driver; a config of another class is not even reported as
+    one for the wrong device.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""What a claim chose, and what its choice changes on the node beside the devices themselves.
+"""Devices of a claim with their configs, and the changes that configs make on the node.
 
-Values only. A `Setting` is what one kind of configuration does: time slices, MPS, binding to vfio-pci. `plan` says what
-will be changed and what undoes it; the checkpoint keeps that before `apply` changes anything, so that a plugin that
-dies in between is cleared up after by the next.
+Values only. A `Setting` implements one kind of configuration: time slices, MPS, binding to vfio-pci. `plan` returns
+what will be changed and how to undo it; the checkpoint stores that before `apply` changes anything, so that the next
+plugin process can clean up after a crash in between.
 
 Source: DeviceConfigState in cmd/gpu-kubelet-plugin device_state.go at 95932046.
 """
@@ -30,10 +30,10 @@ class ConfiguredDevice:
 
 
 class Setting(Protocol):
-    """What one kind of configuration changes on the node. Callers hold the node lock."""
+    """The changes of one kind of configuration on the node. Callers hold the node lock."""
 
     def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
-        """What will be changed, as the checkpoint keeps it; empty for nothing. Raises when it cannot be."""
+        """Return the planned changes as the checkpoint stores them; empty for none. Raises if they are impossible."""
         ...
 
     def apply(self, planned: Obj) -> None:
@@ -45,9 +45,9 @@ class Setting(Protocol):
         ...
 
     def edits(self, planned: Obj) -> Obj:
-        """What every container with a device of the claim gets of it: `env`, `deviceNodes` and `mounts` of CDI."""
+        """Return the CDI edits for every container of the claim: `env`, `deviceNodes` and `mounts`."""
         ...
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
-        """What a container gets of it with this device. Raises when the node does not have it."""
+        """Return the CDI edits for containers with this device. Raises if the node does not have it."""
         ...

@@ -25,11 +25,11 @@ _HOPPER = 9  # major compute capability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One physical GPU, as NVML and sysfs describe it.
+    """One physical GPU, from NVML and sysfs.
 
     `memory_bytes` is None if NVML has no memory information (unified memory). `pcie_root`, `numa_node` and
-    `addressing_mode` are None if the machine does not say. `partitioning` is set where MIG devices are made on
-    demand.
+    `addressing_mode` are None if the machine does not report them. `partitioning` is set if MIG devices are created
+    on demand.
     """
 
     minor: int
@@ -51,12 +51,12 @@ class Gpu:
 
     @property
     def name(self) -> str:
-        """The device's name in the slice."""
+        """Return the device's name in the slice."""
         return gpu_name(self.minor)
 
     @property
     def type(self) -> DeviceType:
-        """The attribute that device classes select by."""
+        """Return the attribute that device classes select by."""
         return "gpu"
 
 
@@ -81,12 +81,12 @@ class Mig:
 
     @property
     def name(self) -> str:
-        """The device's name in the slice."""
+        """Return the device's name in the slice."""
         return mig_name(self.parent.minor, self.profile, self.profile_id, self.start)
 
     @property
     def type(self) -> DeviceType:
-        """The attribute that device classes select by."""
+        """Return the attribute that device classes select by."""
         return "mig"
 
 
@@ -100,12 +100,12 @@ class MigSlot:
 
     @property
     def name(self) -> str:
-        """The device's name in the slice; a MIG device that exists has the same."""
+        """Return the device's name in the slice; a MIG device that exists has the same."""
         return mig_name(self.parent.minor, self.profile.name, self.profile.id, self.start)
 
     @property
     def type(self) -> DeviceType:
-        """The attribute that device classes select by; made before or on demand is the same to users."""
+        """Return the attribute that device classes select by; created before or on demand."""
         return "mig"
 
 
@@ -113,8 +113,8 @@ class MigSlot:
 class Vfio:
     """A GPU as a whole PCI device for a virtual machine, bound to vfio-pci while a claim has it.
 
-    It is the same hardware as the GPU at its address, its twin, under another name. `memory_bytes` is the sum of what
-    its BARs address; `iommufd` tells whether the node has the newer IOMMU interface.
+    It is the same hardware as the GPU at its address, its twin, under another name. `memory_bytes` is the total size
+    of its BARs; `iommufd` is true if the node has the newer IOMMU interface.
     """
 
     index: int
@@ -130,17 +130,17 @@ class Vfio:
 
     @property
     def name(self) -> str:
-        """The device's name in the slice: by the place among the node's GPUs, in the order of their addresses."""
+        """Return the device's name in the slice: by position among the node's GPUs, in the order of their addresses."""
         return f"gpu-vfio-{self.index}"
 
     @property
     def type(self) -> DeviceType:
-        """The attribute that device classes select by."""
+        """Return the attribute that device classes select by."""
         return "vfio"
 
     @property
     def uuid(self) -> str:
-        """The same for ever at one address; the GPU's own uuid is its driver's to tell."""
+        """Return a stable id for one address; NVML cannot report the GPU's own uuid while vfio-pci has it."""
         return str(uuid5(NAMESPACE_DNS, self.address))
 
 
@@ -151,14 +151,14 @@ AnyDevice: TypeAlias = Device | Vfio
 
 
 def slots_of(gpu: Gpu) -> list[MigSlot]:
-    """Every place that a MIG device can have on a GPU that is cut on demand, in the order of their names."""
+    """Return every place that a MIG device can have on a GPU that is cut on demand, in the order of their names."""
     profiles = gpu.partitioning.profiles if gpu.partitioning is not None else ()
     slots = [MigSlot(parent=gpu, profile=profile, start=start) for profile in profiles for start in profile.starts]
     return sorted(slots, key=lambda slot: slot.name)
 
 
 def memory_slices(device: Device) -> range | None:
-    """The memory slices of its GPU that a device takes; None if they are not counted."""
+    """Return the memory slices of its GPU that a device takes; None if they are not counted."""
     match device:
         case Gpu(partitioning=Partitioning() as whole):
             return range(whole.memory_slices)
@@ -169,7 +169,7 @@ def memory_slices(device: Device) -> range | None:
 
 
 def overlap(one: AnyDevice, other: AnyDevice) -> bool:
-    """Return whether two devices have a piece of hardware in common."""
+    """Return whether two devices share hardware."""
     if isinstance(one, Vfio) or isinstance(other, Vfio):
         return pci_address_of(one) == pci_address_of(other)
     if full_gpu(one).uuid != full_gpu(other).uuid:
@@ -179,12 +179,12 @@ def overlap(one: AnyDevice, other: AnyDevice) -> bool:
 
 
 def gpu_name(minor: int) -> str:
-    """`gpu-<minor>`: NVML's minor number, not its index (rule NV-020)."""
+    """Return `gpu-<minor>`: NVML's minor number, not its index (rule NV-020)."""
     return f"gpu-{minor}"
 
 
 def mig_name(parent_minor: int, profile: str, profile_id: int, start: int) -> str:
-    """`gpu-0-mig-1g18gb-me-20-3` for profile `1g.18gb+me`, id 20, placement 3 (rules NV-041, NV-042)."""
+    """Return `gpu-0-mig-1g18gb-me-20-3` for profile `1g.18gb+me`, id 20, placement 3 (rules NV-041, NV-042)."""
     compact = re.sub(r"[^a-z0-9-]", "-", profile.replace(".", "").lower()).strip("-")
     return f"{gpu_name(parent_minor)}-mig-{compact}-{profile_id}-{start}"
 
@@ -231,7 +231,7 @@ def vfio_slice_device(device: Vfio) -> Obj:
 
 
 def _place(address: str, device: Gpu | Vfio) -> Obj:
-    """Return the standard attributes of where a device sits (rules NV-024, NV-025); what is not known is left out."""
+    """Return the standard attributes for the location of a device (rules NV-024, NV-025); unknown ones are left out."""
     attributes: Obj = {"resource.kubernetes.io/pciBusID": {"string": address}}
     if device.pcie_root is not None:
         attributes["resource.kubernetes.io/pcieRoot"] = {"string": device.pcie_root}
@@ -241,7 +241,7 @@ def _place(address: str, device: Gpu | Vfio) -> Obj:
 
 
 def counters_of(device: Device) -> list[Obj]:
-    """What the device takes of its GPU's counters (rules NV-034 to NV-036)."""
+    """Return the amounts of its GPU's counters that the device consumes (rules NV-034 to NV-036)."""
     gpu = full_gpu(device)
     slices = memory_slices(device)
     if gpu.partitioning is None or slices is None or isinstance(device, Mig):
@@ -251,7 +251,7 @@ def counters_of(device: Device) -> list[Obj]:
 
 
 def attributes_of(device: Device) -> Obj:
-    """Attributes in upstream's names (rules NV-021 to NV-025, NV-028, NV-032)."""
+    """Return attributes in upstream's names (rules NV-021 to NV-025, NV-028, NV-032)."""
     gpu = full_gpu(device)
     attributes: Obj = {"type": {"string": device.type}}
     if not isinstance(device, MigSlot):
@@ -273,7 +273,7 @@ def attributes_of(device: Device) -> Obj:
 
 
 def device_info(device: AnyDevice) -> Obj:
-    """What the checkpoint keeps of a device."""
+    """Return the description of a device that the checkpoint stores."""
     match device:
         case Gpu():
             return {"uuid": device.uuid}
@@ -292,7 +292,8 @@ def device_info(device: AnyDevice) -> Obj:
 
 
 def capacity_of(device: Device) -> Obj:
-    """Capacities: memory of a GPU; engines, memory and memory slices of a MIG device (rules NV-026, NV-027, NV-031).
+    """Return capacities: memory of a GPU; engines, memory and memory slices of a MIG device (rules NV-026, NV-027,
+    NV-031).
 
     A GPU that is cut on demand has the engines and memory that its partitions share, as its counters have.
     """
@@ -312,7 +313,7 @@ def capacity_of(device: Device) -> Obj:
 
 
 def semantic_version(text: str) -> str:
-    """Semver 2.0.0 of a dotted driver version: three numbers, leading zeros dropped (rule NV-022).
+    """Return Semver 2.0.0 of a dotted driver version: three numbers, leading zeros dropped (rule NV-022).
 
     `550.163.01` is `550.163.1`, `580.95` is `580.95.0`. Raises ValueError when it begins with no number.
     """
@@ -324,12 +325,14 @@ def semantic_version(text: str) -> str:
 
 
 def cuda_version(number: int) -> str:
-    """NVML's CUDA driver version (12040) as semver (12.4.0)."""
+    """Return NVML's CUDA driver version (12040) as semver (12.4.0)."""
     return f"{number // 1000}.{number % 1000 // 10}.0"
 
 
 def pci_address(bus_id: str) -> str:
-    """NVML's `00000000:1A:00.0` as Linux writes it, `0000:1a:00.0` (rule NV-023). Raises ValueError when malformed."""
+    """Return NVML's `00000000:1A:00.0` as Linux writes it, `0000:1a:00.0` (rule NV-023). Raises ValueError when
+    malformed.
+    """
     match = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", bus_id.strip().lower())
     if match is None:
         raise ValueError(f"{bus_id!r} is no PCI address")

@@ -73,7 +73,7 @@ class DiscoveryError(ComponentError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a node has: every physical GPU, the devices to publish, and those of them to pass through."""
+    """The devices of a node: every physical GPU, the devices to publish, and those to pass through."""
 
     gpus: tuple[Gpu, ...]
     devices: tuple[Device, ...]
@@ -81,7 +81,7 @@ class Found:
 
     @property
     def all(self) -> tuple[AnyDevice, ...]:
-        """Every publishable device."""
+        """Return every publishable device."""
         return (*self.devices, *self.passthrough)
 
     def device(self, name: str) -> AnyDevice | None:
@@ -90,7 +90,7 @@ class Found:
 
 
 class Nvml:
-    """One initialised NVML, and the questions a driver asks it.
+    """One initialised NVML and the queries of a driver.
 
     `module` has pynvml's functions and constants. Safe to use from several threads, as NVML is.
     """
@@ -100,7 +100,7 @@ class Nvml:
         self._open = False
 
     def open(self) -> None:
-        """Initialise the library. Raises DiscoveryError with the way out when there is none."""
+        """Initialise the library. Raises DiscoveryError with a hint if there is none."""
         if self._open:
             return
         try:
@@ -123,16 +123,18 @@ class Nvml:
         return [self.module.nvmlDeviceGetHandleByIndex(i) for i in range(self.module.nvmlDeviceGetCount())]
 
     def identity(self, handle: Any) -> int:
-        """A number that two handles of one GPU share, also when the GPU is lost and answers no question any more."""
+        """Return a number that two handles of one GPU share, also when the GPU is lost and answers no question any
+        more.
+        """
         try:
             return ctypes.cast(handle, ctypes.c_void_p).value or 0
         except ctypes.ArgumentError:  # a stand-in for the library need not deal in pointers
             return id(handle)
 
     def discover(self, sysfs: Path, *, dynamic_mig: bool = False) -> Found:
-        """Read every GPU and MIG device; with `dynamic_mig` every place where a MIG device could be made.
+        """Read every GPU and MIG device; with `dynamic_mig` every possible placement of a MIG device.
 
-        Raises DiscoveryError when NVML refuses something essential.
+        Raises DiscoveryError if an essential NVML call fails.
         """
         asked = ""
         try:
@@ -157,18 +159,18 @@ class Nvml:
         return _text(self.module.nvmlSystemGetDriverVersion())
 
     def cut(self, handle: Any, gpu: Gpu) -> Gpu:
-        """The GPU with the places where MIG devices can be made on demand, if it has such.
+        """Return the GPU with the possible placements of MIG devices, if it supports creating them on demand.
 
-        Before Hopper MIG mode changes only with a reset, so there MIG must be on already (rule NV-040).
+        Before Hopper, MIG mode changes only with a reset, so MIG must be on already there (rule NV-040).
         """
         if gpu.mig_enabled or can_toggle(gpu):
             return replace(gpu, partitioning=partitioning(self.module, handle))
         return gpu
 
     def publishable(self, handle: Any, gpu: Gpu) -> list[Device]:
-        """The GPU itself, or where MIG is on only its MIG devices, even if there are none (rules NV-029, NV-030).
+        """Return the GPU itself or, if MIG is on, its MIG devices, even if there are none (rules NV-029, NV-030).
 
-        Of a GPU that is cut on demand: itself where MIG mode can be turned off for it, and every place (rules NV-034,
+        With MIG devices on demand: the GPU itself if MIG mode can be turned off, and every placement (rules NV-034,
         NV-040).
         """
         if gpu.partitioning is not None:
@@ -181,7 +183,7 @@ class Nvml:
         return [*found]
 
     def processes(self, gpu: Gpu) -> list[int]:
-        """Return the processes that compute on a GPU; none where NVML does not tell."""
+        """Return the processes that compute on a GPU; none if NVML does not report them."""
         try:
             handle = self.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
             return [int(process.pid) for process in self.module.nvmlDeviceGetComputeRunningProcesses(handle)]
@@ -270,7 +272,7 @@ class Nvml:
         )
 
     def _gi_profile(self, parent: Any, profile_id: int) -> Any:
-        # Profile info is asked for by index, and answers with the hardware's id: the one that instances carry.
+        # Profile info is queried by index and returns the hardware's id: the one that instances carry.
         for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
             info = self._optional(
                 partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index),
@@ -282,7 +284,7 @@ class Nvml:
         raise ValueError(f"a GPU instance has profile {profile_id}, but NVML lists no such profile")
 
     def _optional(self, call: Callable[[], Any], *accepted: str) -> Any:
-        """The call's value, or None when NVML answers with one of the `accepted` return codes."""
+        """Return the call's value, or None when NVML answers with one of the `accepted` return codes."""
         codes = {getattr(self.module, f"NVML_ERROR_{name}", None) for name in accepted}
         try:
             return call()
@@ -293,7 +295,7 @@ class Nvml:
 
 
 def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
-    """`1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
+    """Return `1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
     instance.
     """
     name = nvml_name.removeprefix("MIG ").strip()
@@ -312,7 +314,7 @@ def pcie_root(sysfs: Path, address: str) -> str | None:
 
 
 def numa_node(sysfs: Path, address: str) -> int | None:
-    """Return the NUMA node of a device; None if sysfs says -1 or nothing (rule NV-025)."""
+    """Return the NUMA node of a device; None if sysfs has -1 or no value (rule NV-025)."""
     try:
         node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""The NVIDIA driver's files on a node: which device nodes and libraries a container needs, and where they are.
+"""The NVIDIA driver's files on a node: the device nodes and libraries that a container needs, and their paths.
 
-Reads only; the driver root belongs to whoever installed the driver, or to the fake node. On a fake node the device
-nodes are plain files, because only root can make real ones: they get the numbers that the real ones would have.
+Reads only. On a fake node the device nodes are plain files, because only root can create real ones; they get the
+numbers that the real ones would have.
 
 Source: nvidia-container-toolkit's CDI output as seen with the driver at 95932046 (section 4.7 of its digest); rules
 NV-095, NV-097, NV-098; the Linux driver's fixed major number 195.
@@ -50,7 +50,7 @@ class DriverRoot:
 
     @property
     def dev(self) -> Path:
-        """The folder of device nodes: the root's own, or the machine's."""
+        """Return the folder of device nodes: the root's own, or the machine's."""
         return self._or_machine("dev")
 
     @property
@@ -70,7 +70,7 @@ class DriverRoot:
     # -- device nodes ----------------------------------------------------------------------------------------------
 
     def device_nodes(self, device: Device) -> list[Obj]:
-        """Return the nodes of one device: its GPU's, and for MIG the capability files of both instances (rule NV-097)."""
+        """Return the nodes of one device: its GPU's, and for MIG the capabilities of both instances (rule NV-097)."""
         gpu = full_gpu(device)
         nodes = [self.node(f"nvidia{gpu.minor}", major=_NVIDIA_MAJOR, minor=gpu.minor)]
         if isinstance(device, Mig):
@@ -80,7 +80,7 @@ class DriverRoot:
         return nodes
 
     def control_nodes(self) -> list[Obj]:
-        """The nodes that every container with a GPU needs, those that exist (rule NV-095)."""
+        """Return the nodes that every container with a GPU needs, those that exist (rule NV-095)."""
         dev = os.fspath(self.dev)
         nodes = (self._existing_node(dev, name, major, minor) for name, major, minor in _CONTROL_NODES)
         return [node for node in nodes if node is not None]
@@ -115,9 +115,9 @@ class DriverRoot:
         return self.node(name, major=major, minor=minor)
 
     def make_node(self, name: str, *, major: int | None, minor: int, file_mode: int) -> None:
-        """Make a device file where the root has a /dev of its own: a plain file where real ones need root.
+        """Create a device file if the root has a /dev of its own; a plain file if creating a real one needs root.
 
-        On the machine's own /dev nothing is made: the container runtime makes the node from its numbers.
+        Nothing is created in the machine's own /dev: the container runtime creates the node from its numbers.
         """
         path = self.dev / name
         if self.dev == Path("/dev") or path.exists():
@@ -131,13 +131,13 @@ class DriverRoot:
             path.touch(mode=file_mode)
 
     def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
-        """One CDI device node, there or not. A real node's own numbers win over `major` and `minor`."""
+        """Return one CDI device node, there or not. A real node's own numbers win over `major` and `minor`."""
         dev = os.fspath(self.dev)
         node = _node(dev, name, _stat(dev, name), (major, minor))
         return node if file_mode is None else {**node, "fileMode": file_mode}
 
     def _existing_node(self, dev: str, name: str, major: int | None, minor: int) -> Obj | None:
-        """A control node, if it is there; without a fixed major number it is the driver's of that name."""
+        """Return a control node, if it is there; without a fixed major number it is the driver's of that name."""
         found = _stat(dev, name)
         if found is None:
             return None
@@ -160,7 +160,7 @@ class DriverRoot:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def mounts(self, driver_version: str) -> list[Obj]:
-        """Bind mounts of the driver's libraries and of nvidia-smi.
+        """Return bind mounts of the driver's libraries and of nvidia-smi.
 
         `driver_version` is NVML's own spelling. Raises DriverRootError when neither libcuda nor libnvidia-ml of that
         version is there: a container would get a driver that does not match the kernel's (rule NV-098).
@@ -189,12 +189,12 @@ class DriverRoot:
         return self.find(_BINARY_FOLDERS, "nvidia-cuda-mps-control")
 
     def imex_control(self) -> Path | None:
-        """Return the program that asks nvidia-imex."""
+        """Return the control program of nvidia-imex."""
         return self.find(_BINARY_FOLDERS, "nvidia-imex-ctl")
 
     def find(self, folders: tuple[str, ...], name: str) -> Path | None:
         """Return the first file of that name in the root's `folders`."""
-        # By text: making and taking apart path objects took longer than asking the kernel.
+        # Strings: creating path objects took longer than the system calls.
         tried = (os.path.join(self.root, folder, name) for folder in folders)
         return next((Path(path) for path in tried if os.path.isfile(path)), None)
 
@@ -207,7 +207,7 @@ def _stat(dev: str, name: str) -> os.stat_result | None:
 
 
 def _node(dev: str, name: str, found: os.stat_result | None, numbers: tuple[int | None, int]) -> Obj:
-    """The CDI node of a device file that is, or may come to be, in the folder `dev`."""
+    """Return the CDI node of a device file that is, or may come to be, in the folder `dev`."""
     node: Obj = {"path": f"/dev/{name}", "type": "c"}
     if found is not None and dev != "/dev":
         node["hostPath"] = os.path.join(dev, name)

@@ -1,8 +1,8 @@
-"""From NVML's events to taints on devices and to the kubelet's health stream.
+"""Device health: NVML events become taints on devices and messages of the kubelet's health stream.
 
-A thread waits for events between `start` and `stop`. What it learns lives in memory only: a restart forgets it, as
-upstream does (rule NV-125). A device stays published whatever happens to it; a taint tells the scheduler, a health
-message tells the kubelet.
+A thread waits for events between `start` and `stop`. Its results are in memory only and lost at a
+restart, as upstream (rule NV-125). A device always stays published; a taint informs the scheduler, a health message the
+kubelet.
 
 Source: cmd/gpu-kubelet-plugin device_health.go at 95932046; rules NV-118 to NV-128. The health stream is this
 reference's own addition: upstream has the taints only (rule NV-002). Its form is k8s.io/kubelet dra-health v1alpha1; a
@@ -27,12 +27,12 @@ log = logging.getLogger(__name__)
 
 Effect = Literal["None", "NoSchedule", "NoExecute"]
 HARMLESS_XIDS = frozenset({13, 31, 43, 45, 68, 109})
-"""XIDs that an application causes or recovers from; they are shown and keep nobody away (rule NV-119)."""
+"""XIDs that an application causes or recovers from; they are published and exclude no request (rule NV-119)."""
 
 WHOLE_GPU = 0xFFFFFFFF
 """GPU and compute instance id of an event that concerns a full GPU."""
 
-_POLL_MS = 50  # how long a stop may have to wait: nothing wakes nvmlEventSetWait but an event
+_POLL_MS = 50  # bounds the duration of stop: only an event ends nvmlEventSetWait
 _REPEAT = 10.0
 
 
@@ -50,7 +50,7 @@ class Taint:
 
 
 class DeviceHealthBook:
-    """What is known of each device's health. Thread-safe.
+    """The health of each device. Thread-safe.
 
     `driver` is the domain of the taint keys; `on_change` is called after each change, without the lock.
     """
@@ -72,7 +72,7 @@ class DeviceHealthBook:
             return [taint.to_obj() for taint in self._taints.get(device, {}).values()]
 
     def problem(self, device: str) -> str:
-        """What is wrong with a device, for people; empty when it is well."""
+        """Return the problem of a device as text; empty if it is healthy."""
         with self._lock:
             bad = any(taint.effect != "None" for taint in self._taints.get(device, {}).values())
             return self._messages.get(device, "") if bad else ""
@@ -83,7 +83,7 @@ class DeviceHealthBook:
             return f"{self._driver}/unmonitored" not in self._taints.get(device, {})
 
     def xid(self, uuid: str, gpu_instance: int, compute_instance: int, xid: int) -> None:
-        """An XID happened on a GPU, or in an instance of it (rules NV-118 to NV-120, NV-124)."""
+        """Record an XID on a GPU, or in an instance of it (rules NV-118 to NV-120, NV-124)."""
         concerned = [d for d in self._found.devices if self.concerns(d, uuid, gpu_instance, compute_instance)]
         if not concerned:
             log.warning("XID %d on %s (GI %d, CI %d): no such device", xid, uuid, gpu_instance, compute_instance)
@@ -99,11 +99,11 @@ class DeviceHealthBook:
         return isinstance(device, Mig) and (device.gi_id, device.ci_id) == (gpu_instance, compute_instance)
 
     def effect(self, xid: int) -> Effect:
-        """`NoSchedule` for an XID that harms the device, else `None`; never `NoExecute`, as upstream."""
+        """Return `NoSchedule` for an XID that harms the device, else `None`; never `NoExecute`, as upstream."""
         return "None" if xid in self._ignored else "NoSchedule"
 
     def lost(self) -> None:
-        """The library lost a GPU and cannot say which: every device of the node is suspect (rule NV-121)."""
+        """Record that NVML lost a GPU without naming it: every device of the node is suspect (rule NV-121)."""
         self._set(
             self._found.devices,
             Taint(key=f"{self._driver}/gpu-lost", effect="NoSchedule"),
@@ -111,7 +111,7 @@ class DeviceHealthBook:
         )
 
     def unmonitored(self, uuid: str, reason: str) -> None:
-        """Events of a GPU cannot be had (rule NV-122)."""
+        """Record that a GPU reports no events (rule NV-122)."""
         concerned = [device for device in self._found.devices if full_gpu(device).uuid == uuid]
         self._set(concerned, Taint(key=f"{self._driver}/unmonitored", effect="None"), reason)
 
@@ -163,7 +163,7 @@ class HealthMonitor:
             thread.start()
 
     def quit(self) -> None:
-        """Tell the threads to end, without waiting for them; `stop` does the rest."""
+        """Signal the threads to end without waiting for them; `stop` does the rest."""
         self._stopping.set()
 
     def stop(self) -> None:
@@ -183,7 +183,7 @@ class HealthMonitor:
         self._feed.publish([self.health_of(device, now) for device in self._found.devices])
 
     def health_of(self, device: Device, now: int) -> DeviceHealth:
-        """One device's line of the list."""
+        """Return one device's line of the list."""
         problem = self._book.problem(device.name)
         if problem:
             status = HealthStatus.UNHEALTHY
@@ -238,9 +238,9 @@ class HealthMonitor:
             self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
 
     def gpu_of(self, event: Any) -> str | None:
-        """Return the uuid of an event's GPU; None if nothing tells which one it is.
+        """Return the uuid of an event's GPU; None if it cannot be determined.
 
-        Asking NVML comes second: a GPU that fell off the bus no longer says its uuid, but its handle is known.
+        The NVML query comes second: a GPU that fell off the bus has no uuid any more, but its handle is in the table.
         """
         known = self._uuids.get(self._nvml.identity(event.device))
         if known is not None:

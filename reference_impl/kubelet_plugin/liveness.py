@@ -1,7 +1,6 @@
-"""Whether a kubelet plugin lives, for liveness probes: both of its sockets answer, asked anew at every probe.
+"""Liveness of a kubelet plugin for probes: both of its sockets must answer, checked anew at every probe.
 
-The server lives between the plugin's start and stop, and keeps nothing. A kubelet that hears NOT_SERVING often enough
-starts the pod again.
+The server runs between the plugin's start and stop. A kubelet restarts the pod after enough NOT_SERVING responses.
 
 Source: cmd/gpu-kubelet-plugin health.go at 95932046; rules NV-013, NV-013b.
 """
@@ -18,7 +17,7 @@ from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionEr
 log = logging.getLogger(__name__)
 
 _PATIENCE = 3.0
-"""Seconds that one socket is given."""
+"""Timeout of one socket, in seconds."""
 
 
 def serve_liveness(options: KubeletPluginOptions, ending: ExitStack, *, clock: Clock) -> None:
@@ -34,7 +33,7 @@ def serve_liveness(options: KubeletPluginOptions, ending: ExitStack, *, clock: C
 
 
 def is_alive(options: KubeletPluginOptions, *, clock: Clock) -> bool:
-    """Return whether both sockets answer, each over a new connection: one that stands would hide a socket that is gone."""
+    """Return whether both sockets answer, each over a new connection: an open one would hide a socket that is gone."""
     try:
         answers_registration(options, clock=clock)
         answers_calls(options, clock=clock)
@@ -45,12 +44,12 @@ def is_alive(options: KubeletPluginOptions, *, clock: Clock) -> bool:
 
 
 def answers_registration(options: KubeletPluginOptions, *, clock: Clock) -> None:
-    """Ask the registration socket who it is. Raises RpcError when it does not answer."""
+    """Call GetInfo on the registration socket. Raises RpcError if it does not answer."""
     with RegistrationClient(options.registration_socket, clock=clock) as client:
         client.get_info(timeout=_PATIENCE)
 
 
 def answers_calls(options: KubeletPluginOptions, *, clock: Clock) -> None:
-    """Ask the service socket to prepare nothing. Raises RpcError when it does not answer."""
+    """Call Prepare without claims on the service socket. Raises RpcError if it does not answer."""
     with DRAPluginClient(options.plugin_socket, options.versions[0], clock=clock) as client:
         client.prepare([], timeout=_PATIENCE)

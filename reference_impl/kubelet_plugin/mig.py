@@ -1,7 +1,6 @@
-"""MIG devices made and unmade: GPU instance and compute instance of one place on one GPU.
+"""Creation and destruction of MIG devices: GPU instance and compute instance at one placement of a GPU.
 
-The instances are the hardware's and outlive every process; the checkpoint says whose they are. `MigInstances` keeps
-nothing. Callers hold the node lock.
+The instances outlive every process; the checkpoint records which claim has them. Callers hold the node lock.
 
 Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046, with the roll-back of pull request 1476; rules NV-113 to NV-117.
 """
@@ -24,17 +23,17 @@ _COMPUTE_INSTANCES = 8  # of one GPU instance, at most
 
 
 class MigError(Exception):
-    """A MIG device cannot be made or unmade now; the text names the device and NVML's answer."""
+    """A MIG device cannot be created or destroyed now; the message has the device and NVML's error."""
 
 
 class MigInstances:
-    """Makes and unmakes MIG devices of one node, through an NVML that its owner opened."""
+    """Creates and destroys MIG devices of one node, through an NVML that its owner opened."""
 
     def __init__(self, nvml: Nvml) -> None:
         self._nvml = nvml
 
     def create(self, slot: MigSlot) -> Mig:
-        """Make the device: MIG mode, GPU instance, compute instance. Leaves nothing half made. Raises MigError."""
+        """Create the device: MIG mode, GPU instance, compute instance; undo all on failure. Raises MigError."""
         nvml = self._nvml.module
         try:
             handle = self.handle(slot.parent)
@@ -79,7 +78,7 @@ class MigInstances:
         )
 
     def live(self, slot: MigSlot) -> Mig | None:
-        """The whole MIG device at this place, if there is one."""
+        """Return the whole MIG device at this place, if there is one."""
         nvml = self._nvml.module
         with contextlib.suppress(nvml.NVMLError):
             for instance in self.instances(slot):
@@ -88,7 +87,7 @@ class MigInstances:
         return None
 
     def destroy(self, slot: MigSlot) -> None:
-        """Unmake what is at this place, whole, half or nothing (rules NV-113, NV-114). Raises MigError."""
+        """Destroy the instance at this placement, even a partial one (rules NV-113, NV-114). Raises MigError."""
         nvml = self._nvml.module
         try:
             for instance in self.instances(slot):
@@ -98,14 +97,14 @@ class MigInstances:
             raise MigError(f"error deleting MIG device {slot.name}: {error}") from error
 
     def clear(self, instance: Any) -> None:
-        """Unmake a GPU instance: its compute instances first."""
+        """Destroy a GPU instance, its compute instances first."""
         nvml = self._nvml.module
         for compute in list(self.computes(instance)):
             nvml.nvmlComputeInstanceDestroy(compute)
         nvml.nvmlGpuInstanceDestroy(instance)
 
     def sweep(self, found: Found, keep: Collection[str]) -> list[str]:
-        """Unmake every MIG device whose name is not in `keep`; returns their names (rule NV-115). Raises MigError."""
+        """Destroy every MIG device whose name is not in `keep`. Return their names (rule NV-115). Raises MigError."""
         removed = []
         for gpu in found.gpus:
             if gpu.partitioning is None:
@@ -117,7 +116,7 @@ class MigInstances:
         return removed
 
     def settle(self, gpu: Gpu) -> None:
-        """Turn MIG mode off once nothing is left, where that needs no reset (Hopper and later; rule NV-113)."""
+        """Turn MIG mode off if no instance is left and that needs no reset (Hopper and later; rule NV-113)."""
         if not can_toggle(gpu) or any(True for slot in slots_of(gpu) for _ in self.instances(slot)):
             return
         nvml = self._nvml.module
@@ -129,11 +128,11 @@ class MigInstances:
             log.warning("MIG mode of %s stays on: %s", gpu.name, error)
 
     def handle(self, gpu: Gpu) -> Any:
-        """NVML's handle of a GPU."""
+        """Return NVML's handle of a GPU."""
         return self._nvml.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
 
     def instances(self, slot: MigSlot) -> Iterator[Any]:
-        """The GPU instance at this very place, if there is one."""
+        """Return the GPU instance at this very place, if there is one."""
         nvml = self._nvml.module
         handle = self.handle(slot.parent)
         if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:

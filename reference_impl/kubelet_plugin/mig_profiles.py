@@ -1,4 +1,4 @@
-"""NVML's MIG profiles and placements of one GPU, as `Partitioning`. Reads only, also where MIG is off.
+"""NVML's MIG profiles and placements of one GPU, as `Partitioning`. Reads only; works with MIG mode off too.
 
 Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046 (only profiles that one compute instance fills); NVML's answers for
 profiles that a board lacks, NOT_SUPPORTED or INVALID_ARGUMENT; rules NV-034 to NV-040.
@@ -25,7 +25,9 @@ FILLING = {1: 0, 2: 1, 3: 2, 4: 3, 7: 4, 8: 5, 6: 6}
 
 
 def partitioning(nvml: Any, handle: Any) -> Partitioning | None:
-    """How a GPU can be cut; None for one without MIG or under a hypervisor's vGPU. `nvml` has pynvml's names."""
+    """Return the possible partitions of a GPU; None without MIG or under a hypervisor's vGPU. `nvml` has pynvml's
+    names.
+    """
     if _is_vgpu(nvml, handle):
         return None
     found = []
@@ -62,7 +64,7 @@ def placements(nvml: Any, handle: Any, profile_id: int) -> list[tuple[int, int]]
 
 
 def tolerant(nvml: Any, call: Any) -> Any:
-    """The call's value, or None if NVML says that there is no such thing on this GPU."""
+    """Return the call's value, or None if the GPU does not support it."""
     try:
         return call()
     except nvml.NVMLError as error:

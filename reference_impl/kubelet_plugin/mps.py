@@ -1,9 +1,9 @@
 """NVIDIA's Multi-Process Service: one control daemon for the GPUs that a claim shares by one configuration.
 
-The daemon is `nvidia-cuda-mps-control` of the driver root, a process of the node that outlives the plugin: what it was
-started with is remembered in the checkpoint, its pipe, log and shared memory lie in `<plugin folder>/mps/<id>`, and it
+The daemon is `nvidia-cuda-mps-control` of the driver root, a process of the node that outlives the plugin: its
+parameters are in the checkpoint, its pipe, log and shared memory are in `<plugin folder>/mps/<id>`, and it
 ends with the claim. Off unless the gate `MPSSupport` is on. Upstream runs the same program in a Deployment of one pod
-on its own node, and mounts a tmpfs where this has a plain folder.
+on its own node, and mounts a tmpfs in place of the plain folder.
 
 Source: cmd/gpu-kubelet-plugin sharing.go and templates/mps-control-daemon.tmpl.yaml at 95932046; rules NV-066 and
 NV-090 to NV-092.
@@ -32,7 +32,7 @@ from reference_impl.kubelet_plugin.sharing import Run, SharingError
 CONTROL = "nvidia-cuda-mps-control"
 _TIMEOUT = 30.0
 _VOLTA = 7  # major compute capability
-_SHARED_MEMORY, _PIPE = "/dev/shm", "/tmp/nvidia-mps"  # noqa: S108 - where the program looks in a container
+_SHARED_MEMORY, _PIPE = "/dev/shm", "/tmp/nvidia-mps"  # noqa: S108 - the path that clients use in a container
 _MOUNT_OPTIONS = ["rw", "nosuid", "nodev", "bind"]
 
 
@@ -40,8 +40,8 @@ class Mps:
     """Starts and ends control daemons.
 
     Arguments:
-        folder: where the daemons' folders lie; made when the first is started.
-        binary: where the control program is, if the driver root has it.
+        folder: parent of the daemons' folders; created with the first daemon.
+        binary: returns the path of the control program, if the driver root has it.
         smi: runs nvidia-smi, which sets the GPUs' compute mode.
     """
 
@@ -51,7 +51,7 @@ class Mps:
         self._smi = smi
 
     def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
-        """One daemon for all devices that share one configuration. Raises ConfigError (rules NV-090, NV-091)."""
+        """Return one daemon for all devices that share one configuration. Raises ConfigError (rules NV-090, NV-091)."""
         groups: dict[int, list[ConfiguredDevice]] = {}
         for item in configured:
             if configs.requests_mps(item.config):
@@ -60,7 +60,7 @@ class Mps:
         return {"mps": daemons} if daemons else {}
 
     def daemon(self, claim_uid: str, group: Sequence[ConfiguredDevice]) -> Obj:
-        """What one daemon is started with: its devices and their limits."""
+        """Return the parameters of one daemon: its devices and their limits."""
         config = group[0].config
         sharing = config.sharing if isinstance(config, configs.GpuConfig | configs.MigDeviceConfig) else None
         devices = [item.device for item in group if not isinstance(item.device, MigSlot)]
@@ -80,7 +80,7 @@ class Mps:
         }
 
     def apply(self, planned: Obj) -> None:
-        """Start the planned daemons and tell them their limits (rules NV-092, NV-092b)."""
+        """Start the planned daemons and set their limits (rules NV-092, NV-092b)."""
         for daemon in planned.get("mps") or ():
             for name in ("pipe", "log", "shm"):
                 (self.folder / daemon["id"] / name).mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -90,7 +90,7 @@ class Mps:
             lines = [f"set_default_device_pinned_mem_limit {key} {limit}" for key, limit in daemon["limits"].items()]
             if daemon["threads"] is not None:
                 lines.insert(0, f"set_default_active_thread_percentage {daemon['threads']}")
-            # The last is only asked so that a daemon that does not answer fails the claim.
+            # The last command only checks the daemon: one that does not answer fails the claim.
             for line in [*lines, "get_server_list"]:
                 self.run(daemon, [], said=line)
 
@@ -111,7 +111,7 @@ class Mps:
         shutil.rmtree(folder, ignore_errors=True)
 
     def edits(self, planned: Obj) -> Obj:
-        """Nothing for the whole claim: each device has its own daemon's."""
+        """Return nothing for the whole claim: each device has the edits of its own daemon."""
         return {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
@@ -129,14 +129,16 @@ class Mps:
         return {}
 
     def sweep(self, claims: Collection[str]) -> list[str]:
-        """Remove the folders of claims that nobody knows, after a reboot for example; returns what was removed."""
+        """Remove the folders of claims that are not in the checkpoint, after a reboot for example. Return the removed
+        ones.
+        """
         left = [path for path in self.folder.glob("*") if path.name.rpartition("-")[0] not in claims]
         for path in left:
             self.end({"id": path.name, "gpus": []})
         return [path.name for path in left]
 
     def run(self, daemon: Obj, arguments: Sequence[str], *, said: str = "") -> None:
-        """Run the control program for one daemon, `said` on its standard input, at most 30 s. Raises SharingError."""
+        """Run the control program for one daemon with `said` on standard input, at most 30 s. Raises SharingError."""
         binary = self._binary()
         if binary is None:
             raise SharingError(f"error starting MPS control daemon: the driver root has no {CONTROL}")

@@ -22,15 +22,15 @@ _PATIENCE_STEPS = 10
 
 
 class LockTimeoutError(Exception):
-    """Somebody else holds the lock."""
+    """The lock was not released in time."""
 
 
 class NodeLock:
     """A lock among all threads and processes that use the same file.
 
-    Threads come one after another, in the order in which they asked. `timeout` in seconds is how long another process
-    may keep all of them waiting, and how long one thread may: one that hangs (NVML does, at times) holds up no call for
-    ever, and a long queue that moves fails nobody.
+    Threads get it in the order of their calls. `timeout` in seconds limits how long another process may block all of
+    them, and how long one thread may: a thread that hangs (NVML does at times) blocks no call for ever, and a long
+    queue that makes progress fails no call.
     """
 
     def __init__(self, path: Path, *, clock: Clock, timeout: float) -> None:
@@ -47,13 +47,13 @@ class NodeLock:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock. Raises LockTimeoutError when somebody else does not let go in time."""
+        """Hold the lock. Raises LockTimeoutError if it is not released in time."""
         asked = self._clock.monotonic()
         self._take_turn()
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                # Who waited in vain behind another one that waited in vain does not wait once more.
+                # A thread that timed out behind another one that timed out does not wait again.
                 self._deadline = (asked if self._starved else self._clock.monotonic()) + self._timeout
                 self._starved = True
                 self._acquire(descriptor)
@@ -71,7 +71,7 @@ class NodeLock:
                 return
             turn, turns = threading.Event(), self._turns
             self._waiting.append(turn)
-        steps = 0  # and not a deadline: a clock that is moved by a minute at once says nothing of the one who works
+        steps = 0  # and not a deadline: a test clock that jumps by a minute does not mean that the holder hangs
         while not self._clock.wait(turn, self._timeout / _PATIENCE_STEPS):
             with self._mutex:
                 steps, turns = (steps + 1 if turns == self._turns else 0), self._turns

@@ -1,4 +1,4 @@
-"""What a kubelet plugin is told at its start: names, folders and feature gates. Values only; nothing here is opened.
+"""Options of a kubelet plugin: names, folders and feature gates. Values only; nothing is opened here.
 
 Source: the flags and gates of cmd/gpu-kubelet-plugin at 95932046; rules NV-004 to NV-011.
 """
@@ -16,7 +16,7 @@ GPU_DRIVER = "gpu.nvidia.com"
 
 
 class OptionError(ComponentError):
-    """The plugin was started with settings that cannot work; the text says which and what to do."""
+    """The plugin was started with options that cannot work; the message names them and the solution."""
 
 
 def read_gates(text: str, *, known: Set[str]) -> dict[str, bool]:
@@ -36,8 +36,8 @@ def read_gates(text: str, *, known: Set[str]) -> dict[str, bool]:
 class FeatureGates:
     """The gates that this reference knows, by their upstream names.
 
-    `NVMLDeviceHealthCheck` is alpha and off upstream. Here it is on, because a driver that reports no health could not
-    sit in the health chapters; switch it off to see upstream's default.
+    `NVMLDeviceHealthCheck` is alpha and off upstream. Here it is on, because the health scenarios need a driver that
+    reports health; switch it off for upstream's default.
     """
 
     NVMLDeviceHealthCheck: bool = True
@@ -72,33 +72,33 @@ EXCLUSIVE = (
     ("DynamicMIG", "MPSSupport"),
     ("PassthroughSupport", "NVMLDeviceHealthCheck"),
 )
-"""Gates that exclude each other, as upstream has them: health and sharing speak of devices that do not come and go."""
+"""Gates that exclude each other, as upstream has them: health and sharing assume devices that do not change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletPluginOptions:
-    """Where a plugin lives on its node.
+    """Names and paths of a plugin on its node.
 
     Arguments:
         node_name: the Node object's name; pool and slices are named after it.
         plugins_dir: the kubelet's plugins folder; the plugin keeps `dra.sock`, `checkpoint.json` and `pu.lock` in
             `<plugins_dir>/<driver_name>`, mode 0700.
         registrar_dir: the kubelet's registration folder, for `<driver_name>-reg.sock`.
-        cdi_root: where CDI specs go.
+        cdi_root: folder of the CDI specs.
         driver_root: folder that holds the NVIDIA driver's files (`usr/lib64`, `usr/bin`, `dev`, `proc`, `sys`).
-            Parts of it that are absent are taken from the machine itself (`/dev`, `/proc`, `/sys`).
+            Absent folders are taken from the machine itself (`/dev`, `/proc`, `/sys`).
         driver_name: the DRA driver's name.
         versions: DRA services to offer, in the order to register them.
         gates: feature gates.
         ignored_xids: XIDs that do not harm a device, beside the built-in ones.
         lock_timeout: seconds to wait for another plugin process of this node (rule NV-069).
         cleanup_interval: seconds between sweeps of claims that were never completed (10 minutes upstream).
-        pod_uid: of the pod that the plugin runs in; part of its sockets' names, so that two can run on one node during
-            a rolling update.
+        pod_uid: uid of the plugin's pod; used in the names of its sockets, so that two can run on one node during a
+            rolling update.
         consumable_shares: see `reference_impl.kubelet_plugin.shares`.
         healthcheck_port: TCP port for liveness probes; None for none.
-        resync_delay: seconds after a foreign change of a slice until it is put right. Upstream waits 30 s (DRA-290),
-            which is the longest that a scheduler may be misled; sooner is allowed.
+        resync_delay: seconds until a slice that others changed is restored. Upstream waits 30 s (DRA-290),
+            which is the maximum; sooner is allowed.
     """
 
     node_name: str
@@ -119,21 +119,21 @@ class KubeletPluginOptions:
 
     @property
     def data_dir(self) -> Path:
-        """The plugin's own folder."""
+        """Return the plugin's own folder."""
         return self.plugins_dir / self.driver_name
 
     def make_data_dir(self) -> None:
-        """Make the plugin's own folder, or take away what others may do in one that is there."""
+        """Create the plugin's own folder, or restrict the permissions of an existing one."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.data_dir.chmod(0o700)
 
     @property
     def plugin_socket(self) -> Path:
-        """The DRA service socket."""
+        """Return the DRA service socket."""
         return self.data_dir / (f"dra-{self.pod_uid}.sock" if self.pod_uid else "dra.sock")
 
     @property
     def registration_socket(self) -> Path:
-        """The registration socket."""
+        """Return the registration socket."""
         own = f"-{self.pod_uid}" if self.pod_uid else ""
         return self.registrar_dir / f"{self.driver_name}{own}-reg.sock"

@@ -1,7 +1,7 @@
-"""How a GPU can be cut into MIG devices, and the counters that keep the pieces from overlapping.
+"""Partitions of a GPU into MIG devices, and the counters that prevent overlap.
 
-A GPU whose MIG devices are made on demand is published with every place that a MIG device could have. Counters of the
-GPU (engines, memory, one for each memory slice) let a scheduler give out only what fits. Values come from NVML, read
+A GPU with MIG devices on demand is published with every possible placement of a MIG device. Counters of the GPU
+(engines, memory, one for each memory slice) let a scheduler allocate only what fits. Values come from NVML, read
 once by `reference_impl.kubelet_plugin.mig_profiles`; they are frozen.
 
 Source: KEP-4815 (partitionable devices); cmd/gpu-kubelet-plugin partitions.go at 95932046; rules NV-034 to NV-040.
@@ -23,7 +23,7 @@ _SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 class MigProfile:
     """One GPU instance profile that a single compute instance fills.
 
-    `index` is the number to ask NVML by, `id` the one that instances carry; `slices` counts compute slices, `size`
+    `index` is the number for NVML queries, `id` the one that instances carry; `slices` counts compute slices, `size`
     memory slices, `starts` are the placements; `engines` maps capacity names to how many an instance has.
     """
 
@@ -38,7 +38,7 @@ class MigProfile:
 
     @property
     def amounts(self) -> dict[str, int]:
-        """What an instance takes of each divisible thing; memory in bytes."""
+        """Return the amount of each counter that an instance consumes; memory in bytes."""
         return {**self.engines, "memory": self.memory_mib * MEBI}
 
 
@@ -50,13 +50,13 @@ class Partitioning:
 
     @property
     def amounts(self) -> dict[str, int]:
-        """What the whole GPU has to give: of each thing the most that any profile takes."""
+        """Return the amount of each counter of the whole GPU: the largest that any profile consumes."""
         names = dict.fromkeys(name for profile in self.profiles for name in profile.amounts)
         return {name: max(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
 
     @property
     def memory_slices(self) -> int:
-        """How many memory slices the GPU has."""
+        """Return the number of memory slices of the GPU."""
         return max(profile.size for profile in self.profiles)
 
     def counter_set(self, minor: int) -> Obj:
@@ -64,7 +64,7 @@ class Partitioning:
         return {"name": set_name(minor), "counters": self._counters(self.amounts, range(self.memory_slices))}
 
     def consumed(self, minor: int, amounts: Mapping[str, int], slices: Sequence[int]) -> list[Obj]:
-        """`consumesCounters` of a device that takes these amounts and memory slices (rules NV-034 to NV-036)."""
+        """Return `consumesCounters` of a device that takes these amounts and memory slices (rules NV-034 to NV-036)."""
         return [{"counterSet": set_name(minor), "counters": self._counters(amounts, slices)}]
 
     @staticmethod
@@ -79,7 +79,7 @@ def set_name(minor: int) -> str:
 
 
 def counter_name(capacity: str) -> str:
-    """`copy-engines` for the capacity `copyEngines`: counters have the names of DNS labels."""
+    """Return `copy-engines` for the capacity `copyEngines`: counters have the names of DNS labels."""
     return re.sub(r"([A-Z])", r"-\1", capacity).lower()
 
 

@@ -1,12 +1,12 @@
-"""GPUs that are handed to virtual machines whole: taken from the driver nvidia, bound to vfio-pci, and given back.
+"""Passthrough of whole GPUs to virtual machines: unbind from the driver nvidia, bind to vfio-pci, and back.
 
-Which driver a PCI device has is the kernel's to know and outlives every process, so the driver that a GPU had before is
-remembered in the checkpoint. Off unless the gate `PassthroughSupport` is on. On a fake node, whose /sys is a tree of
-plain files, `fake_nvml.pci_kernel` plays the kernel: a simulation.
+The driver of a PCI device is kernel state and outlives every process, so the previous driver of a GPU is recorded in
+the checkpoint. Off unless the gate `PassthroughSupport` is on. On a fake node, whose /sys is a tree of
+plain files, `fake_nvml.pci_kernel` simulates the kernel.
 
 Unlike upstream, which waits up to 60 s for the processes of a GPU to end, a GPU in use is refused at once and the
-kubelet asks again. Persistence mode, which the driver nvidia forgets with the GPU, is afterwards what it was before;
-upstream switches it on.
+kubelet retries. Persistence mode, which the driver nvidia loses with the GPU, is restored afterwards; upstream switches
+it on.
 
 Source: cmd/gpu-kubelet-plugin vfio-device.go, vfio-cdi.go and nvlib.go at 95932046; Linux,
 Documentation/ABI/testing/sysfs-bus-pci; rules NV-175 to NV-184.
@@ -46,7 +46,7 @@ class Persistence(Protocol):
     """The persistence mode of GPUs, by their PCI addresses; `reference_impl.kubelet_plugin.discovery.Nvml` has it."""
 
     def is_on(self, address: str) -> bool:
-        """Return whether a GPU stays initialised without users; no where nobody tells."""
+        """Return whether a GPU stays initialised without users; False if that is unknown."""
 
     def switch_on(self, address: str) -> None:
         """Let it stay so. What fails is logged: the GPU serves without, only slower."""
@@ -55,7 +55,7 @@ class Persistence(Protocol):
 class Passthrough:
     """Passes the GPUs of one node through.
 
-    `processes` tells which processes use a GPU; a GPU in use is not taken away from them. `persistence` reads and
+    `processes` returns the processes that use a GPU; a GPU in use is not unbound. `persistence` reads and
     switches on the persistence mode of the GPU at a PCI address.
     """
 
@@ -73,7 +73,7 @@ class Passthrough:
         self.persistence = persistence
 
     def check(self) -> None:
-        """Raise ComponentError where the kernel isolates no devices (rule NV-183)."""
+        """Raise ComponentError if the kernel isolates no devices (rule NV-183)."""
         groups = self._root.sysfs / "kernel/iommu_groups"
         if not groups.is_dir() or not any(groups.iterdir()):
             raise ComponentError(
@@ -82,7 +82,7 @@ class Passthrough:
             )
 
     def discover(self, found: Found) -> tuple[Vfio, ...]:
-        """A device for each NVIDIA GPU of the PCI bus, without those that are cut by MIG (rule NV-175).
+        """Return a device for each NVIDIA GPU of the PCI bus, except those with MIG (rule NV-175).
 
         From sysfs alone: NVML does not show a GPU that vfio-pci has.
         """
@@ -101,7 +101,7 @@ class Passthrough:
                 yield link.name
 
     def describe(self, index: int, address: str, product_name: str | None) -> Vfio:
-        """One device, from its folder. The product name is NVML's; without NVML it is the PCI ids."""
+        """Return one device, from its folder. The product name is NVML's, or else the PCI ids."""
         folder = self._root.sysfs / "bus/pci/devices" / address
         vendor, device = f"0x{number_in(folder / 'vendor'):04x}", f"0x{number_in(folder / 'device'):04x}"
         try:
@@ -124,7 +124,7 @@ class Passthrough:
     # -- a setting of a claim --------------------------------------------------------------------------------------
 
     def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
-        """The driver that each GPU has now, which is the one to give it back to."""
+        """Return the driver that each GPU has now, which is the one to give it back to."""
         mine = [(item.device, item.config) for item in configured if isinstance(item.device, Vfio)]
         if not mine:
             return {}
@@ -160,18 +160,18 @@ class Passthrough:
             self.persistence.switch_on(address)
 
     def edits(self, planned: Obj) -> Obj:
-        """Return the device file of the IOMMU's interface, where the config asks for it (rule NV-180)."""
+        """Return the device file of the IOMMU's interface, if the config requests it (rule NV-180)."""
         name = (planned.get("passthrough") or {}).get("apiDevice")
         return {"deviceNodes": [self._root.node(name, major=None, minor=0)]} if name else {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
-        """Return the device file of one GPU: its group's, or its own where that is wanted (rules NV-176, NV-180)."""
+        """Return the device file of one GPU: its group's, or its own if that is requested (rules NV-176, NV-180)."""
         if not isinstance(device, Vfio):
             return {}
         return {"deviceNodes": [self.device_node(device, iommufd=planned["passthrough"]["iommuFD"])]}
 
     def device_node(self, device: Vfio, *, iommufd: bool) -> Obj:
-        """One GPU's device file. Raises PassthroughError if the kernel made none."""
+        """Return one GPU's device file. Raises PassthroughError if the kernel made none."""
         if not iommufd:
             return self._root.node(f"vfio/{device.group}", major=None, minor=0)
         folder = self._root.sysfs / "bus/pci/devices" / device.address / "vfio-dev"
@@ -199,7 +199,7 @@ class Passthrough:
             raise PassthroughError(f"GPU {device.address} is in use by process(es) {', '.join(map(str, users))}")
 
     def driver_of(self, address: str) -> str:
-        """The driver that a PCI device is bound to; empty for none."""
+        """Return the driver that a PCI device is bound to; empty for none."""
         link = self._root.sysfs / "bus/pci/devices" / address / "driver"
         return os.path.basename(os.readlink(link)) if link.is_symlink() else ""
 
@@ -233,7 +233,7 @@ class Passthrough:
 
 
 def twins(found: Found, held: set[str]) -> set[str]:
-    """The devices that are the same GPU as one of `held` under another name, and so not to be had (rule NV-178)."""
+    """Return the devices that are the same GPU as one of `held` under another name, so unavailable (rule NV-178)."""
     taken: list[AnyDevice] = [device for device in found.all if device.name in held]
     return {
         device.name
@@ -244,7 +244,7 @@ def twins(found: Found, held: set[str]) -> set[str]:
 
 
 def number_in(file: Path) -> int:
-    """Return the number in a file of sysfs, decimal or `0x…`; 0 where there is none."""
+    """Return the number in a file of sysfs, decimal or `0x…`; 0 if there is none."""
     try:
         return int(file.read_text().strip(), 0)
     except (OSError, ValueError):

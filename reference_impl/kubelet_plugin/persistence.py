@@ -1,6 +1,6 @@
-"""Persistence mode: whether a GPU stays initialised while nobody uses it. The driver nvidia keeps it, with the GPU.
+"""Persistence mode: whether a GPU stays initialised without users. The driver nvidia stores it, with the GPU.
 
-Asked of NVML each time; nothing is kept here.
+Queried from NVML each time.
 
 Source: nvmlDeviceGetPersistenceMode and nvmlDeviceSetPersistenceMode; rule NV-177b.
 """
@@ -21,7 +21,7 @@ class PersistenceMode:
         self.nvml = nvml
 
     def is_on(self, address: str) -> bool:
-        """Return whether a GPU stays initialised without users; no where NVML does not tell."""
+        """Return whether a GPU stays initialised without users; False if NVML does not report it."""
         try:
             return bool(self.nvml.module.nvmlDeviceGetPersistenceMode(self.nvml.at(address)))
         except self.nvml.module.NVMLError:

@@ -1,4 +1,4 @@
-"""The kubelet plugin for `gpu.nvidia.com` as one part: the pieces of this folder, put together in order.
+"""The kubelet plugin for `gpu.nvidia.com`: the modules of this folder, started in order.
 
 It owns the NVML initialisation, its threads and its two sockets between `start` and `stop`. Slices, checkpoint and CDI
 specs of prepared claims stay when it stops, so that running pods keep their devices (rule NV-014).
@@ -46,7 +46,7 @@ class KubeletPlugin:
         client: used under the user agent `gpu-kubelet-plugin`.
         clock: every wait of the plugin but NVML's own.
         nvml: a module with pynvml's names; the plugin initialises it and gives it back.
-        options: where the plugin lives.
+        options: names and paths of the plugin.
 
     One instance starts once; a restart is a new instance over the same folders.
     """
@@ -144,12 +144,12 @@ class KubeletPlugin:
 
     @property
     def found(self) -> Found:
-        """The node's devices, once started."""
+        """Return the node's devices, once started."""
         return self._found
 
     @property
     def server(self) -> PluginServer | None:
-        """The two sockets, once started."""
+        """Return the two sockets, once started."""
         return self._server
 
     def _discover(self) -> Found:
@@ -161,7 +161,9 @@ class KubeletPlugin:
         self.publisher.publish(self.slices())
 
     def slices(self) -> list[SliceContent]:
-        """What the pool must hold: every device, the sick ones with their taints (rules NV-020, NV-038, NV-118)."""
+        """Return the content of the pool: every device, unhealthy ones with their taints (rules NV-020, NV-038,
+        NV-118).
+        """
         if not any(gpu.partitioning for gpu in self._found.gpus):
             taken = self.preparer.not_to_be_had()
             return layout([self.slice_device(device) for device in self._found.all if device.name not in taken])
@@ -177,19 +179,17 @@ class KubeletPlugin:
         )
 
     def _server_keeps_counters_apart(self) -> bool:
-        """Return whether the API server wants counters in slices of their own: from Kubernetes 1.35 on (NV-038,
-        NV-039).
-        """
+        """Return whether counters belong into slices of their own: from Kubernetes 1.35 on (NV-038, NV-039)."""
         try:
             version = self._client.version()
             return (int(version["major"]), int(re.sub(r"\D.*", "", version["minor"]))) >= (1, 35)
         except (ApiError, TransportError, OSError, KeyError, ValueError) as error:
             raise ComponentError(
-                f"the API server does not tell its version, on which slices depend: {error}"
+                f"the API server does not report its version, on which slices depend: {error}"
             ) from error
 
     def slice_device(self, device: AnyDevice) -> Obj:
-        """One device with its taints. What is passed through is never shared."""
+        """Return one device with its taints. A passed-through device is never shared."""
         if isinstance(device, Vfio):
             return to_slice_device(device)
         entry = self._shares.entry(to_slice_device(device))

@@ -1,9 +1,9 @@
-"""Prepare and Unprepare of one claim: the order of steps that makes a SIGKILL at any instruction repairable.
+"""Prepare and Unprepare of one claim, in an order that makes a SIGKILL at any instruction repairable.
 
 Prepare writes `PrepareStarted`, changes the hardware, writes the CDI spec, then `PrepareCompleted`; Unprepare undoes
 the hardware and removes the spec, then the entry. So a completed entry always had its spec, a Prepare that fails leaves
-nothing but its entry, and whatever a killed plugin left is either finished by the kubelet's next call or removed by
-`repair` and `clean_stale`. `ClaimPreparer` owns the entries and specs; both outlive it.
+nothing but its entry, and the remains of a killed plugin are either completed by the kubelet's next call or removed
+by `repair` and `clean_stale`. `ClaimPreparer` owns the entries and specs; both outlive it.
 
 Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules NV-049 to NV-070, NV-096 to NV-110.
 """
@@ -44,7 +44,7 @@ KINDS = {
 
 
 class PrepareError(Exception):
-    """This claim cannot be prepared now; the kubelet will ask again."""
+    """This claim cannot be prepared now; the kubelet will retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class ClaimPreparer:
     # -- the two verbs ---------------------------------------------------------------------------------------------
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
-        """Make the claim's devices usable. Raises with the reason when it cannot; asking again is safe."""
+        """Make the claim's devices usable. Raises with the reason if it cannot; a retry is safe."""
         with self._lock.hold():
             held = self._checkpoint.claims()
             entry = held.get(claim.uid)
@@ -151,12 +151,12 @@ class ClaimPreparer:
             self.changed()
 
     def changed(self) -> None:
-        """Tell that a GPU may be had under another name than before (rule NV-178)."""
+        """Report that the set of available devices may have changed: a GPU may have another name now (rule NV-178)."""
         if self._passthrough is not None:
             self._on_change()
 
     def not_to_be_had(self) -> set[str]:
-        """Devices that are a prepared GPU under another name: they are not published (rule NV-178)."""
+        """Return the devices that are a prepared GPU under another name: they are not published (rule NV-178)."""
         return twins(self._found(), self.kept(self._checkpoint.claims())) if self._passthrough is not None else set()
 
     # -- steps of Prepare ------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class ClaimPreparer:
         return entry.state is ClaimState.COMPLETED
 
     def repeat(self, claim: AllocatedClaim, entry: ClaimEntry) -> tuple[PreparedDevice, ...]:
-        """The same answer as before. A spec that somebody removed is written again, or the answer would be a lie."""
+        """Return the same response as before. A missing spec is written again, because containers need it."""
         if not self._cdi.path(claim.uid).exists():
             log.warning("the CDI spec of prepared claim %s is gone; writing it again", claim)
             configured = self.configure(claim, own_results(entry.status, self.driver))
@@ -222,11 +222,11 @@ class ClaimPreparer:
         return one is not None and other is not None and overlap(one, other)
 
     def remember_started(self, uid: str, entry: ClaimEntry) -> None:
-        """From here on a dead plugin's successor knows that something may have to be undone (rule NV-099)."""
+        """Record the start: the next plugin process may have to undo the claim (rule NV-099)."""
         self._checkpoint.put(uid, entry)
 
     def remember_completed(self, uid: str, entry: ClaimEntry) -> None:
-        """From here on the answer is fixed (rule NV-100)."""
+        """Record the response, which is final (rule NV-100)."""
         self._checkpoint.put(uid, entry)
 
     def configure(self, claim: AllocatedClaim, results: Sequence[Result]) -> list[ConfiguredDevice]:
@@ -251,26 +251,28 @@ class ClaimPreparer:
         return device
 
     def plan(self, uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
-        """What the configs will change on the node: kept before it is done, so that a crash can be undone."""
+        """Return the changes that the configs make on the node: stored before they are made, so that a crash can be
+        undone.
+        """
         return {key: value for setting in self._settings for key, value in setting.plan(uid, configured).items()}
 
     def realize(self, uid: str, configured: ConfiguredDevice, held: Mapping[str, ClaimEntry]) -> ConfiguredDevice:
-        """Return the configured device as hardware: a MIG device that is only a place so far is made (rules NV-116,
+        """Return the device as hardware: a MIG device that is only a placement so far is created (rules NV-116,
         NV-117).
 
-        One that this claim or another completed one has is used as it is: admin access, or a spec that was lost.
+        A MIG device of this claim or of another completed one is used as it is: admin access, or a lost spec.
         """
         slot = configured.device
         if self._mig is None or not isinstance(slot, MigSlot):
             return configured
         live = self._mig.live(slot) if slot.name in self.kept(held) else None
         if live is None:
-            self._mig.destroy(slot)  # what an attempt that was killed left there
+            self._mig.destroy(slot)  # left behind by a killed attempt
             live = self._mig.create(slot)
         return replace(configured, device=live)
 
     def kept(self, held: Mapping[str, ClaimEntry], *, but: str = "") -> set[str]:
-        """The names of devices that completed claims have, those of one claim left out."""
+        """Return the names of devices that completed claims have, those of one claim left out."""
         return {
             result.device
             for uid, entry in held.items()
@@ -297,7 +299,7 @@ class ClaimPreparer:
         self._cdi.write(claim.uid, list(devices.values()), edits)
 
     def device_edits(self, item: ConfiguredDevice, config_state: Obj) -> Obj:
-        """What a container gets for one device: its nodes, and no other device's."""
+        """Return the CDI edits of one device: its own device nodes only."""
         edits: Obj = {}
         if not isinstance(item.device, Vfio):
             edits["deviceNodes"] = self._root.device_nodes(item.device)
@@ -306,7 +308,7 @@ class ClaimPreparer:
         return edits
 
     def common_edits(self) -> Obj:
-        """What every container with a GPU of the claim gets."""
+        """Return the CDI edits of every container with a GPU of the claim."""
         return {
             "env": [HANDS_OFF],
             "deviceNodes": self._root.control_nodes(),
@@ -314,7 +316,7 @@ class ClaimPreparer:
         }
 
     def held(self, claim: AllocatedClaim, configured: ConfiguredDevice) -> HeldDevice:
-        """What the kubelet is told of one device, and what is kept of it."""
+        """Return the response to the kubelet for one device, as the checkpoint stores it."""
         return HeldDevice(
             answer=PreparedDevice(
                 (configured.result.request_name,),
@@ -343,7 +345,7 @@ class ClaimPreparer:
                 self._mig.destroy(slot)
 
     def withdraw(self, uid: str, entry: ClaimEntry) -> None:
-        """Undo a Prepare that failed. What cannot be undone now is left to the next call: the entry stays."""
+        """Undo a failed Prepare. If that fails too, the entry stays and the next call undoes it."""
         try:
             self.roll_back(uid, entry)
         except Exception as error:
@@ -354,9 +356,9 @@ class ClaimPreparer:
         self._cdi.remove(uid)
 
     def repair(self) -> None:
-        """At start: check the checkpoint and remove specs that no claim of it has.
+        """Check the checkpoint at start and remove specs of claims that are not in it.
 
-        Raises CorruptCheckpointError when the checkpoint cannot be trusted.
+        Raises CorruptCheckpointError if the checkpoint is invalid.
         """
         with self._lock.hold():
             self._checkpoint.open()
@@ -369,7 +371,7 @@ class ClaimPreparer:
                 log.warning("removed what MPS control daemon %s left: no claim has it", name)
             for uid, entry in claims.items():
                 if entry.state is ClaimState.STARTED and "passthrough" in entry.config_state:
-                    self.withdraw(uid, entry)  # a GPU between two drivers is nobody's; the kubelet may never ask again
+                    self.withdraw(uid, entry)  # a GPU between two drivers is unusable, and the kubelet may never retry
 
     def clean_stale(self) -> list[str]:
         """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106)."""
@@ -381,7 +383,7 @@ class ClaimPreparer:
         return cleaned
 
     def is_stale(self, uid: str, entry: ClaimEntry) -> bool:
-        """Return whether nobody will ever ask to finish or undo this claim. Completed claims are the kubelet's to end."""
+        """Return whether the claim was started and no longer exists. The kubelet unprepares completed claims itself."""
         if entry.state is not ClaimState.STARTED or not entry.name:
             return False
         return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False

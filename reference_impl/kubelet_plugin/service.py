@@ -1,6 +1,6 @@
-"""The gRPC face of a kubelet plugin: batches of claims in, an answer for every one of them out.
+"""The gRPC service of a kubelet plugin: batches of claims in, a result for each of them out.
 
-Called from gRPC's threads. It keeps nothing: claims come from the API server, state is the preparer's.
+Called from gRPC's threads. Stateless: claims come from the API server, state is in the preparer.
 
 Source: cmd/gpu-kubelet-plugin driver.go at 95932046 and kubeletplugin v0.36.0; rules DRA-263, DRA-266, DRA-284, NV-003,
 NV-053 to NV-057.
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Preparer(Protocol):
-    """What prepares claims, one by one."""
+    """Prepares claims one by one."""
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
         """Make a claim's devices usable, or raise."""
@@ -35,8 +35,8 @@ class Preparer(Protocol):
 class DriverService:
     """Prepare and Unprepare for a kubelet.
 
-    A claim that the API server does not have, has otherwise, or has not allocated fails the whole call, as upstream's
-    helper does; what goes wrong with one claim later is that claim's error.
+    A claim that is missing in the API server, differs or is not allocated fails the whole call, as in upstream's
+    helper; a later failure is reported for its claim alone.
     """
 
     def __init__(self, *, claims: ClaimReader, preparer: Preparer) -> None:
@@ -49,7 +49,7 @@ class DriverService:
         return {claim.uid: self.prepare_one(claim) for claim in fetched}
 
     def prepare_one(self, claim: AllocatedClaim) -> PrepareResult:
-        """One claim's answer (rule NV-056)."""
+        """Return one claim's answer (rule NV-056)."""
         try:
             return PrepareResult(self._preparer.prepare(claim))
         except Exception as error:
@@ -61,7 +61,7 @@ class DriverService:
         return {reference.uid: self.unprepare_one(reference) for reference in claims}
 
     def unprepare_one(self, reference: ClaimRef) -> str:
-        """One claim's answer."""
+        """Return one claim's answer."""
         try:
             self._preparer.unprepare(reference.uid)
         except Exception as error:
@@ -74,7 +74,7 @@ def sockets(service: DriverService, options: KubeletPluginOptions, *, clock: Clo
     """Return a service on the two sockets that the options name, not yet started.
 
     Calls are not serialized, as upstream: the node lock orders the claims, and an Unprepare must get through while a
-    Prepare waits for it. Raises OptionError for a folder whose sockets' names would be too long.
+    Prepare waits for it. Raises OptionError if the paths of the sockets are too long.
     """
     try:
         return PluginServer(
@@ -98,5 +98,5 @@ class HealthyDriverService(DriverService):
         self._feed = feed
 
     def watch_health(self) -> Iterator[Sequence[DeviceHealth]]:
-        """Complete lists of device health, newest first."""
+        """Return complete lists of device health, newest first."""
         return self._feed.watch_health()

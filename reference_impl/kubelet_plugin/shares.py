@@ -1,7 +1,7 @@
-"""Devices that several claims may have at once: what a slice says of them, and what a claim's share means on the node.
+"""Devices that several claims share: their fields in a slice, and the limits of a share on the node.
 
 The API server and the scheduler count shares and memory; nothing on the node enforces them. With `memory-and-cores` the
-container is told its limits in HAMi's environment variables, which only HAMi's library heeds: a simulation.
+container gets its limits in HAMi's environment variables, which only HAMi's library enforces: a simulation.
 
 Source: KEP-5075 (consumable capacity); cmd/gpu-kubelet-plugin consumable_shares.go at 95932046; Project-HAMi/
 k8s-dra-driver at ebeaad9 for cores and the variables; rules NV-010, NV-011, NV-043 to NV-045, NV-065 to NV-067.
@@ -22,7 +22,7 @@ CORES = 100
 
 @dataclass(frozen=True, slots=True)
 class ShareMode:
-    """How devices are shared: one of WORDS, or `count` shares a device."""
+    """The mode of sharing: one of WORDS, or `count` shares for each device."""
 
     word: str = "disabled"
     count: int = 0
@@ -42,7 +42,7 @@ class ShareMode:
         return self.word != "disabled"
 
     def entry(self, device: Obj) -> Obj:
-        """A device of a slice that may be allocated more than once (rules NV-043 to NV-045)."""
+        """Return a device of a slice that may be allocated more than once (rules NV-043 to NV-045)."""
         if not self.enabled:
             return device
         capacity: Obj = {**(device.get("capacity") or {})}
@@ -63,7 +63,7 @@ class ShareMode:
         return {**device, "allowMultipleAllocations": True, "capacity": capacity}
 
     def limits(self, position: int, consumed: Obj) -> list[str]:
-        """The environment that tells a container its share of the device at `position` among the claim's."""
+        """Return the environment variables with the limits of the device at `position` among those of the claim."""
         if self.word != "memory-and-cores":
             return []
         limits = []

@@ -1,6 +1,6 @@
-"""Time slicing: nvidia-smi told to change a GPU's scheduling, and told to change it back.
+"""Time slicing: nvidia-smi changes a GPU's scheduling and changes it back.
 
-The setting is the hardware's and outlives every process, so what was applied is remembered in the checkpoint. Off
+The setting outlives every process, so the checkpoint records it. Off
 unless the gate `TimeSlicingSettings` is on.
 
 Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085 to NV-087, NV-089, NV-111.
@@ -53,7 +53,7 @@ class TimeSlicing:
         self._run = run
 
     def plan(self, claim_uid: str, configured: Sequence[ConfiguredDevice]) -> Obj:
-        """The slices that the configs ask for, by GPU uuid, as the checkpoint keeps them."""
+        """Return the time slices that the configs request, by GPU uuid, as the checkpoint stores them."""
         intervals: Obj = {}
         for item in configured:
             device, sharing = item.device, item.config.sharing if isinstance(item.config, GpuConfig) else None
@@ -70,11 +70,11 @@ class TimeSlicing:
             self.set(uuid, interval)
 
     def edits(self, planned: Obj) -> Obj:
-        """Nothing: the hardware takes turns by itself."""
+        """Return nothing: time slicing needs no edits."""
         return {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
-        """Nothing either."""
+        """Return nothing: time slicing needs no edits."""
         return {}
 
     def undo(self, entry: ClaimEntry) -> None:

@@ -32,7 +32,7 @@ _SYNC = "sync"
 
 
 class InvalidSlicesError(Exception):
-    """What the driver wants to publish contradicts itself; nothing was written (rule DRA-293)."""
+    """The content to publish is inconsistent; nothing was written (rule DRA-293)."""
 
 
 class DroppedFieldsError(Exception):
@@ -41,7 +41,7 @@ class DroppedFieldsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SliceContent:
-    """What one slice carries: devices or shared counters."""
+    """The content of one slice: devices or shared counters."""
 
     devices: tuple[Obj, ...] = ()
     shared_counters: tuple[Obj, ...] = ()
@@ -58,7 +58,7 @@ class SliceContent:
 
 @dataclass(slots=True)
 class _Accepted:
-    """What the server made of a content it dropped fields from."""
+    """A content from which the API server dropped fields, and the result."""
 
     wanted: Obj
     stored: Obj
@@ -74,7 +74,7 @@ class _Plan:
 
 
 def layout(devices: Sequence[Obj], counters: Sequence[Obj] = ()) -> list[SliceContent]:
-    """Devices in slices within the API's limits; counter sets come first, in slices of their own."""
+    """Return devices in slices within the API's limits; counter sets come first, in slices of their own."""
     restricted = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     limit = MAX_DEVICES_WITH_TAINTS if restricted else MAX_DEVICES
     content = [SliceContent(shared_counters=tuple(counters[i : i + 8])) for i in range(0, len(counters), 8)]
@@ -83,7 +83,7 @@ def layout(devices: Sequence[Obj], counters: Sequence[Obj] = ()) -> list[SliceCo
 
 
 def partitioned_layout(gpus: Sequence[tuple[Obj | None, Sequence[Obj]]], *, counters_apart: bool) -> list[SliceContent]:
-    """One slice a GPU, given as its counter set (if it has one) and its devices.
+    """Return one slice a GPU, given as its counter set (if it has one) and its devices.
 
     From Kubernetes 1.35 on counter sets must lie apart from devices, in slices of their own at the front; before, they
     must lie in the slice of the devices that consume them (rules NV-038, NV-039).
@@ -120,9 +120,9 @@ class SlicePublisher:
     """Publishes one pool, named after the node, for one driver.
 
     Arguments:
-        driver, node_name: whose slices these are; every other slice of this driver on this node is removed.
-        resync_delay: seconds after somebody else's change until it is put right.
-        on_error: told once of each problem that publishing again cannot solve.
+        driver, node_name: owner of the slices; every other slice of this driver on this node is removed.
+        resync_delay: seconds until a change by others is reverted.
+        on_error: called once for each problem that a retry cannot solve.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class SlicePublisher:
             self._thread = None
 
     def publish(self, content: Sequence[SliceContent]) -> None:
-        """This is what the pool must be from now on. Raises InvalidSlicesError, and then changes nothing."""
+        """Publish `content` as the whole pool. Raises InvalidSlicesError, and then changes nothing."""
         check(content)
         with self._lock:
             self._wanted = tuple(content)
@@ -240,7 +240,7 @@ class SlicePublisher:
         self._synced_once.set()
 
     def plan(self, wanted: Sequence[SliceContent], there: Sequence[Obj], node: Obj) -> _Plan:
-        """What to delete, update and create.
+        """Return the slices to delete, update and create.
 
         Slices are matched by the index in their name. The generation stays when nothing is new and at most one slice
         changes; otherwise every slice gets the next one (rule DRA-289).
@@ -306,7 +306,7 @@ class SlicePublisher:
         return {**old, "metadata": {**meta(old), "ownerReferences": [self.owner(node)]}, "spec": kept}
 
     def owner(self, node: Obj) -> Obj:
-        """The Node owns its slices, so that they go with it (rule NV-019)."""
+        """Return the owner reference to the Node, which makes the garbage collector delete its slices (rule NV-019)."""
         node = {"apiVersion": NODES.api_version, "kind": NODES.kind, **node}
         return owner_reference(node, controller=True)
 
@@ -317,7 +317,7 @@ class SlicePublisher:
         if keep_times(spec, stored) == stored:
             return True
         accepted = self._accepted.get(index)
-        # The server was sent this very content before, and what it has now is what it made of it.
+        # The server received the same content before and stored it like this: another update would change nothing.
         return accepted is not None and accepted.wanted == spec and accepted.stored == stored
 
     def _compare(self, index: int, sent: Obj, stored: Obj) -> None:
@@ -359,7 +359,7 @@ def slice_index(name: str) -> int | None:
 
 
 def keep_times(spec: Obj, stored: Obj) -> Obj:
-    """`spec` with the stored `timeAdded` of every taint that is otherwise unchanged (rule DRA-294)."""
+    """Return `spec` with the stored `timeAdded` of every taint that is otherwise unchanged (rule DRA-294)."""
     before = {
         (device.get("name"), _taint(taint)): taint["timeAdded"]
         for device in stored.get("devices") or ()
@@ -392,7 +392,7 @@ def _taint(taint: Obj) -> tuple[str, str, str]:
 
 
 def lost(sent: object, stored: object, where: str = "spec") -> list[str]:
-    """Paths of fields that were sent and are not stored as sent."""
+    """Return paths of fields that were sent and are not stored as sent."""
     if isinstance(sent, dict) and isinstance(stored, dict):
         return [
             path

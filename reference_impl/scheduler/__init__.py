@@ -1,7 +1,7 @@
-"""The reference scheduler: pick a node and devices for each pending pod, then say so in a BindRequest or by binding.
+"""The reference scheduler: chooses a node and devices for each pending pod, then writes a BindRequest or binds the pod.
 
-Rooms: `cluster_view` (what the cluster looks like, kept by informers), `allocator` (pure functions: may these claims
-have devices on this node, and which), `cycle` (pod in, decision out), `publish` (decision out to the API server).
+Modules: `cluster_view` (the state of the cluster, updated by informers), `allocator` (pure functions: which devices on
+a node satisfy the claims), `cycle` (pod in, decision out), `publish` (decision out to the API server).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BindRequests: how a decision is written in one, and how those of others are read.
+"""BindRequests: written from a decision, and read from other writers.
 
 Pure functions over dicts. Two revisions of the protocol differ in name and labels: the documented one (KAI
 docs/dra/README.md) and that of KAI release 0.17 (pkg/scheduler/cache/cache.go).
@@ -24,7 +24,7 @@ _NAME_LIMIT = 253
 
 
 def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
-    """Return the BindRequest's name: the pod's in 0.17, the pod's and ten random characters in the documented revision."""
+    """Return the BindRequest's name: the pod's name in 0.17, with ten random characters in the documented revision."""
     if revision == "kai-0.17":
         return name_of(pod)
     suffix = "".join(random_source.choice(_ALPHABET) for _ in range(_SUFFIX))
@@ -39,7 +39,7 @@ def labels_for(pod: Obj, node: str, revision: Revision) -> dict[str, str]:
 
 
 def received_gpu(requests: Mapping[str, int]) -> Obj:
-    """Whole device-plugin GPUs of a pod; devices of claims are not counted here (KAI-015, KAI-016, KAI-024)."""
+    """Return whole device-plugin GPUs of a pod; devices of claims are not counted here (KAI-015, KAI-016, KAI-024)."""
     count = requests.get(GPU_RESOURCE, 0) // 1000
     return {"count": count, "portion": "1.00"} if count else {"portion": "0.00"}
 
@@ -56,8 +56,8 @@ def make(
 ) -> Obj:
     """Return the BindRequest of a decision.
 
-    `allocations` pairs the pod-local name of each claim with its allocation; `requests` is what the pod asks of its
-    node, in thousandths; `extended` is the claim behind its extended resources, which the binder makes (KAI-064).
+    `allocations` pairs the pod-local name of each claim with its allocation; `requests` are the pod's requests of node
+    resources, in thousandths; `extended` is the claim behind its extended resources, which the binder makes (KAI-064).
     """
     spec: Obj = {
         "podName": name_of(pod),
@@ -102,7 +102,7 @@ def _decision(request: Obj) -> object:
 
 
 def pod_key(request: Obj) -> tuple[str, str]:
-    """The pod that a BindRequest is about: spec.podName in its own namespace (KAI-077)."""
+    """Return the pod that a BindRequest is about: spec.podName in its own namespace (KAI-077)."""
     return namespace_of(request), str((request.get("spec") or {}).get("podName") or "")
 
 
@@ -112,12 +112,12 @@ def selected_node(request: Obj) -> str:
 
 
 def failed(request: Obj) -> bool:
-    """Return whether the binder gave up: phase Failed and no attempt left (KAI-070 to KAI-072)."""
+    """Return whether the binder stopped trying: phase Failed and no attempt left (KAI-070 to KAI-072)."""
     status = request.get("status") or {}
     limit = (request.get("spec") or {}).get("backoffLimit")
     return status.get("phase") == "Failed" and (limit is None or int(status.get("failedAttempts") or 0) >= limit)
 
 
 def alive(request: Obj) -> bool:
-    """Return whether a BindRequest still speaks for its pod."""
+    """Return whether a BindRequest still counts for its pod."""
     return not failed(request) and not meta(request).get("deletionTimestamp")

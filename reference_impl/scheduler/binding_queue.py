@@ -1,9 +1,9 @@
-"""Decisions on their way to the API server: written by a few threads, and kept until the pod is bound or given up.
+"""Decisions on their way to the API server: written by a few threads, and stored until the pod is bound or released.
 
-A decision comes from the scheduler's one deciding thread (`hand_over`), and so does what a pod that waits is told
-(`tell`). Where devices must be made ready first, a decision stays here, without a thread, until they are. That a pod
-is scheduled is told when no decision waits to be written, or `SchedulerOptions.event_delay` is over: the next pod's
-start comes before the news of the last one's. The scheduler makes, starts and stops its `BindingQueue`.
+The deciding thread of the scheduler enqueues decisions (`enqueue`) and messages for pods that wait (`report`). If
+devices have binding conditions, a decision stays here, without a thread, until they are ready. Scheduled events are
+deferred until no decision is pending or `SchedulerOptions.event_delay` has elapsed, so that bindings take priority. The
+scheduler creates, starts and stops its `BindingQueue`.
 
 Source: kube-scheduler binding cycle (v1.36); rules DRA-250 to DRA-253, KAI-026, KAI-027.
 """
@@ -43,7 +43,7 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Scheduled:
-    """That a pod was scheduled, still to be told."""
+    """A Scheduled event that is not recorded yet."""
 
     pod: Obj
     node: str
@@ -51,32 +51,32 @@ class _Scheduled:
 
 
 class _Unstarted:
-    """What writes decisions before `start`: nothing."""
+    """The publisher before `start`: it refuses every decision."""
 
     def publish(self, decision: Decision) -> None:
         raise PublishError("the scheduler has not been started")
 
     def forget(self, pod: Obj) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 class Pods(Protocol):
-    """What the scheduler knows of the pods that wait for it."""
+    """The state of waiting pods in the scheduler."""
 
     def is_ours(self, pod: Obj) -> bool:
         """Return whether a pod still waits for this scheduler."""
         ...
 
     def backoff(self, pod: PodKey) -> float:
-        """Seconds until a pod is tried again."""
+        """Return seconds until a pod is tried again."""
         ...
 
     def count_failure(self, key: PodKey) -> None:
-        """Something came to nothing once more."""
+        """Count one more failure of a pod."""
         ...
 
     def look_again(self, key: PodKey) -> None:
-        """See at once what a pod's state asks for."""
+        """Queue a pod at once."""
         ...
 
     def retry_later(self, key: PodKey, pod: Obj) -> None:
@@ -85,7 +85,7 @@ class Pods(Protocol):
 
 
 class BindingQueue:
-    """What has been decided and is not yet done."""
+    """Decisions that are not carried out yet."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class BindingQueue:
         )
         self._lock = threading.Lock()
         self._decisions: dict[PodKey, Decision | _Condition] = {}
-        # Decisions whose claims are reserved and whose devices are being made ready.
+        # Decisions with reserved claims that wait for binding conditions.
         self._getting_ready: dict[PodKey, Decision] = {}
         self._reported: dict[str, tuple[str, str]] = {}
         self._scheduled_events: dict[PodKey, _Scheduled] = {}
@@ -121,15 +121,15 @@ class BindingQueue:
         self._writers.start()
 
     def stop(self) -> None:
-        """End the threads; what is being written is finished first, and what is to be told is told. Idempotent."""
+        """End the threads after finishing current writes, and record deferred events. Idempotent."""
         self._writers.stop()
         for key in [*self._scheduled_events]:
             self._record_scheduled(key)
 
-    # -- what the scheduler says ------------------------------------------------------------------------------------
+    # -- calls of the scheduler ------------------------------------------------------------------------------------
 
     def enqueue(self, key: PodKey, decision: Decision) -> None:
-        """Take a decision over."""
+        """Add a decision."""
         with self._lock:
             self._decisions[key] = decision
         self._writers.queue.add(key)
@@ -142,7 +142,7 @@ class BindingQueue:
                     self._writers.queue.add(pod)
 
     def drop(self, key: PodKey, pod: Obj | None) -> None:
-        """Leave a pod alone that needs us no more; None is one that is gone."""
+        """Forget a pod that this scheduler no longer handles; None is a pod that is gone."""
         with self._lock:
             self._getting_ready.pop(key, None)
             dropped = self._decisions.pop(key, None)
@@ -152,7 +152,7 @@ class BindingQueue:
             self._reported.pop(uid_of(pod), None)
 
     def report(self, pod: Obj, reason: str, message: str) -> None:
-        """Write condition and event, unless they say the same already."""
+        """Write condition and event, unless they are unchanged."""
         uid = uid_of(pod)
         if self._reported.get(uid) == (reason, message):
             return
@@ -188,7 +188,7 @@ class BindingQueue:
                 publisher.reserve(decision)
             else:
                 publisher.publish(decision)
-        except Exception as error:  # whatever it was, the decision must not stay assumed
+        except Exception as error:  # after any error, the decision must not stay assumed
             self._rejected(key, decision, error)
             return
         if must_wait:
@@ -197,7 +197,7 @@ class BindingQueue:
             self._bound(key, decision)
 
     def _rejected(self, key: PodKey, decision: Decision, error: Exception) -> None:
-        """The decision could not be written, or nobody knows."""
+        """Handle a decision that could not be written, or whose result is unknown."""
         if not (may_be_carried_out(error) and self._publish_again(key, decision)):
             self.publisher.forget(decision.pod)
             self._view.settle(key)
@@ -220,7 +220,7 @@ class BindingQueue:
         self._look_at_conditions(key)
 
     def _look_at_conditions(self, key: PodKey) -> None:
-        """Bind a pod whose devices are ready; give it up where they will not be; else look again in time."""
+        """Bind a pod whose devices are ready; release it if they failed; otherwise check again later."""
         publisher = self.publisher
         with self._lock:
             decision = self._getting_ready.get(key)
@@ -249,20 +249,20 @@ class BindingQueue:
         self._bound(key, decision)
 
     def _bound(self, key: PodKey, decision: Decision) -> None:
-        """The decision is written."""
+        """Handle a written decision."""
         self._reported.pop(uid_of(decision.pod), None)
         if self._options.publish == "bind-request":
             # The BindRequest is in the view and holds place and devices from here on. A direct binding stays assumed
             # until the pod is seen bound.
             self._view.settle(key)
-            # A binder may have failed it before our own answer came: that news met a pod whose decision was on its way.
+            # A binder may have failed it before our own write returned: the pod still had a decision in flight then.
             self._pods.look_again(key)
         with self._lock:
             self._scheduled_events[key] = _Scheduled(decision.pod, decision.node, self._clock.now())
         self._writers.queue.add_idle(key, within=self._options.event_delay)
 
     def _record_scheduled(self, key: PodKey) -> None:
-        """Tell that a pod was scheduled, if that is still to be told."""
+        """Record the deferred Scheduled event of a pod, if there is one."""
         with self._lock:
             news = self._scheduled_events.pop(key, None)
         if news is None:

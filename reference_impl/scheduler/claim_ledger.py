@@ -1,11 +1,11 @@
-"""Who holds which devices: allocations from claims' status, from BindRequests under way, and from decisions in flight.
+"""Allocated devices: from the status of claims, from BindRequests in progress, and from decisions in flight.
 
 For each claim one allocation counts: the one in its status, else one that a BindRequest carries, else one that this
 process has decided and not yet written. The ledger keeps the sum in a `Taken`. Its owner serialises all calls.
 
 Source: dra_manager.go (v1.36, allocated and in-flight claims); KAI dynamicresources.go assumePendingClaims (0.17);
-rules DRA-133, KAI-052, KAI-053. One deviation: a claim whose allocation is under way is seen as allocated by later
-pods too, so that two pods that share it cannot be promised different devices.
+rules DRA-133, KAI-052, KAI-053. One deviation: a claim whose allocation is in progress counts as allocated for
+later pods too, so that two pods that share it cannot be promised different devices.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class ClaimLedger:
         self._spent: set[tuple[str, ClaimKey]] = set()
 
     def allocation(self, key: ClaimKey) -> Obj | None:
-        """The allocation of a claim that counts, or None."""
+        """Return the allocation of a claim that counts, or None."""
         entry = self._entries.get(key)
         return entry.counted if entry else None
 
     def set_status(self, key: ClaimKey, allocation: Obj | None) -> bool:
-        """Return the claim's status says this. True when devices became free."""
+        """Set the allocation from the claim's status. Return True if devices became free."""
         entry = self._entries.get(key)
         if entry is None:
             if allocation is None:
@@ -57,14 +57,14 @@ class ClaimLedger:
             entry = self._entries[key] = _Entry()
         entry.status = allocation
         if allocation is not None:
-            # What was promised has become real; should the claim be freed later, the promise must not come back.
+            # The promise is fulfilled; if the claim is freed later, the promise must not come back.
             self._spent.update((source, key) for source in entry.pending)
             entry.pending.clear()
             entry.assumed.clear()
         return self._recount(key, entry)
 
     def forget_claim(self, key: ClaimKey) -> bool:
-        """The claim is gone. True when devices became free."""
+        """Forget a deleted claim. Return True if devices became free."""
         entry = self._entries.get(key)
         if entry is None:
             return False
@@ -74,7 +74,7 @@ class ClaimLedger:
         return self._recount(key, entry)
 
     def promise(self, source: str, key: ClaimKey, allocation: Obj) -> None:
-        """A BindRequest (uid `source`) carries an allocation for a claim."""
+        """Add an allocation that a BindRequest (uid `source`) carries for a claim."""
         if (source, key) in self._spent:
             return
         entry = self._entries.setdefault(key, _Entry())
@@ -96,14 +96,14 @@ class ClaimLedger:
         return freed
 
     def assume(self, pod_uid: str, key: ClaimKey, allocation: Obj) -> None:
-        """This process has just decided an allocation for a claim of a pod."""
+        """Add an allocation that this process has decided for a claim of a pod."""
         entry = self._entries.setdefault(key, _Entry())
         if entry.status is None:
             entry.assumed[pod_uid] = allocation
         self._recount(key, entry)
 
     def drop_assumed(self, pod_uid: str, keys: set[ClaimKey]) -> bool:
-        """The decision was written, or came to nothing. True when devices became free."""
+        """Drop an assumed allocation after it was written or failed. Return True if devices became free."""
         freed = False
         for key in keys:
             entry = self._entries.get(key)

@@ -1,8 +1,7 @@
-"""What the cluster looks like to the scheduler: nodes with what runs there, claims and what they hold.
+"""The state of the cluster in the scheduler: nodes with their pods, claims with their devices.
 
-Fed by informers, one change at a time, under one lock that readers take as well (`view.lock`); nothing is computed
-again but what a change touches. The view starts nothing and writes nothing; it tells its listener what may make a
-waiting pod fit. What nodes offer is in `pool_index`.
+Informers apply one change at a time, under one lock that readers take as well (`view.lock`). The view reports to its
+listener the changes that may make a waiting pod fit. The devices of nodes are in `pool_index`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class NodeState:
 
 @dataclass(slots=True)
 class Load:
-    """What the pods on one node, bound or promised, take of it; kept also before the node itself is seen."""
+    """The resources used by the pods of one node, bound or promised; also before the Node object arrives."""
 
     pods: int = 0
     used: dict[str, int] = field(default_factory=dict)
@@ -60,7 +59,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What one BindRequest holds: a place for its pod, and allocations for the claims it could be resolved to."""
+    """The reservations of one BindRequest: a node for its pod, and allocations for the claims that it resolves to."""
 
     uid: str
     pod: PodKey
@@ -74,10 +73,10 @@ def is_terminal(pod: Obj) -> bool:
 
 
 class ClusterView:
-    """The scheduler's picture of the cluster. All reading methods need `lock` held.
+    """The scheduler's state of the cluster. All reading methods need `lock` held.
 
-    `changes_seen` counts what may have helped a waiting pod: who decides on one state and begins to wait in the next
-    can tell that something was missed.
+    `changes_seen` counts the changes that may help a waiting pod: if it grows between a decision and the wait, the pod
+    must be queued again.
     """
 
     def __init__(
@@ -118,16 +117,16 @@ class ClusterView:
         return (load.pods if load else 0, state.rank, state.facts.name)
 
     def used(self, node: str) -> dict[str, int]:
-        """What is taken of a node's resources."""
+        """Return the used resources of a node."""
         load = self.loads.get(node)
         return load.used if load else {}
 
     def inventory(self, node: str) -> Any:
-        """What a node offers in the engine's form, built when it is first asked for after a change."""
+        """Return the devices of a node in the engine's form, built on first use after a change."""
         return self._pools.inventory(self.nodes[node].facts)
 
     def pod_needs(self, pod: Obj) -> dict[str, int]:
-        """What a pod asks of its node; computed once for each pod."""
+        """Return the resource requests of a pod; computed once for each pod."""
         uid = uid_of(pod)
         known = self._needs.get(uid)
         if known is None:
@@ -158,7 +157,7 @@ class ClusterView:
             self._place(key)
 
     def settle(self, pod: PodKey) -> None:
-        """The decision is written, or has come to nothing: from now on only what the API server says counts."""
+        """End the assumption about a pod: from now on only the state in the API server counts."""
         with self.lock:
             assumed = self._assumed.pop(pod, None)
             if assumed is None:
@@ -172,7 +171,7 @@ class ClusterView:
     # -- changes from the API server ---------------------------------------------------------------------------------
 
     def on_node(self, change: Change) -> None:
-        """A Node changed."""
+        """Handle a change of a Node."""
         name = name_of(change.object)
         with self.lock:
             if change.type == "DELETED":
@@ -195,7 +194,7 @@ class ClusterView:
         self._notify("room", ("", name))
 
     def on_slice(self, change: Change) -> None:
-        """A ResourceSlice changed."""
+        """Handle a change of a ResourceSlice."""
         with self.lock:
             if change.type == "DELETED":
                 self._pools.drop_slice(name_of(change.object))
@@ -204,7 +203,7 @@ class ClusterView:
         self._notify("room", ("", name_of(change.object)))
 
     def on_taint_rule(self, change: Change) -> None:
-        """A DeviceTaintRule changed."""
+        """Handle a change of a DeviceTaintRule."""
         with self.lock:
             if change.type == "DELETED":
                 self._pools.drop_rule(name_of(change.object))
@@ -213,7 +212,7 @@ class ClusterView:
         self._notify("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
-        """A DeviceClass changed."""
+        """Handle a change of a DeviceClass."""
         with self.lock:
             self.extended.classes_changed()
             if change.type == "DELETED":
@@ -223,7 +222,7 @@ class ClusterView:
         self._notify("room", ("", name_of(change.object)))
 
     def on_claim(self, change: Change) -> None:
-        """A ResourceClaim changed."""
+        """Handle a change of a ResourceClaim."""
         key = key_of(change.object)
         with self.lock:
             self.extended.note(change)
@@ -238,7 +237,7 @@ class ClusterView:
             self._notify("room", key)
 
     def on_pod(self, change: Change) -> None:
-        """A Pod changed."""
+        """Handle a change of a Pod."""
         key = key_of(change.object)
         with self.lock:
             if change.type == "DELETED":
@@ -257,7 +256,7 @@ class ClusterView:
             self._notify("room", key)
 
     def on_bind_request(self, change: Change) -> None:
-        """A BindRequest changed."""
+        """Handle a change of a BindRequest."""
         request = change.object
         pod, uid = bind_requests.pod_key(request), uid_of(request)
         with self.lock:
@@ -277,7 +276,7 @@ class ClusterView:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _place(self, pod: PodKey) -> bool:
-        """Count a pod where it is bound, promised or assumed to be; True when it left a place."""
+        """Count a pod on the node where it is bound, promised or assumed to be. Return True if it left a node."""
         where = self._place_of(pod)
         now = None
         if where:

@@ -1,7 +1,7 @@
 """One scheduling cycle: a pod in, a decision or the reasons against every node out.
 
 Reads the cluster view under its lock and writes nothing. Nodes are tried in the view's order and the first that fits
-wins; only where a claim has prioritized alternatives are all nodes tried, and the best alternatives win.
+wins; all nodes are tried only if a claim has prioritized alternatives; then the best alternatives win.
 
 Source: dynamicresources plugin PreFilter, Filter, Score (v1.36); rules DRA-122 to DRA-136, DRA-140, DRA-161, KAI-020
 to KAI-024, KAI-054 to KAI-056.
@@ -36,7 +36,7 @@ _STEPS_PER_POD = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ExtendedDecision:
-    """What a pod gets for its extended resources: a claim that is still to be made, and its allocation."""
+    """The claim for the extended resources of a pod, which does not exist yet, and its allocation."""
 
     wanted: Wanted
     allocation: Obj
@@ -44,7 +44,7 @@ class ExtendedDecision:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a pod goes, and what each of its claims gets.
+    """The node of a pod, and the allocation of each of its claims.
 
     `entries` pairs each of the pod's own names for its claims with the claim and its allocation; `fresh` are the claims
     that were not allocated before.
@@ -70,7 +70,7 @@ class Decision:
 
     @property
     def allocations(self) -> dict[ClaimKey, Obj]:
-        """The new allocations by claim; that of extended resources under a key of its own."""
+        """Return the new allocations by claim; that of extended resources under a key of its own."""
         found = {
             key_of(entry.claim): allocation for entry, allocation in self.entries if key_of(entry.claim) in self.fresh
         }
@@ -81,9 +81,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a pod goes nowhere now. `reason` is the PodScheduled condition's; `silent` ones are not worth a condition.
+    """Why a pod cannot be scheduled now. `reason` is that of PodScheduled; a `silent` refusal writes no condition.
 
-    `for_own_claims` says that only a change of the pod or its claims can help. `stranded` are allocated claims that no
+    `for_own_claims`: only a change of the pod or its claims can help. `stranded` are allocated claims that no
     node of the pod can use; `leftover` is the claim that an earlier attempt made for the pod's extended resources.
     """
 
@@ -115,8 +115,7 @@ class _Attempt:
 class Cycle:
     """Decides about pods, one at a time.
 
-    `now` is what binding conditions are measured by; without it they, and claims of extended resources, are the
-    business of whoever binds.
+    `now` is the clock for binding conditions; without it the binder handles them and the claims of extended resources.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class Cycle:
         self._max_steps = max_steps
 
     def decide(self, pod: Obj) -> Decision | Refusal:
-        """A decision about `pod`, or why there is none. Needs the view's lock."""
+        """Return a decision about `pod`, or the reason why there is none. Needs the view's lock."""
         try:
             claims = pod_claims.resolve(pod, self._view.find_claim)
         except pod_claims.NotReady as missing:
@@ -161,7 +160,7 @@ class Cycle:
         return self._decision(attempt, best[1], best[2])
 
     def _attempt(self, pod: Obj, claims: list[PodClaim]) -> _Attempt | Refusal:
-        """Everything that does not depend on the node."""
+        """Return everything that does not depend on the node."""
         held: dict[ClaimKey, Obj] = {}
         wanted: dict[ClaimKey, Claim] = {}
         for entry in claims:
@@ -200,7 +199,7 @@ class Cycle:
         )
 
     def _for_node(self, attempt: _Attempt, state: NodeState) -> tuple[Wanted | None, PodAllocator | None]:
-        """What the pod wants in devices on a node: its claims, and what no device plugin there gives (DRA-241)."""
+        """Return the claims of a pod on a node, with one for extended resources without device plugin (DRA-241)."""
         names = extended_resources.by_devices(attempt.extended, state.allocatable)
         known = attempt.by_resources.get(names)
         if known is None:
@@ -215,14 +214,14 @@ class Cycle:
         return known
 
     def _hopeless(self, claims: list[PodClaim]) -> set[ClaimKey]:
-        """Claims whose devices have failed to get ready, or take too long (DRA-251, DRA-252)."""
+        """Return the claims whose devices failed or exceeded the binding timeout (DRA-251, DRA-252)."""
         if self._now is None or not self._features.binding_conditions:
             return set()
         now, timeout = self._now(), self._binding_timeout
         return {key_of(e.claim) for e in claims if binding_conditions.given_up(e.claim, now, timeout)}
 
     def missing_class(self, claim: Claim) -> str | None:
-        """The request whose DeviceClass does not exist, in words (DRA-124, DRA-188)."""
+        """Return a message about a request whose DeviceClass does not exist (DRA-124, DRA-188)."""
         for request in claim.requests:
             for sub in request.alternatives:
                 if sub.class_name not in self._view.classes:
@@ -232,7 +231,7 @@ class Cycle:
     # -- one node --------------------------------------------------------------------------------------------------
 
     def _try(self, attempt: _Attempt, state: NodeState) -> tuple[Allocation, ...] | None:
-        """The allocations that the pod would get on a node; None, with the reason noted, when it does not fit."""
+        """Return the allocations of the pod on a node; None, with the reason recorded, if it does not fit."""
         name = state.facts.name
         reason = self.node_refusal(attempt.pod, state, attempt.extended)
         if not reason:
@@ -267,7 +266,7 @@ class Cycle:
         return outcome.allocations
 
     def node_refusal(self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None) -> str:
-        """Why the node does not suit the pod, devices and what stands for them (`extended`) aside."""
+        """Return why the pod does not fit on the node, apart from devices and extended resources (`extended`)."""
         needs = self._view.pod_needs(pod)
         if extended:
             instead = extended_resources.by_devices(extended, state.allocatable)
@@ -290,7 +289,7 @@ class Cycle:
         return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended)
 
     def _refusal(self, attempt: _Attempt) -> Refusal:
-        """All reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""
+        """Return all reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""
         if attempt.errors:
             return Refusal(f'running "DynamicResources" filter plugin: {attempt.errors[0]}', reason="SchedulerError")
         total = len(self._view.nodes)
@@ -304,7 +303,7 @@ class Cycle:
         return Refusal(message, stranded=tuple(sorted(attempt.stranded)))
 
     def _details(self, attempt: _Attempt) -> str:
-        """What is in the way on the first few nodes; nodes with the same obstacle are named together."""
+        """Return the obstacles on the first few nodes; nodes with the same obstacle are grouped."""
         by_reason: dict[str, list[str]] = {}
         for state in attempt.unfitting[:_EXPLAINED_NODES]:
             _, allocator = self._for_node(attempt, state)
@@ -326,5 +325,5 @@ def preference(allocations: Sequence[Allocation]) -> int:
 
 
 def most_preferred(claims: Sequence[Claim]) -> int:
-    """The score when every request gets its first alternative: no node can do better."""
+    """Return the score when every request gets its first alternative: no node can do better."""
     return sum(ALTERNATIVES for claim in claims for request in claim.requests if request.prioritized)

@@ -1,7 +1,7 @@
-"""Which allocator decides: the reference's own, or one with the known deviations of a Kubernetes release.
+"""The choice of allocator: the reference's own, or one with the known deviations of a Kubernetes release.
 
-An `Engine` makes what one node offers (`inventory`) and what a pod wants (`allocator`); the second is asked about the
-first. Nothing is kept here.
+An `Engine` creates the inventory of a node (`inventory`) and the allocator for the claims of a pod (`allocator`), which
+is applied to inventories. Stateless.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PodAllocator(Protocol):
         ...
 
     def why_not(self, inventory: Any, taken: Taken) -> str:
-        """Why a node does not do, in one sentence."""
+        """Return why a node is unsuitable, in one sentence."""
         ...
 
 
@@ -33,10 +33,10 @@ class Engine(Protocol):
     """A way to allocate."""
 
     def inventory(self, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features) -> Any:
-        """What `node` offers, from all slices of every pool that may concern it."""
+        """Return the inventory of `node`, from all slices of every pool that may concern it."""
         ...
 
-    def home_of(self, piece: Slice) -> str:
+    def home_of(self, item: Slice) -> str:
         """Return the only node that a slice concerns; empty when it may concern several."""
         ...
 
@@ -54,9 +54,9 @@ class Correct:
         """See Engine."""
         return NodeInventory.build(node, [*slices_by_pool], features)
 
-    def home_of(self, piece: Slice) -> str:
+    def home_of(self, item: Slice) -> str:
         """See Engine."""
-        return piece.local_to
+        return item.local_to
 
     def allocator(
         self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
@@ -75,9 +75,9 @@ class Compatible:
         """See Engine."""
         return NodePools.build(node, slices_by_pool, features, self._release)
 
-    def home_of(self, piece: Slice) -> str:
+    def home_of(self, item: Slice) -> str:
         """See Engine; a slice with counters concerns every node (counters-concern-every-node)."""
-        return "" if piece.counter_sets else piece.local_to
+        return "" if item.counter_sets else item.local_to
 
     def allocator(
         self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int

@@ -1,4 +1,4 @@
-"""What the cluster view knows of extended resources: which class stands for which, and claims by the pod they are for.
+"""Index of the cluster view for extended resources: the class of each resource, and claims by pod.
 
 Fed by the view with classes and claims, under its lock; what was derived from classes is dropped when one changes.
 
@@ -17,7 +17,7 @@ from reference_impl.scheduler.claim_ledger import ClaimKey
 
 
 class ExtendedIndex:
-    """Classes by resource and claims by pod. `classes` and `claims` are the view's own, read when asked."""
+    """Classes by resource and claims by pod. `classes` and `claims` are the view's own."""
 
     def __init__(self, classes: Mapping[str, DeviceClass], claims: Mapping[ClaimKey, Obj]) -> None:
         self._classes = classes
@@ -26,17 +26,17 @@ class ExtendedIndex:
         self._by_owner: dict[str, set[ClaimKey]] = {}
 
     def classes_changed(self) -> None:
-        """Forget which class stands for what."""
+        """Drop the mapping of resources to classes."""
         self._class_of = None
 
     def class_of(self, resource: str) -> str | None:
-        """Return the class that an extended resource stands for, if any (DRA-240, DRA-243)."""
+        """Return the class of an extended resource, if any (DRA-240, DRA-243)."""
         if self._class_of is None:
             self._class_of = extended_resources.resolver([*self._classes.values()])
         return self._class_of(resource)
 
     def note(self, change: Change) -> None:
-        """A claim changed."""
+        """Handle a change of a claim."""
         claim = change.object
         owner = str((controller_of(claim) or {}).get("uid") or "")
         if not owner or (meta(claim).get("annotations") or {}).get(extended_resources.ANNOTATION) != "true":
@@ -50,7 +50,7 @@ class ExtendedIndex:
             del self._by_owner[owner]
 
     def claim_of(self, pod: Obj) -> Obj | None:
-        """The claim behind the pod's extended resources that an earlier attempt made, if it is there."""
+        """Return the claim behind the pod's extended resources that an earlier attempt made, if it is there."""
         for key in sorted(self._by_owner.get(uid_of(pod), ())):
             claim = self._claims.get(key)
             if claim is not None and extended_resources.is_claim_of(claim, pod):

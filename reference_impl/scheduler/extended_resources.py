@@ -1,7 +1,7 @@
-"""Extended resources that devices stand for (KEP-5004): which class, which requests, and one claim for all of a pod.
+"""Extended resources that devices provide (KEP-5004): class, requests, and one claim for all of a pod.
 
-Pure functions. A pod asks for a resource as it would of a device plugin; on a node without one, a claim that belongs to
-the pod asks for devices of the class instead.
+Pure functions. A pod requests a resource as it would from a device plugin; on a node without one, a claim that belongs
+to the pod requests devices of the class instead.
 
 Source: kube-scheduler dynamicresources createRequestsAndMappings, k8s.io/dynamic-resource-allocation/deviceclass
 extendedresourcecache (v1.36); rules DRA-239 to DRA-249, KAI-064, KAI-065.
@@ -26,7 +26,7 @@ ClassOf = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a pod wants in devices on one node: the requests of its claim, and which container uses which."""
+    """The requests of the claim of a pod on one node, and the container that uses each of them."""
 
     requests: tuple[Obj, ...]
     mappings: tuple[Obj, ...]
@@ -48,12 +48,12 @@ class Wanted:
 
 
 def key_for(pod: Obj) -> tuple[str, str]:
-    """Under which key the claim's devices are counted before it exists."""
+    """Return the key that counts the claim's devices before the claim exists."""
     return namespace_of(pod), f"{UNNAMED}/{name_of(pod)}"
 
 
 def resolver(classes: Iterable[DeviceClass]) -> ClassOf:
-    """Which class a resource stands for: of several the youngest, of those the first by name (DRA-240, DRA-243)."""
+    """Return a function from resource to class: of several the youngest, then the first by name (DRA-240, DRA-243)."""
     by_name: dict[str, str] = {}
     for found in sorted(classes, key=lambda one: one.name, reverse=True):
         by_name[IMPLICIT + found.name] = found.name
@@ -65,13 +65,13 @@ def resolver(classes: Iterable[DeviceClass]) -> ClassOf:
 
 
 def requested(needs: Mapping[str, int], class_of: ClassOf) -> dict[str, str]:
-    """The resources that a pod needs and a class stands for, with the class; nothing for amounts of 0 (DRA-245)."""
+    """Return the requested resources that a class provides, with the class; none for amounts of 0 (DRA-245)."""
     found = {name: class_of(name) for name, value in needs.items() if value and "/" in name}
     return {name: device_class for name, device_class in found.items() if device_class}
 
 
 def by_devices(resources: Mapping[str, str], allocatable: Mapping[str, int] | None) -> frozenset[str]:
-    """Those that a node has no device plugin for (DRA-241)."""
+    """Return those that a node has no device plugin for (DRA-241)."""
     return frozenset(name for name in resources if not (allocatable or {}).get(name))
 
 
@@ -93,10 +93,10 @@ def wanted(pod: Obj, resources: Mapping[str, str], names: Iterable[str]) -> Want
 def _for_resource(
     containers: Sequence[Obj], brief: set[int], name: str, device_class: str
 ) -> tuple[list[Obj], list[Obj]]:
-    """Requests and mappings of one resource.
+    """Return requests and mappings of one resource.
 
-    Containers that stay have devices of their own. Init containers that end use those of later ones first; what they
-    lack is one request that all of them share, as large as the neediest asks for.
+    Long-running containers have devices of their own. Init containers use those of later containers first; the rest is
+    one request that all of them share, as large as the largest rest.
     """
     own = [pod_resources.container_requests(one).get(name, 0) // 1000 for one in containers]
     lasting = {

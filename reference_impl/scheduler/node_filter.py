@@ -1,6 +1,6 @@
-"""May this pod run on this node, devices aside? Each question is a function; each answer is a reason or nothing.
+"""Node filters apart from devices. Each filter is a function that returns a reason, or nothing if the pod fits.
 
-Pure functions over the API's dicts. The words of the reasons are kube-scheduler's.
+Pure functions over the API's dicts. The reasons have kube-scheduler's wording.
 
 Source: kube-scheduler plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit (v1.36).
 """
@@ -19,19 +19,19 @@ _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
 def refusal(pod: Obj, node: Obj, facts: NodeFacts) -> str:
-    """Why `pod` may not run on `node` whatever runs there already; empty when it may."""
+    """Return why `pod` must not run on `node`, whatever runs there already; empty if it may."""
     return cordoned(pod, node) or tainted(pod, node) or unselected(pod, facts)
 
 
 def cordoned(pod: Obj, node: Obj) -> str:
-    """The node takes no new pods."""
+    """Return the reason if the node accepts no new pods."""
     if (node.get("spec") or {}).get("unschedulable") and not tolerates(pod, _CORDONED):
         return "node(s) were unschedulable"
     return ""
 
 
 def tainted(pod: Obj, node: Obj) -> str:
-    """A taint of the node keeps the pod away."""
+    """Return the reason if a taint of the node excludes the pod."""
     for raw in (node.get("spec") or {}).get("taints") or ():
         taint = Taint.decode(raw)
         if taints.blocks_allocation(taint) and not tolerates(pod, taint):
@@ -45,7 +45,7 @@ def tolerates(pod: Obj, taint: Taint) -> bool:
 
 
 def unselected(pod: Obj, facts: NodeFacts) -> str:
-    """The pod's nodeSelector or required node affinity does not select the node."""
+    """Return the reason if the pod's nodeSelector or required node affinity does not match the node."""
     spec = pod.get("spec") or {}
     wanted = spec.get("nodeSelector") or {}
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
@@ -60,7 +60,7 @@ def unselected(pod: Obj, facts: NodeFacts) -> str:
 
 
 def full(asked: Amounts, used: Amounts, allocatable: Amounts | None) -> str:
-    """The node has too little left; a node that reports no allocatable at all is taken to have room."""
+    """Return the reason if the node has too little left; a node without allocatable is assumed to have room."""
     if allocatable is None:
         return ""
     name = pod_resources.insufficient(asked, used, allocatable)

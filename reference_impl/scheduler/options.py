@@ -1,4 +1,4 @@
-"""What can be chosen about the reference scheduler."""
+"""Options of the reference scheduler."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class SchedulerOptions:
     """Options of the scheduler.
 
     `publish`: hand a decision to the binder in a BindRequest, or bind the pod as kube-scheduler does.
-    `revision`: which revision of KAI's BindRequest protocol is spoken: the documented one or that of release 0.17.
+    `revision`: the revision of KAI's BindRequest protocol: the documented one or that of release 0.17.
     `dynamic_resource_allocation`: the feature gate; None leaves it to the revision.
-    `scheduler_names`: values of `spec.schedulerName` that this scheduler answers to.
+    `scheduler_names`: values of `spec.schedulerName` that this scheduler handles.
     `seed`: order of equally loaded nodes; None orders them by name.
     `writers`: how many threads write decisions; `event_delay`: seconds that the event Scheduled may wait for decisions
     that are to be written.
-    `filter_timeout`: seconds after which the search on a node is given up; 0: never (DRA-136, DRA-137). It counts steps
+    `filter_timeout`: seconds after which the search on a node ends; 0: never (DRA-136, DRA-137). It counts steps
     instead of reading a clock, 2,000 for a second, so that a decision does not depend on the machine.
     `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
     `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct);
@@ -53,12 +53,12 @@ class SchedulerOptions:
 
     @property
     def max_steps(self) -> int:
-        """Attempts to place a device before a node is given up."""
+        """Return the number of attempts to place a device before the search on a node ends."""
         return max(round(self.filter_timeout * STEPS_A_SECOND), 1) if self.filter_timeout else sys.maxsize
 
     @property
     def ready_within(self) -> float:
-        """Seconds that a claim may be allocated before its binding conditions are met."""
+        """Return seconds that a claim may be allocated before its binding conditions are met."""
         return BINDING_TIMEOUT if self.binding_timeout is None else self.binding_timeout
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ def features_of(gates: Mapping[str, bool]) -> Features:
 
 
 def dra_wanted(options: SchedulerOptions) -> bool:
-    """Return whether DRA is to be used where the API server serves it.
+    """Return whether to use DRA if the API server serves it.
 
     The documented revision of KAI has it off by default (docs/dra/README.md); release 0.17 and kube-scheduler use it
     wherever it is served (pkg/common/feature_gates/feature_gates.go; the gate is GA since Kubernetes 1.34).

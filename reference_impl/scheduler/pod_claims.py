@@ -1,4 +1,4 @@
-"""Which ResourceClaims a pod uses, and whether they are there to be used.
+"""The ResourceClaims of a pod, and whether they are usable.
 
 Pure functions over the pod, its status, and a way to look a claim up.
 
@@ -20,7 +20,7 @@ FindClaim = Callable[[str, str], Obj | None]
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """One entry of `pod.spec.resourceClaims` with the claim that it stands for; `reference` is the pod-local name."""
+    """One entry of `pod.spec.resourceClaims` with its claim; `reference` is the pod-local name."""
 
     reference: str
     claim: Obj
@@ -43,7 +43,7 @@ def references(pod: Obj) -> list[Obj]:
 
 
 def recorded(pod: Obj, reference: str) -> Obj | None:
-    """What the pod's status says about one of its template claims; None before the claim controller wrote it."""
+    """Return the status entry for one of the pod's template claims; None before the claim controller wrote it."""
     for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
         if status.get("name") == reference:
             return dict(status)
@@ -51,7 +51,7 @@ def recorded(pod: Obj, reference: str) -> Obj | None:
 
 
 def needs_no_claim(status: Obj) -> bool:
-    """A template claim recorded without a claim's name was found to need none (DRA-107)."""
+    """Return whether the status records a template claim without a name: the pod needs none (DRA-107)."""
     return not status.get("resourceClaimName")
 
 
@@ -62,7 +62,7 @@ def belongs_to(claim: Obj, pod: Obj) -> bool:
 
 
 def claim_names(pod: Obj) -> set[str]:
-    """The names of the pod's claims, as far as they are known."""
+    """Return the names of the pod's claims, as far as they are known."""
     names = (
         entry.get("resourceClaimName") or (recorded(pod, str(entry["name"])) or {}).get("resourceClaimName")
         for entry in references(pod)

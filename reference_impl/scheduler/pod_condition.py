@@ -13,7 +13,7 @@ from dra_api.objects import Obj
 
 
 def unscheduled(pod: Obj, reason: str, message: str, now: datetime) -> Obj:
-    """A strategic merge patch that says why the pod is not scheduled."""
+    """Return a strategic merge patch with the reason why the pod is not scheduled."""
     condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
     times = {"lastProbeTime": None, "lastTransitionTime": transition_time(pod, now)}
     return {"status": {"conditions": [{**condition, **times}]}}

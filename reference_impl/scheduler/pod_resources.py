@@ -1,9 +1,9 @@
-"""What a pod takes of a node's cpu, memory, pods and device-plugin resources, and whether that fits.
+"""Requests of a pod for a node's cpu, memory, pods and device-plugin resources, and whether they fit.
 
 Pure functions. Amounts are integers in thousandths.
 
 Source: k8s.io/component-helpers resource.PodRequests and the NodeResourcesFit plugin (v0.36): containers and sidecars
-add up, an init container counts where it needs more, overhead is on top.
+add up, an init container counts if it needs more, overhead is on top.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def amounts(quantities: Mapping[str, object] | None) -> dict[str, int]:
 
 
 def container_requests(container: Obj) -> dict[str, int]:
-    """Requests of one container; a limit without a request counts as one."""
+    """Return requests of one container; a limit without a request counts as one."""
     resources = container.get("resources") or {}
     return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
 
 
 def pod_requests(pod: Obj) -> dict[str, int]:
-    """What a pod asks for in all, with one of `pods`."""
+    """Return the total requests of a pod, with one of `pods`."""
     spec = pod.get("spec") or {}
     total = added(container_requests(container) for container in spec.get("containers") or ())
     sidecars: dict[str, int] = {}
@@ -62,7 +62,7 @@ def larger(one: Amounts, other: Amounts) -> dict[str, int]:
 
 
 def insufficient(asked: Amounts, used: Amounts, allocatable: Amounts) -> str:
-    """The first resource that does not fit, or an empty string; what is not asked for is not looked at."""
+    """Return the first requested resource that does not fit, or an empty string."""
     for name, value in asked.items():
         if value and used.get(name, 0) + value > allocatable.get(name, 0):
             return name

@@ -1,7 +1,7 @@
-"""Which pools a node may use, and what it offers: ResourceSlices by pool, pools by node, taint rules on both.
+"""Index of pools and devices: ResourceSlices by pool, pools by node, taint rules applied to both.
 
-Filled from ResourceSlices and DeviceTaintRules by the cluster view, under the view's lock; a change drops what was
-prepared for the nodes that it concerns, and no more is computed until somebody asks.
+Filled from ResourceSlices and DeviceTaintRules by the cluster view, under the view's lock; a change drops the
+inventories of the nodes that it concerns; they are built again on their next use.
 
 Source: resourceslice tracker and pools of dynamic-resource-allocation v0.36; rules DRA-141 to DRA-150, DRA-226.
 """
@@ -33,7 +33,7 @@ class PoolIndex:
         self._inventories: dict[str, Any] = {}
 
     def inventory(self, node: NodeFacts) -> Any:
-        """What a node offers, built when it is first asked for after a change."""
+        """Return the inventory of a node, built on its first use after a change."""
         known = self._inventories.get(node.name)
         if known is None:
             pools = {*self._pools_by_node.get(node.name, ()), *self._shared_pools}
@@ -43,26 +43,26 @@ class PoolIndex:
         return known
 
     def node_changed(self, name: str) -> None:
-        """A node's labels are others now, or it is gone."""
+        """Handle changed labels of a node, or its deletion."""
         self._inventories.pop(name, None)
 
     def put_slice(self, found: Obj) -> None:
-        """A ResourceSlice is there, or has changed."""
+        """Store a new or changed ResourceSlice."""
         self.drop_slice(name_of(found))
-        piece = decode_slice(found)
-        self._slice_pool[name_of(found)] = piece.pool
-        self._slices.setdefault(piece.pool, {})[name_of(found)] = piece
-        self._reindex(piece.pool)
+        item = decode_slice(found)
+        self._slice_pool[name_of(found)] = item.pool
+        self._slices.setdefault(item.pool, {})[name_of(found)] = item
+        self._reindex(item.pool)
 
     def drop_slice(self, name: str) -> None:
-        """A ResourceSlice is gone."""
+        """Remove a ResourceSlice."""
         pool = self._slice_pool.pop(name, None)
         if pool is not None:
             self._slices[pool].pop(name, None)
             self._reindex(pool)
 
     def put_rule(self, found: Obj) -> bool:
-        """A DeviceTaintRule is there; False if it says what it said before."""
+        """Store a DeviceTaintRule. Return False if it is unchanged."""
         rule = TaintRule.decode(found)
         if self._rules.get(rule.name) == rule:
             return False
@@ -71,7 +71,7 @@ class PoolIndex:
         return True
 
     def drop_rule(self, name: str) -> None:
-        """A DeviceTaintRule is gone."""
+        """Remove a DeviceTaintRule."""
         self._rules.pop(name, None)
         self._forget_taints()
 
@@ -88,14 +88,14 @@ class PoolIndex:
         known = self._tainted.get(pool)
         if known is None:
             rules = [self._rules[name] for name in sorted(self._rules)]
-            known = self._tainted[pool] = [taint_rules.apply(piece, rules) for piece in slices]
+            known = self._tainted[pool] = [taint_rules.apply(item, rules) for item in slices]
         return known
 
     def _reindex(self, pool: PoolId) -> None:
         """Find anew which nodes a pool may concern, and drop what was prepared for them."""
         self._tainted.pop(pool, None)
         slices = self._slices.get(pool, {})
-        nodes = {self._engine.home_of(piece) for piece in slices.values()}
+        nodes = {self._engine.home_of(item) for item in slices.values()}
         was_shared = pool in self._shared_pools
         self._shared_pools.discard(pool)
         if "" in nodes:

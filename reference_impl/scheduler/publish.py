@@ -1,7 +1,7 @@
-"""How a decision reaches the API server: in a BindRequest for a binder, or by binding as kube-scheduler does.
+"""Publication of a decision: in a BindRequest for a binder, or by binding as kube-scheduler does.
 
-Whoever made a publisher calls it from as many threads as it likes. A decision can be published again, after an answer
-that never came: what was carried out already is found and left as it is.
+Publishers are thread-safe. A decision can be published again after a lost response: writes that succeeded already are
+found and left as they are.
 
 Source: KAI-Scheduler 0.17 pkg/scheduler/cache/cache.go Bind; kube-scheduler dynamicresources PreBind, Unreserve,
 PostFilter (v1.36); rules DRA-128, DRA-129, DRA-131, DRA-139, KAI-010 to KAI-027.
@@ -37,7 +37,7 @@ class PublishError(Exception):
 def may_be_carried_out(error: Exception) -> bool:
     """Return whether a write that ended so may be stored all the same: no answer came, or the server failed over it.
 
-    What it gave away is then not free until somebody has looked.
+    The devices then are not free until the object has been read.
     """
     return isinstance(error, (TransportError, OSError)) or (isinstance(error, ApiError) and error.status >= 500)
 
@@ -53,12 +53,12 @@ class Publisher(Protocol):
         ...
 
     def forget(self, pod: Obj) -> None:
-        """The decision on this pod will not be published again."""
+        """Drop the state of a decision that will not be published again."""
         ...
 
 
 class BindRequestPublisher:
-    """Writes a BindRequest and leaves claims and pod alone (KAI-025). `created` is told of each new BindRequest."""
+    """Writes BindRequests, and no claims or pods (KAI-025). `created` is called with each new BindRequest."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class BindRequestPublisher:
         )
 
     def forget(self, pod: Obj) -> None:
-        """The decision on this pod will not be published again."""
+        """Drop the state of a decision that will not be published again."""
         self._unanswered.pop(uid_of(pod), None)
 
 
@@ -117,7 +117,7 @@ def is_for_extended_resources_of(claim: Obj, pod: Obj) -> bool:
 
 
 def extended_entry(decision: Decision) -> Obj | None:
-    """What a BindRequest says of the claim behind extended resources (KAI-064); None if there is none (KAI-065)."""
+    """Return the entry for the claim behind extended resources (KAI-064); None if there is none (KAI-065)."""
     if decision.extended is None:
         return None
     return {
@@ -130,7 +130,8 @@ def extended_entry(decision: Decision) -> Obj | None:
 class DirectPublisher:
     """Reserves claims in the API and binds the pod, as kube-scheduler does.
 
-    `claims` is the ResourceClaim resource in the version that the server has; `updated` is told of each claim written.
+    `claims` is the ResourceClaim resource in the version that the server has; `updated` is called with each claim
+    written.
     """
 
     def __init__(self, client: KubeClient, *, claims: Resource, updated: Callable[[Obj], None], clock: Clock) -> None:
@@ -138,9 +139,9 @@ class DirectPublisher:
         self._claims = claims
         self._updated = updated
         self._clock = clock
-        # Claims of extended resources that were made and whose pods are not bound yet, by the pod's uid.
+        # Created claims of extended resources whose pods are not bound yet, by uid of the pod.
         self._made: dict[str, Obj] = {}
-        # Pods whose claim of extended resources may have been made, by uid: no answer came.
+        # Pods whose claim of extended resources may exist, by uid: the response was lost.
         self._unanswered: set[str] = set()
 
     def publish(self, decision: Decision) -> None:
@@ -189,7 +190,7 @@ class DirectPublisher:
             raise
 
     def _stored_extended(self, pod: Obj) -> Obj | None:
-        """The claim that an unanswered try has created: its name is the server's, so it is known by its owner."""
+        """Return the claim that a try without response has created; it is found by its owner."""
         if uid_of(pod) not in self._unanswered:
             return None
         stored = self._client.list(self._claims, namespace_of(pod)).items
@@ -197,7 +198,7 @@ class DirectPublisher:
         return next((claim for claim in stored if is_for_extended_resources_of(claim, pod)), None)
 
     def claims_of(self, decision: Decision) -> list[Obj]:
-        """The claims that were reserved for a decision, with the one made for extended resources."""
+        """Return the claims that were reserved for a decision, with the one made for extended resources."""
         made = self._made.get(uid_of(decision.pod))
         return [*(entry.claim for entry, _ in decision.entries), *([made] if made else [])]
 
@@ -226,7 +227,7 @@ class DirectPublisher:
                 return
 
     def bind(self, decision: Decision) -> None:
-        """Bind the pod whose claims are reserved; take the reservations back on failure.
+        """Bind the pod whose claims are reserved; release the reservations on failure.
 
         A pod that an earlier try has bound to its node is bound.
         """
@@ -293,7 +294,7 @@ class DirectPublisher:
 
     @staticmethod
     def check_still_ours(current: Obj, claim: Obj, allocation: Obj) -> None:
-        """Whether a changed claim can still take the decision. Raises PublishError."""
+        """Raise PublishError unless a changed claim can still take the decision."""
         name = f"ResourceClaim {namespace_of(claim)}/{name_of(claim)}"
         if uid_of(current) != uid_of(claim):
             raise PublishError(f"{name} was replaced by another of its name")
@@ -320,7 +321,7 @@ class DirectPublisher:
             log.info("the reservation of pod %s stays in claim %s: %s", name_of(pod), name_of(claim), error)
 
     def deallocate(self, claim: Obj, pod: Obj) -> bool:
-        """Give up an allocation that no node of the pod can use, unless others use it; True when done (DRA-131)."""
+        """Deallocate a claim that no node of the pod can use, unless others use it. Return True if done (DRA-131)."""
         status = claim.get("status") or {}
         others = [entry for entry in status.get("reservedFor") or () if entry.get("uid") != uid_of(pod)]
         if others or status.get("allocation") is None:

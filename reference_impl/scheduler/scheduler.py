@@ -1,7 +1,7 @@
-"""The scheduler as a part: informers feed the view and a queue, one thread decides; `deliveries` writes.
+"""The scheduler: informers update the view and a queue, one thread decides, `binding_queue` writes.
 
 Pods come from the API server; a pod that did not fit waits, without polling, until something happens that may help it.
-The part owns its informers, queue, recorder, deliveries and threads between `start` and `stop`.
+The scheduler owns its informers, queues, recorder and threads between `start` and `stop`.
 
 Source: kube-scheduler scheduling queue (v1.36) for what wakes a waiting pod; KAI-Scheduler 0.17 for the BindRequest
 side; rules DRA-122 to DRA-131, KAI-026, KAI-027, KAI-034, KAI-040, KAI-041, KAI-070 to KAI-077.
@@ -150,7 +150,7 @@ class Scheduler:
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def _on_view_change(self, what: ChangeKind, key: tuple[str, str]) -> None:
-        """The view saw a change; queue the pods that it may concern."""
+        """Queue the pods that a change of the view may concern."""
         if what in ("pod", "bind-request"):
             self._queue.queue.add(key)
             return
@@ -166,7 +166,7 @@ class Scheduler:
             self._queue.queue.add_after(pod, self.backoff(pod))
 
     def backoff(self, pod: PodKey) -> float:
-        """Seconds until a pod that failed as often as this one is tried again."""
+        """Return seconds until a pod that failed as often as this one is tried again."""
         failures = self._failures.get(pod, 0)
         if not failures:
             return 0.0
@@ -190,7 +190,7 @@ class Scheduler:
         )
 
     def _schedule(self, key: PodKey) -> None:
-        """Take one pod from the queue and do what its state asks for."""
+        """Take one pod from the queue and act on its state."""
         rest = self._not_before.get(key, 0.0) - self._clock.monotonic()
         if rest > 0:
             self._queue.queue.add_after(key, rest)
@@ -227,11 +227,13 @@ class Scheduler:
             self._binding_queue.enqueue(key, outcome)
         elif outcome is not None:
             self._park(key, pod, outcome)
-            if self.view.changes_seen != seen:  # between the decision and the wait: nobody was there to be woken
+            if (
+                self.view.changes_seen != seen
+            ):  # changed between the decision and the wait, when the pod could not be woken
                 self._queue.queue.add_after(key, self.backoff(key))
 
     def _node_is_gone(self, request: Obj) -> bool:
-        """A BindRequest for a node that no longer exists is stale whatever its phase (KAI-073)."""
+        """Return whether the node of a BindRequest is gone: the request then is stale in any phase (KAI-073)."""
         return bind_requests.selected_node(request) not in self.view.nodes
 
     def _clean_up(self, key: PodKey, pod: Obj, stale: list[Obj]) -> None:
@@ -251,22 +253,22 @@ class Scheduler:
         self.retry_later(key, pod)
 
     def look_again(self, key: PodKey) -> None:
-        """See at once what a pod's state asks for."""
+        """Queue a pod at once."""
         self._queue.queue.add(key)
 
     def count_failure(self, key: PodKey) -> None:
-        """Something came to nothing once more: the pod's back-off grows."""
+        """Count one more failure: the pod's back-off grows."""
         self._failures[key] = self._failures.get(key, 0) + 1
 
     def retry_later(self, key: PodKey, pod: Obj) -> None:
-        """Try a pod again after its back-off, whatever happens meanwhile."""
+        """Retry a pod after its back-off, whatever changes meanwhile."""
         self.count_failure(key)
         self._not_before[key] = self._clock.monotonic() + self.backoff(key)
         self._wait(key, pod, for_own_claims=False)
         self._queue.queue.add_after(key, self.backoff(key))
 
     def refusal_without_dra(self, pod: Obj) -> Refusal:
-        """What a pod with claims is told while DRA is off: it is left alone (KAI-040)."""
+        """Return the refusal of a pod with claims while DRA is off: it is not scheduled (KAI-040)."""
         names = ", ".join(str(entry["name"]) for entry in pod_claims.references(pod))
         cause = (
             "the DynamicResourceAllocation feature gate is off"
@@ -276,7 +278,7 @@ class Scheduler:
         return Refusal(f"pod has resource claims ({names}), but dynamic resource allocation is not available: {cause}")
 
     def _park(self, key: PodKey, pod: Obj, refusal: Refusal) -> None:
-        """Let a pod wait, and say why."""
+        """Let a pod wait, and report why."""
         self._wait(key, pod, for_own_claims=refusal.for_own_claims)
         if refusal.silent:
             return
@@ -291,7 +293,7 @@ class Scheduler:
         self._binding_queue.report(pod, refusal.reason, refusal.message)
 
     def _free_stranded(self, publisher: DirectPublisher, pod: Obj, refusal: Refusal) -> None:
-        """Give up one allocation that strands the pod; the freed claim wakes it (DRA-131, DRA-132)."""
+        """Deallocate one claim that no node can use; the freed claim wakes the pod (DRA-131, DRA-132)."""
         for key in refusal.stranded:
             with self.view.lock:
                 claim = self.view.claims.get(key)
@@ -299,7 +301,7 @@ class Scheduler:
                 return
 
     def _forget(self, key: PodKey, pod: Obj | None) -> None:
-        """A pod that needs us no more: bound, ended, gone, or another scheduler's."""
+        """Forget a pod that is bound, finished, deleted, or of another scheduler."""
         with self._lock:
             self._waiting.remove(key)
         self._binding_queue.drop(key, pod)

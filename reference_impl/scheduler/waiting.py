@@ -1,6 +1,6 @@
-"""Pods that wait, and what for: their own claims, or room on devices and nodes.
+"""Pods that wait for their own claims, or for room on devices and nodes.
 
-Filled and asked by the scheduler, under its lock; nothing is kept of a pod that waits no more.
+The scheduler calls it under its lock.
 
 Source: kube-scheduler scheduling queue (v1.36), queueing hints; rules DRA-122 to DRA-127.
 """
@@ -17,21 +17,21 @@ from reference_impl.scheduler.cluster_view import PodKey
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What one pod waits for: its own claims, or room (then a change of its claims too)."""
+    """The cause that one pod waits for: its own claims, or room (then a change of its claims too)."""
 
     for_own_claims: bool
     claims: frozenset[ClaimKey]
 
 
 class Waiting:
-    """Who is to be woken by what. Its owner serialises all calls."""
+    """Waiting pods by the change that wakes them. The caller serialises all calls."""
 
     def __init__(self) -> None:
         self._waits: dict[PodKey, _Wait] = {}
         self._by_claim: dict[ClaimKey, set[PodKey]] = {}
 
     def add(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
-        """The pod waits from now on, for this alone."""
+        """Let the pod wait from now on, for this cause alone."""
         self.remove(key)
         wait = _Wait(for_own_claims, frozenset((key[0], name) for name in pod_claims.claim_names(pod)))
         self._waits[key] = wait
@@ -39,7 +39,7 @@ class Waiting:
             self._by_claim.setdefault(claim, set()).add(key)
 
     def remove(self, key: PodKey) -> None:
-        """The pod waits no more."""
+        """Remove a pod."""
         wait = self._waits.pop(key, None)
         for claim in wait.claims if wait else ():
             pods = self._by_claim[claim]
@@ -48,9 +48,9 @@ class Waiting:
                 del self._by_claim[claim]
 
     def for_claim(self, claim: ClaimKey) -> list[PodKey]:
-        """The pods that a change of a claim may help."""
+        """Return the pods that a change of a claim may help."""
         return [*self._by_claim.get(claim, ())]
 
     def for_room(self) -> list[PodKey]:
-        """The pods that room on devices or nodes may help."""
+        """Return the pods that room on devices or nodes may help."""
         return [pod for pod, wait in self._waits.items() if not wait.for_own_claims]

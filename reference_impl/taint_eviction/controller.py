@@ -248,7 +248,7 @@ class TaintEviction:
             self.loop.queue.add(Key("rule", name=name))
 
     def can_be_evicted(self, pod: Obj) -> bool:
-        """Only pods that run, or are about to, and are not on their way out already."""
+        """Return whether the pod runs, or is about to, and is not being deleted."""
         return pod_state.is_scheduled(pod) and not pod_state.is_done(pod) and not meta(pod).get("deletionTimestamp")
 
     def plan(self, pod: Obj) -> Eviction | None:
@@ -265,14 +265,14 @@ class TaintEviction:
         return Eviction(min(times), frozenset(rules)) if times else None
 
     def claims_of(self, pod: Obj) -> Iterator[Obj]:
-        """The claims that are reserved for the pod, extended resource claims included."""
+        """Return the claims that are reserved for the pod, extended resource claims included."""
         for name in dict.fromkeys(pod_state.claim_names(pod)):
             claim = self.claims.get(name, namespace_of(pod))
             if claim is not None and pod_state.is_reserved_for(claim, pod):
                 yield claim
 
     def claim_evictions(self, claim: Obj) -> Iterator[tuple[FoundTaint, datetime]]:
-        """Each taint on the claim's devices that is not tolerated for good, and when it takes effect."""
+        """Return each taint on the claim's devices that is not tolerated for good, and when it takes effect."""
         for result in results_of(claim):
             for found in self.taints_of(taints.device_of(result)):
                 at = self.eviction_time(found, result)
@@ -294,7 +294,7 @@ class TaintEviction:
         return taints.eviction_time(taint, result.get("tolerations") or (), first_seen=first_seen or self._clock.now())
 
     def evict(self, pod: Obj) -> None:
-        """Event, condition, delete (DRA-225). Repeating it does no harm."""
+        """Write event and condition, then delete the pod (DRA-225). Idempotent."""
         conditions = pod.get("status", {}).get("conditions") or ()
         marked = any(c.get("type") == CONDITION_TYPE and c.get("reason") == CONDITION_REASON for c in conditions)
         if not marked:

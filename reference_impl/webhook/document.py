@@ -28,7 +28,7 @@ def read(body: bytes) -> object:
 
 
 def repeated_fields(value: object, where: str = "") -> list[str]:
-    """Paths of the fields that stand more than once in a document from `read`."""
+    """Return the paths of the fields that occur more than once in a document from `read`."""
     found: list[str] = []
     if isinstance(value, dict):
         found += [f"{where}{name}" for name in getattr(value, "repeated", ())]

@@ -59,7 +59,7 @@ def request_of(review: object) -> Obj:
 
 
 def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
-    """Return `allowed` and, if it is false, `status`. CREATE and UPDATE are checked alike, by the new object (NV-133d)."""
+    """Return `allowed` and, if false, `status`. CREATE and UPDATE are checked by the new object alike (NV-133d)."""
     resource = request.get("resource")
     name = tuple(resource.get(key) for key in ("group", "version", "resource")) if isinstance(resource, dict) else ()
     if name not in [("resource.k8s.io", version, plural) for version in VERSIONS for plural in CONFIG_PATHS]:
@@ -96,7 +96,7 @@ def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -
 
 
 def _a(value: object, kind: type, where: str) -> Any:
-    """Return a value of a kind; a null stands for an empty one. Raises UnreadableObject."""
+    """Return a value of a kind; null counts as empty. Raises UnreadableObject."""
     if value is None:
         return kind()
     if not isinstance(value, kind):

@@ -52,7 +52,7 @@ class Webhook:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen. Raises ComponentError when the address or the certificate cannot be used."""
+        """Listen. Raises ComponentError if the address or the certificate is unusable."""
         options = self.options
         context = _tls(options)
         try:

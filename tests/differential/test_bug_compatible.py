@@ -68,7 +68,7 @@ def test_what_the_comparison_explains_is_a_deviation_or_chance() -> None:
 
 def test_every_deviation_is_told_where_it_is_reproduced() -> None:
     for one in DEVIATIONS:
-        module = import_module(f"reference_impl.scheduler.bug_compatible.{one.piece}")
+        module = import_module(f"reference_impl.scheduler.bug_compatible.{one.module}")
         assert one.id in (module.__doc__ or ""), one.id
 
 

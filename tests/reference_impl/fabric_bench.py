@@ -129,7 +129,7 @@ class Bench:
         return self._informers[resource]
 
     def eventually(self, predicate: Callable[[], object], resource: Resource = NODES, timeout: float = 10) -> bool:
-        """Ask again after every change of `resource`, at the latest at the end."""
+        """Check again after every change of `resource`, and once at the end."""
         if predicate():
             return True
         return self.watch(resource).wait_for(lambda: bool(predicate()), timeout)

@@ -60,7 +60,7 @@ class NvmlDouble(ModuleType):
         self.initialised -= 1
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Everything that is asked of a card."""
+        """Every query of a card."""
         answer = _ANSWERS.get(name)
         if answer is None:
             raise AttributeError(name)

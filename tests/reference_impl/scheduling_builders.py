@@ -131,7 +131,7 @@ def device_class(name: str = "gpu", *expressions: str, config: Iterable[Obj] = (
 
 
 class World:
-    """Slices, classes and what is in use; asks the allocator about one node."""
+    """Slices, classes and devices in use; allocates on one node."""
 
     def __init__(self, *slices: Obj, classes: Iterable[Obj] = (), features: Features | None = None) -> None:
         decoded = [allocator.decode_slice(piece) for piece in slices]

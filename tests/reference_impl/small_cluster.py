@@ -50,7 +50,7 @@ def refusal(code: int, reason: str, message: str = "injected") -> Response:
 
 
 class FaultyTransport:
-    """Hands requests on, unless `fault` says otherwise; keeps a list of all writes."""
+    """Forwards requests, unless `fault` returns a failure; records all writes."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
@@ -307,5 +307,5 @@ class Cluster:
 
 
 def condition(pod: Obj, type_: str) -> Obj:
-    """One condition of a pod; an empty dict where it has none."""
+    """Return one condition of a pod; an empty dict if it has none."""
     return next((item for item in pod.get("status", {}).get("conditions") or () if item["type"] == type_), {})

@@ -46,7 +46,7 @@ def numa(*values: int | None) -> dict:
     return resource_slice("s", devices, node="node-a")
 
 
-# -- where devices can be used -----------------------------------------------------------------------------------------
+# -- node selectors -----------------------------------------------------------------------------------------
 
 
 def test_a_node_slice_serves_its_node_alone_and_pins_the_allocation():
@@ -358,7 +358,7 @@ def test_partitions_stop_when_their_counters_are_used_up():
     assert not world.allocate(claim(request("a", count=5)))
 
 
-def test_a_negative_amount_is_told_as_what_it_is():
+def test_a_negative_amount_is_reported():
     world = World(
         resource_slice("a", node="node-a", count=2, counter_sets={"s": {"m": "-1Gi"}}),
         resource_slice("b", [device("d0", counters={"s": {"m": "1Gi"}})], node="node-a", count=2),

@@ -1,6 +1,6 @@
 """The allocator against an exhaustive search on small random cases, and against the clock on hard ones.
 
-The exhaustive judge below knows nothing of masks, classes or counting: it tries every way to pick devices.
+The exhaustive check below uses no masks, classes or counting: it tries every way to pick devices.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def cases(draw: st.DrawFn) -> tuple[list[Obj], list[Obj], list[Obj], int, int]:
         )
     requests = []
     for at in range(draw(st.integers(1, 3))):
-        wish: dict[str, Any] = {"count": draw(st.integers(1, 3))}
+        subrequest: dict[str, Any] = {"count": draw(st.integers(1, 3))}
         if draw(st.booleans()):
-            wish["tolerations"] = [{"key": "k", "operator": "Exists"}]
+            subrequest["tolerations"] = [{"key": "k", "operator": "Exists"}]
         if draw(st.integers(0, 3)) == 0:
-            requests.append(first_available(f"r{at}", sub("a", **wish), sub("b", count=1)))
+            requests.append(first_available(f"r{at}", sub("a", **subrequest), sub("b", count=1)))
         else:
-            requests.append(request(f"r{at}", **wish))
+            requests.append(request(f"r{at}", **subrequest))
     names = [entry["name"] for entry in requests]
     constraints = []
     for kind in draw(st.lists(st.sampled_from([MATCH, DISTINCT]), max_size=2)):
@@ -89,8 +89,8 @@ def valid(
     used = [position for _, _, positions in chosen for position in positions]
     if len(set(used)) != len(used) or busy.intersection(used):
         return False
-    for _, wish, positions in chosen:
-        if not wish.get("tolerations") and any(devices[position].get("taints") for position in positions):
+    for _, subrequest, positions in chosen:
+        if not subrequest.get("tolerations") and any(devices[position].get("taints") for position in positions):
             return False
     if sum(cost(devices[position]) for position in {*used, *busy}) > units and any(cost(devices[at]) for at in used):
         return False
@@ -122,10 +122,14 @@ def best_by_hand(
     """The first choice of alternatives for which any devices work."""
     options = [alternatives(entry) for entry in requests]
     for numbers in itertools.product(*(range(len(option)) for option in options)):
-        wishes = [option[number] for option, number in zip(options, numbers, strict=True)]
-        picks = (itertools.combinations(range(len(devices)), wish.get("count", 1)) for _, wish in wishes)
+        subrequests = [option[number] for option, number in zip(options, numbers, strict=True)]
+        picks = (
+            itertools.combinations(range(len(devices)), subrequest.get("count", 1)) for _, subrequest in subrequests
+        )
         for positions in itertools.product(*(list(each) for each in picks)):
-            chosen = [(name, wish, taken) for (name, wish), taken in zip(wishes, positions, strict=True)]
+            chosen = [
+                (name, subrequest, taken) for (name, subrequest), taken in zip(subrequests, positions, strict=True)
+            ]
             if valid(chosen, devices, constraints, units, busy):
                 return numbers
     return None
@@ -157,10 +161,10 @@ def test_the_search_agrees_with_trying_everything(case):
         by_request[name] = (*by_request.get(name, ()), int(made.removeprefix("d")))
     chosen, numbers = [], []
     for entry in requests:
-        for number, (name, wish) in enumerate(alternatives(entry)):
+        for number, (name, subrequest) in enumerate(alternatives(entry)):
             if name in by_request:
-                assert len(by_request[name]) == wish.get("count", 1)
-                chosen.append((name, wish, by_request[name]))
+                assert len(by_request[name]) == subrequest.get("count", 1)
+                chosen.append((name, subrequest, by_request[name]))
                 numbers.append(number)
     assert valid(chosen, devices, constraints, units, busy)
     assert tuple(numbers) == expected

@@ -389,7 +389,7 @@ def test_a_binding_that_fails_leaves_no_annotation_behind(cluster: Cluster) -> N
     assert "received-resource-type" not in (pod["metadata"].get("annotations") or {})
 
 
-def test_pods_are_bound_before_those_that_are_bound_are_told(cluster: Cluster) -> None:
+def test_bindings_take_priority_over_reports(cluster: Cluster) -> None:
     """With one worker, all bindings come before the first condition; all conditions and phases come in the end."""
     names = [f"p{number}" for number in range(8)]
     for name in names:
@@ -433,7 +433,7 @@ def test_a_retry_succeeds_once_the_cause_is_gone(cluster: Cluster) -> None:
     assert condition(cluster.get(PODS, "p"), "PodBound")["status"] == "True"
 
 
-def test_an_update_of_a_failed_request_asks_for_one_more_try(cluster: Cluster) -> None:
+def test_an_update_of_a_failed_request_causes_one_more_attempt(cluster: Cluster) -> None:
     cluster.run(binder(cluster))
     cluster.bind_request("p")
     cluster.phase("p", "Failed")

@@ -96,7 +96,7 @@ def test_a_claim_is_made_from_its_template_and_recorded(cluster: Cluster) -> Non
     assert not managers or "ResourceClaimController" in managers
 
 
-def test_a_missing_template_is_told_and_waited_for(cluster: Cluster) -> None:
+def test_a_missing_template_is_reported_and_waited_for(cluster: Cluster) -> None:
     cluster.run(controller(cluster))
     cluster.pod("p", templates={"gpu": "t"})
     message = cluster.wait_event("p", "FailedResourceClaimCreation")
@@ -279,7 +279,7 @@ def test_a_pod_deleted_before_it_was_scheduled_gives_its_claim_back(cluster: Clu
     cluster.wait(RESOURCE_CLAIMS, "c1", lambda obj: not obj.get("status"))
 
 
-def test_a_refused_claim_is_told_in_an_event(cluster: Cluster) -> None:
+def test_a_refused_claim_is_reported_in_an_event(cluster: Cluster) -> None:
     cluster.run(controller(cluster))
     label = "resource.kubernetes.io/admin-access"
     cluster.client.patch(NAMESPACES, "default", {"metadata": {"labels": {label: "true"}}})

@@ -201,7 +201,7 @@ def test_deletion_takes_all_of_it(fabric: Fabric) -> None:
     assert fabric.lab.eventually(lambda: fabric.client.list(PODS, DRIVER_NAMESPACE).items == [], PODS)
 
 
-def test_template_of_somebody_else_is_left_alone(fabric: Fabric) -> None:
+def test_a_template_of_another_owner_is_not_changed(fabric: Fabric) -> None:
     other = {
         "metadata": {"name": "channel", "namespace": "default"},
         "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "x"}}]}}},

@@ -1,4 +1,4 @@
-"""What the fabric's parts decide, without a server: status, cliques, objects."""
+"""Decisions of the ComputeDomain components, without a server: status, cliques, objects."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_indices_are_the_lowest_free_and_stay() -> None:
     assert {d["nodeName"]: (d["index"], d["status"]) for d in daemons} == {"a": (1, "Ready"), "c": (0, "Ready")}
 
 
-def test_full_clique_takes_nobody() -> None:
+def test_a_full_clique_accepts_no_node() -> None:
     daemons: list[dict[str, Any]] = []
     for i in range(objects.MAX_NODES):
         daemons = cliques.joined(daemons, node=f"n{i}", ip="192.0.2.1", clique_id="c.0", ready=True)

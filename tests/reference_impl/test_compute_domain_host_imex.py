@@ -1,4 +1,4 @@
-"""What the fabric's parts are told of the IMEX daemons, and how a host's own daemon is asked."""
+"""Options for the IMEX daemons, and the readiness check of a host's own daemon."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def host(root: Path, script: str) -> HostImex:
     return HostImex(DriverRoot(root), socket="/etc/nvidia-imex/imex_ctrl.sock")
 
 
-def test_a_host_that_is_ready_is_asked_at_its_socket(tmp_path: Path) -> None:
+def test_a_ready_host_is_checked_at_its_socket(tmp_path: Path) -> None:
     host(tmp_path, 'echo "$*" > "$0.log"; echo READY').check_ready()
     asked = (tmp_path / "usr/bin/nvidia-imex-ctl.log").read_text()
     assert asked == f"-q --u={tmp_path}/etc/nvidia-imex/imex_ctrl.sock\n"
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reason"),
     [("echo NOT_READY", "NOT_READY"), ("echo READY; exit 3", "exits with 3"), ("echo no daemon >&2", "no daemon")],
 )
-def test_anything_else_is_not_ready(tmp_path: Path, script: str, told: str) -> None:
-    with pytest.raises(NotYetError, match=told):
+def test_anything_else_is_not_ready(tmp_path: Path, script: str, reason: str) -> None:
+    with pytest.raises(NotYetError, match=reason):
         host(tmp_path, script).check_ready()
 
 
-def test_a_host_without_the_program_is_told_so(tmp_path: Path) -> None:
+def test_a_host_without_the_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotYetError, match="is nvidia-imex installed"):
         HostImex(DriverRoot(tmp_path), socket="x").check_ready()
 
 
 @pytest.mark.parametrize(
-    ("settings", "gates", "told"),
+    ("settings", "gates", "reason"),
     [
         ({"mode": "hostManaged"}, "", "needs the feature gate HostManagedIMEXDaemon"),
         ({"mode": "nobody"}, "", "choose driverManaged or hostManaged"),
@@ -55,12 +55,12 @@ def test_a_host_without_the_program_is_told_so(tmp_path: Path) -> None:
         ({}, "NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
     ],
 )
-def test_settings_that_cannot_work(settings: dict[str, Any], gates: str, told: str) -> None:
-    with pytest.raises(OptionError, match=told):
+def test_settings_that_cannot_work(settings: dict[str, Any], gates: str, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
         ImexOptions(**settings).check(FabricGates.parse(gates))
 
 
-def test_nobody_stands_in_for_daemons_that_no_domain_has() -> None:
+def test_no_daemon_is_simulated_without_a_domain() -> None:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     words = ["--simulate-imex-daemons", "--imex-mode=hostManaged", "--driver-feature-gates=HostManagedIMEXDaemon=true"]

@@ -93,7 +93,7 @@ def test_deleted_slice_comes_back(lab: Bench) -> None:
     assert lab.eventually(is_back, RESOURCE_SLICES)
 
 
-def test_slice_that_somebody_changed_is_put_right(lab: Bench) -> None:
+def test_a_slice_that_others_changed_is_restored(lab: Bench) -> None:
     lab.gpu_plugin("n1")
     bad = only_slice(lab)
     lab.client.update(RESOURCE_SLICES, {**bad, "spec": {**bad["spec"], "devices": bad["spec"]["devices"][:1]}})
@@ -247,7 +247,7 @@ def test_restart_forgets_taints(lab: Bench) -> None:
     assert lab.eventually(lambda: not any(d.get("taints") for d in only_slice(lab)["spec"]["devices"]), RESOURCE_SLICES)
 
 
-def test_dropped_taints_are_told_once(tmp_path: Path) -> None:
+def test_dropped_taints_are_reported_once(tmp_path: Path) -> None:
     with bench(tmp_path, feature_gates={"DRADeviceTaints": False}) as lab:
         lab.node("n1")
         plugin = lab.gpu_plugin("n1")
@@ -306,7 +306,7 @@ def test_other_releases(tmp_path: Path, version: str) -> None:
         assert len(only_slice(lab)["spec"]["devices"]) == 8
 
 
-def test_slice_that_the_server_refuses_is_told_and_not_sent_again(lab: Bench) -> None:
+def test_a_slice_that_the_server_refuses_is_reported_and_not_sent_again(lab: Bench) -> None:
     plugin = lab.gpu_plugin("n1")
     told: list[Exception] = []
     refused = threading.Event()

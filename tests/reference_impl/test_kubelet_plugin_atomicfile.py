@@ -60,7 +60,7 @@ def test_a_folder_in_the_way_is_no_file_to_change_places_with(tmp_path: Path) ->
 def test_a_read_only_file_system_has_nothing_of_what_was_never_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel says Read-only file system before it looks whether the file is there."""
+    """The kernel reports a read-only file system before it checks whether the file exists."""
 
     def refuse(path: Path, *_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
@@ -72,7 +72,7 @@ def test_a_read_only_file_system_has_nothing_of_what_was_never_written(
         remove(tmp_path / "there")
 
 
-def test_a_full_disk_is_told_with_the_file_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

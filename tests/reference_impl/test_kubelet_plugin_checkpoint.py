@@ -1,4 +1,4 @@
-"""What the checkpoint remembers of its last write never shows: the file is what a plugin with no memory would write."""
+"""The cache of the last write has no effect: the file is the one that a plugin without cache would write."""
 
 from __future__ import annotations
 

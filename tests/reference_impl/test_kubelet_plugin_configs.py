@@ -63,7 +63,7 @@ def test_bad_parameters_are_refused(content: Any, message: str) -> None:
         configs.decode(content)
 
 
-def test_unknown_fields_pass_where_strictness_is_off() -> None:
+def test_unknown_fields_pass_without_strictness() -> None:
     assert configs.decode(parameters(color="red"), strict=False) == GpuConfig()
 
 
@@ -138,7 +138,7 @@ def test_other_drivers_configs_are_not_decoded() -> None:
     assert configs.candidates(allocation(("FromClaim", [], {"what": "ever"}), driver="x.io"), "gpu.nvidia.com") == []
 
 
-def test_entry_without_opaque_part_fails() -> None:
+def test_an_entry_without_opaque_fails() -> None:
     with pytest.raises(ConfigError, match="only opaque parameters"):
         configs.candidates({"devices": {"config": [{"source": "FromClaim"}]}}, "gpu.nvidia.com")
     with pytest.raises(ConfigError, match="invalid config source"):

@@ -1,4 +1,4 @@
-"""Devices: what NVML says and how a slice says it."""
+"""Devices: properties from NVML and their form in a slice."""
 
 from __future__ import annotations
 

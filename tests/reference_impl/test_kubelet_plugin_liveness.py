@@ -1,4 +1,4 @@
-"""The port for liveness probes: which ports are refused, and what is said of a plugin that is not there."""
+"""The port for liveness probes: ports that are refused, and the state of a plugin that does not run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reference_impl.runtime import ComponentError
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which somebody listens."""
+    """A port that is in use."""
     with socket.create_server(("", 0)) as listener:
         yield int(listener.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""What MPS control daemons are started with."""
+"""Parameters of MPS control daemons."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def through(root: DriverRoot, persistence: Persistence | None = None) -> Passthr
 
 @pytest.fixture
 def modes(node: fake_nvml.Node) -> Iterator[PersistenceMode]:
-    """The modes of the node's GPUs, as NVML tells them."""
+    """The modes of the node's GPUs, as NVML reports them."""
     nvml = Nvml(fake_nvml.load_pynvml(node))
     nvml.open()
     yield PersistenceMode(nvml)
@@ -85,7 +85,7 @@ def test_devices_are_read_from_sysfs_alone(root: DriverRoot) -> None:
     assert [device.name for device in devices] == [f"gpu-vfio-{index}" for index in range(8)]
     first = devices[0]
     assert (first.vendor_id, first.group, first.iommufd) == ("0x10de", 0, False)
-    assert first.product_name == f"0x10de:{first.device_id}"  # NVML, which knows its name, was not asked
+    assert first.product_name == f"0x10de:{first.device_id}"  # NVML, which has its name, was not queried
     assert first.memory_bytes == (128 << 30) + (16 << 20)
     assert first.uuid == through(root).discover(Found((), ()))[0].uuid != devices[1].uuid
 
@@ -126,7 +126,7 @@ def test_persistence_mode_is_what_it_was(
 
 @pytest.mark.parametrize("words", range(1, 4))
 def test_whatever_a_killed_driver_left_is_undone(root: DriverRoot, words: int) -> None:
-    """Override written; unbound as well; bound as well: each is where a SIGKILL may come."""
+    """SIGKILL after each step: override written, unbound, bound."""
     passing = through(root)
     (device,) = passing.discover(Found((), ()))[:1]
     planned = passing.plan("u1", [configured(device)])
@@ -186,7 +186,7 @@ class Killed(BaseException):
 
 
 class Lives:
-    """Lives of one plugin over the same folders; the one that is told to dies after so many effects."""
+    """Processes of one plugin over the same folders; one of them dies after a number of effects."""
 
     def __init__(self, folder: Path, root: DriverRoot, modes: PersistenceMode) -> None:
         (folder / "data").mkdir()
@@ -234,7 +234,7 @@ class Lives:
         return preparer
 
     def state(self) -> object:
-        """All that anybody can see: drivers and modes of GPUs, claims and their states, CDI files."""
+        """All observable state: drivers and modes of GPUs, claims and their states, CDI files."""
         passing = through(self.root)
         held = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot").claims()
         files = self.folder / "cdi"
@@ -268,7 +268,7 @@ def test_a_driver_that_dies_after_any_effect_is_made_good(
     for deadly in range(1, steps + 1):
         with pytest.raises(Killed):
             lives.start(deadly=deadly).prepare(vm())
-        lives.start().prepare(vm())  # the kubelet asks again
+        lives.start().prepare(vm())  # the kubelet retries
         assert lives.state() == prepared, deadly
         lives.start().unprepare("u1")
         assert lives.state() == before, deadly

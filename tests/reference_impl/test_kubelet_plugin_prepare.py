@@ -35,7 +35,7 @@ VERSION = "550.163.01"
 
 
 class Claims(ClaimReader):
-    """Which claims the API still has."""
+    """The claims that the API still has."""
 
     def __init__(self) -> None:
         self.alive: dict[str, bool | None] = {}
@@ -459,7 +459,7 @@ def test_lock_of_another_process_times_out(world: World) -> None:
 
 
 def outcome_of(world: World, call: Callable[[], object], *, step: float) -> str:
-    """What a call in a thread of its own ends with, while the clock is moved on by `step` seconds again and again."""
+    """Return the outcome of a call in a thread of its own, while the clock advances by `step` seconds repeatedly."""
     told: list[str] = []
 
     def run() -> None:
@@ -523,7 +523,7 @@ def test_calls_that_wait_take_their_turns_whatever_the_clock_does(world: World) 
             threads[-1].start()
             while len(lock._waiting) <= number:
                 threads[-1].join(0.001)
-        world.clock.advance(60)  # at once: whoever holds the lock had no time to let go
+        world.clock.advance(60)  # at once: the holder had no time to release the lock
         over.set()
         for thread in threads:
             thread.join(30)
@@ -598,9 +598,7 @@ def test_claims_of_an_older_plugin_of_this_boot_are_kept_whatever_the_marker_say
     assert set(world.checkpoint()["v2"]["preparedClaims"]) == {"u1"}
 
 
-def test_claims_wait_for_the_disk_only_where_no_boot_id_tells_a_reboot(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claims_wait_for_the_disk_only_without_a_boot_id(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     plain, plugin = world.plugin(boot_id="boot-1"), world.plugin(boot_id="")
     monkeypatch.setattr(os, "fsync", synced.append)

@@ -1,4 +1,4 @@
-"""What the slice publisher decides to write, without a server."""
+"""Decisions of the slice publisher, without a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE = {"metadata": {"name": "n1", "uid": "node-uid"}}
 
 
 class NoServer:
-    """A transport that nobody may use."""
+    """A transport that must not be used."""
 
     def request(self, *_: Any, **__: Any) -> Response:
         raise AssertionError("planning needs no server")

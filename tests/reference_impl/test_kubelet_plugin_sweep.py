@@ -1,9 +1,9 @@
-"""Sweeps that are generated from happy paths: every call repeated, calls in every order, death after every effect.
+"""Sweeps generated from successful runs: every call repeated, calls in every order, a kill after every effect.
 
-An effect is whatever somebody else can see: a file or folder that was made, replaced or removed, a change of the
-hardware, a call of nvidia-smi or of the control program of MPS. Death is an exception that no handler of the plugin
-takes for an error of its own, so nothing is tidied up; the kernel's part (the lock ends with the process) is the
-closing of the descriptor. Time and order are ours: each case is the same on every run. The GPUs are the fake NVML's.
+An effect is any change that others can observe: a file or folder that is created, replaced or removed, a change of the
+hardware, a call of nvidia-smi or of the control program of MPS. A kill is an exception that no handler of the plugin
+catches, so nothing is cleaned up; closing the descriptor releases the lock, as the kernel does. Time and order are
+under control: each case is the same on every run. The GPUs are the fake NVML's.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def told(name: str, args: tuple[Any, ...]) -> str:
 
 @dataclass
 class Effects:
-    """Counts effects, and kills after the one that is asked for."""
+    """Counts effects, and kills after the requested one."""
 
     count: int = 0
     deadly: int = -1
@@ -117,9 +117,9 @@ class SimulatedMps(Mps):
 
 
 class Machine:
-    """One node: its folders and fake GPUs, and the plugin's lives on it, one after the other.
+    """One node: its folders and fake GPUs, and successive processes of the plugin.
 
-    Where there is MPS, MIG devices are not made on demand: the gates exclude each other.
+    With MPS, MIG devices are not created on demand: the gates exclude each other.
     """
 
     def __init__(self, base: Path, pool: Any, *, mps: bool) -> None:
@@ -177,7 +177,7 @@ class Machine:
             self.modes[words[1]] = words[-1]
 
     def state(self) -> dict[str, Any]:
-        """All that anybody can see: claims and answers, CDI files, instances and MIG modes, time slices, litter."""
+        """All observable state: claims and answers, CDI files, instances and MIG modes, time slices, litter."""
         document = orjson.loads((self.data / "checkpoint.json").read_bytes())
         state = self.node.read()
         return {
@@ -295,7 +295,7 @@ def prepare_and_unprepare(plugin: ClaimPreparer, one: AllocatedClaim) -> None:
 
 
 def sweep(one: AllocatedClaim, machines: Callable[[], Machine]) -> None:
-    """Kill after every effect of Prepare and Unprepare; whoever starts then ends where an undisturbed one does."""
+    """Kill after every effect of Prepare and Unprepare; the next process ends in the state of an undisturbed run."""
     happy = machines()
     plugin = happy.start()
     begins = happy.effects.count
@@ -314,7 +314,7 @@ def sweep(one: AllocatedClaim, machines: Callable[[], Machine]) -> None:
         with pytest.raises(Killed):
             prepare_and_unprepare(plugin, one)
         where = f"killed after effect {deadly}, {machine.effects.names[-1]}"
-        plugin = machine.start()  # the kubelet asks again for what it got no answer to
+        plugin = machine.start()  # the kubelet retries calls without response
         if deadly < ends_of_prepare:
             assert plugin.prepare(one) == answer, where
             assert machine.state() == prepared, where
@@ -323,7 +323,7 @@ def sweep(one: AllocatedClaim, machines: Callable[[], Machine]) -> None:
 
 
 @pytest.mark.parametrize("name", HAPPY)
-def test_a_claim_that_nobody_asks_for_again_leaves_nothing(name: str, machines: Callable[..., Machine]) -> None:
+def test_a_claim_that_is_not_retried_leaves_nothing(name: str, machines: Callable[..., Machine]) -> None:
     """Death in the middle of Prepare; then Unprepare is all that comes, as for a pod that was deleted meanwhile."""
     one, machines = HAPPY[name], kind_of(name, machines)
     happy = machines()
@@ -394,14 +394,14 @@ def test_calls_in_every_order_end_where_their_last_ones_lead(machines: Callable[
 
 @pytest.mark.parametrize("name", HAPPY)
 def test_the_page_lists_the_effects_in_their_order(name: str, machines: Callable[..., Machine]) -> None:
-    """docs/reference/partial-writes.md says what the driver does to disk and hardware; above it is killed after each of
-    it.
+    """docs/reference/partial-writes.md lists the effects of the driver on disk and hardware; the sweep kills after each
+    of it.
     """
     machine = kind_of(name, machines)()
     plugin = machine.start()
     begins = machine.effects.count
     prepare_and_unprepare(plugin, HAPPY[name])
     listed = partial_writes.stored().disk
-    # What a file held before is out of sight once the new content has its name.
-    assert listed[name] == tuple(told for told in machine.effects.names[begins:] if told != FORMER)
+    # The old content is unobservable once the new file has the name.
+    assert listed[name] == tuple(effect for effect in machine.effects.names[begins:] if effect != FORMER)
     assert set(listed) == set(HAPPY)

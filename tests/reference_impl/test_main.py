@@ -68,7 +68,7 @@ def kubeconfig(tmp_path, monkeypatch) -> str:
     return str(path)
 
 
-def test_a_signal_stops_the_part_and_exits_zero(monkeypatch, kubeconfig, capsys):
+def test_a_signal_stops_the_component_and_exits_zero(monkeypatch, kubeconfig, capsys):
     part = FakePart(after_start="signal")
     seen: list[argparse.Namespace] = []
     install(monkeypatch, part, seen)
@@ -80,7 +80,7 @@ def test_a_signal_stops_the_part_and_exits_zero(monkeypatch, kubeconfig, capsys)
     assert seen[0].feature_gates == {"DynamicResourceAllocation": True, "DRADeviceTaints": False}
 
 
-def test_a_part_that_cannot_start_is_one_line_and_exit_one(monkeypatch, kubeconfig, capsys):
+def test_a_component_that_cannot_start_prints_one_line_and_exits_one(monkeypatch, kubeconfig, capsys):
     part = FakePart(fail=runtime.ComponentError("the socket is taken;\nstop the other one"))
     install(monkeypatch, part)
     assert runtime.main(["fake", "--kubeconfig", kubeconfig]) == 1
@@ -97,14 +97,14 @@ def test_a_missing_kubeconfig_is_named(monkeypatch, tmp_path, capsys):
     assert error.count("\n") == 1
 
 
-def test_an_unknown_part_lists_the_parts(capsys):
+def test_an_unknown_component_lists_the_components(capsys):
     assert runtime.main(["sheduler"]) == 2
     error = capsys.readouterr().err
     assert "unknown component 'sheduler'" in error
     assert "scheduler" in error
 
 
-def test_a_part_that_is_not_installed_says_so(monkeypatch, capsys):
+def test_a_component_that_is_not_installed_is_reported(monkeypatch, capsys):
     install(monkeypatch, FakePart())
     assert runtime.main(["gone"]) == 1
     assert "has no component 'gone'" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_bad_feature_gates_are_usage_errors(monkeypatch, kubeconfig, capsys, gat
     assert gates.partition("=")[0] in capsys.readouterr().err
 
 
-def test_run_until_stopped_stops_a_part_that_failed_half_way():
+def test_run_until_stopped_stops_a_component_that_failed_to_start():
     part = FakePart(fail=OSError("no"))
     with pytest.raises(OSError, match="no"):
         runtime.run_until_stopped(part, stopped=threading.Event(), clock=RealClock())

@@ -82,7 +82,7 @@ def test_a_bind_request_of_0_17(cluster):
     )["status"].get("allocation")
 
 
-def test_what_no_lull_let_it_tell_a_scheduler_tells_when_it_stops(cluster, monkeypatch):
+def test_deferred_events_are_recorded_at_stop(cluster, monkeypatch):
     monkeypatch.setattr(WorkQueue, "add_idle", lambda self, key, *, within: None)  # other pods without end
     ready(cluster, "c")
     cluster.pod("p", "c")
@@ -162,7 +162,7 @@ def test_a_failed_bind_request_with_attempts_left_is_the_binders(cluster):
         assert names(cluster.follow(BIND_REQUESTS).list()) == {"mine", "q"}
 
 
-def test_a_bind_request_that_cannot_be_created_is_told_and_retried(cluster):
+def test_a_bind_request_that_cannot_be_created_is_reported_and_retried(cluster):
     ready(cluster, "c")
     cluster.client.create(
         BIND_REQUESTS,
@@ -192,7 +192,7 @@ def test_a_restarted_scheduler_honours_what_is_promised(cluster):
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_waiting_pod_is_told_why_and_helped_by_a_new_slice(cluster):
+def test_a_waiting_pod_gets_a_reason_and_is_scheduled_after_a_new_slice(cluster):
     cluster.nodes("node-a")
     cluster.create(claim(request()))
     cluster.pod("p", "c")
@@ -234,7 +234,7 @@ def test_what_wakes_a_waiting_pod(cluster, help_with):
         assert cluster.bind_request_of("p")["spec"]["selectedNode"] == "node-a"
 
 
-def test_an_impossible_pod_holds_up_nobody_and_is_not_polled(cluster):
+def test_an_impossible_pod_delays_no_other_and_is_not_polled(cluster):
     ready(cluster, *[f"c{n}" for n in range(4)])
     cluster.create(claim(request(count=30), name="huge"))
     with running(cluster) as scheduler:
@@ -279,7 +279,7 @@ def test_scheduler_names_can_be_chosen(cluster):
         {"publish": "direct", "dynamic_resource_allocation": False},
     ],
 )
-def test_with_dra_off_a_pod_with_claims_is_left_alone_and_told_why(cluster, options):
+def test_with_dra_off_a_pod_with_claims_is_not_scheduled_and_gets_a_reason(cluster, options):
     ready(cluster, "c")
     with running(cluster, **options):
         cluster.pod("p", "c")
@@ -425,7 +425,7 @@ def test_many_pods_are_scheduled_without_losing_one(cluster):
 # -- alone -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_scheduler_runs_as_a_program_until_it_is_told_to_stop():
+def test_the_scheduler_runs_as_a_program_until_a_signal():
     with scheduling_cluster(https=True) as cluster:
         cluster.create(device_class())
         ready(cluster, "c")

@@ -1,4 +1,4 @@
-"""Decisions without an API server: the view is fed by hand, the cycle is asked about one pod at a time."""
+"""Decisions without an API server: tests fill the view, and the cycle decides about one pod at a time."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def bind_request(of: str, on: str, allocations: dict[str, Obj], *, phase: str = 
 
 
 class Cluster:
-    """A view and a cycle, fed by `apply` and asked by `decide`."""
+    """A view, filled by `apply`, and a cycle, run by `decide`."""
 
     def __init__(self, *objects: Obj, seed: int | None = None) -> None:
         self.heard: list[str] = []
@@ -206,7 +206,7 @@ def test_no_nodes_at_all():
 # -- claims ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_claim_is_told_and_a_claim_to_come_is_waited_for_in_silence():
+def test_a_missing_claim_is_reported_and_a_pending_one_is_awaited_silently():
     cluster = two_nodes()
     assert refused(cluster.decide(pod("p", "none"))) == 'resourceclaim "none" not found'
     waiting = pod("q")
@@ -331,7 +331,7 @@ def test_a_selector_error_is_an_error_of_the_attempt():
     ) in outcome.message
 
 
-def test_a_long_expression_is_told_in_part_and_on_one_line():
+def test_a_long_expression_is_shortened_to_one_line():
     cluster = choose(f'device.attributes["{DRIVER}"].size == 2 &&\n' + " && ".join(["true"] * 200))
     outcome = cluster.decide(pod("p", "c"))
     assert isinstance(outcome, Refusal)
@@ -341,7 +341,7 @@ def test_a_long_expression_is_told_in_part_and_on_one_line():
 
 
 @pytest.mark.parametrize(
-    ("slices", "told"),
+    ("slices", "reason"),
     [
         (
             [resource_slice("s", [device("d0"), device("d0")], node="node-a")],
@@ -356,10 +356,10 @@ def test_a_long_expression_is_told_in_part_and_on_one_line():
     ],
     ids=["invalid", "incomplete"],
 )
-def test_a_pod_is_told_which_pool_cannot_be_used(slices: list[Obj], told: str):
+def test_the_message_names_the_unusable_pool(slices: list[Obj], reason: str):
     sound = resource_slice("sound", [device("d1")], node="node-a", pool="sound")
     cluster = Cluster(node("node-a"), *slices, sound, claim(request(count=2)), claim(request(), name="other"))
-    assert told in refused(cluster.decide(pod("p", "c")))
+    assert reason in refused(cluster.decide(pod("p", "c")))
     assert devices_of(cluster.decide(pod("q", "other"))) == ["sound/d1"]
 
 
@@ -384,7 +384,7 @@ def test_guards_avoid_the_error():
     assert devices_of(cluster.decide(pod("p", "c"))) == ["pool/d1"]
 
 
-# -- who holds what ----------------------------------------------------------------------------------------------------
+# -- devices in use ----------------------------------------------------------------------------------------------------
 
 
 def test_devices_of_pending_bind_requests_are_taken_until_they_fail():
@@ -494,7 +494,7 @@ def test_taint_rules_taint_the_devices_that_they_select(selector, chosen):
     assert devices_of(cluster.decide(pod("p", "c"))) == ["node-a/d0"]
 
 
-def test_invalid_pools_and_all_on_incomplete_pools_are_told_apart():
+def test_invalid_pools_and_all_on_incomplete_pools_have_different_messages():
     cluster = Cluster(node("node-a"), resource_slice("s", [device("d0"), device("d0")], node="node-a"))
     cluster.apply(claim(request(), name="c1"), claim(all_request(), name="c2"))
     outcome = cluster.decide(pod("p1", "c1"))

@@ -53,7 +53,7 @@ def test_a_claim_that_lost_its_allocation_is_not_waited_for() -> None:
     assert "deallocated" in binding_conditions.progress([gone], MADE, 600).lost
 
 
-def test_shares_of_one_device_are_told_apart() -> None:
+def test_shares_of_one_device_are_distinguished() -> None:
     mine = claim(("a", "True"), ("b", "True"))
     mine["status"]["allocation"]["devices"]["results"][0]["shareID"] = "x"
     assert not binding_conditions.is_ready(mine)
@@ -65,7 +65,7 @@ def device_class(name: str, resource: str = "", created: str = "2026") -> Device
     return DeviceClass(name, (), (), resource, created)
 
 
-def test_which_class_stands_for_a_resource() -> None:
+def test_the_class_of_an_extended_resource() -> None:
     class_of = extended_resources.resolver(
         [device_class("b", "x/gpu"), device_class("a", "x/gpu"), device_class("c", "x/gpu", "2025"), device_class("d")]
     )

@@ -1,4 +1,4 @@
-"""Decisions whose writes were carried out and not answered: nothing is made twice, nothing is taken for free."""
+"""Writes without response that succeeded: nothing is created twice, no used device counts as free."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def cluster():
 
 
 def schedule(cluster: SchedulingCluster, pods: tuple[str, ...], volley: Volley, **options: object) -> None:
-    """Run a scheduler whose requests meet `volley` until these pods are bound, or have a BindRequest."""
+    """Run a scheduler with the injected faults `volley` until these pods are bound, or have a BindRequest."""
     points = FaultPoints()
     points.add(volley)
     transport = FaultyTransport(cluster.plane.transport(), points, component="scheduler", clock=cluster.clock)
-    scheduler = Scheduler(KubeClient(transport), clock=cluster.clock, options=SchedulerOptions(**options))  # type: ignore[arg-type]
+    chosen = SchedulerOptions(**options)  # type: ignore[arg-type]
+    scheduler = Scheduler(KubeClient(transport), clock=cluster.clock, options=chosen)
     scheduler.start()
     try:
         for pod in pods:
@@ -48,7 +49,7 @@ def lost(what: str, resource: Resource) -> Volley:
 
 
 def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(cluster):
-    """The news of the failure meets a pod whose decision is still on its way: it must not be lost."""
+    """The failure arrives while the decision of the pod is in flight: it must not be lost."""
     cluster.create(device_class())
     cluster.nodes("node-a")
     cluster.create(gpus(1), claim(request(), name="a"))

@@ -237,7 +237,7 @@ def test_rules_without_effect_only_report(cluster: Cluster) -> None:
     cluster.slice("d0", "d1")
     user(cluster, "p", "d0")
     user(cluster, "q", "d1")
-    sees_running(cluster, part, 2)  # what it says of a rule without effect, it says once
+    sees_running(cluster, part, 2)  # the status of a rule without effect is written once
     rule(cluster, "sim", {"driver": DRIVER}, effect="None")
     status, reason, message = rule_condition(has_condition(cluster, "sim"))
     assert (status, reason) == ("False", "NoEffect")

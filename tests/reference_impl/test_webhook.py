@@ -136,7 +136,7 @@ def test_the_driver_s_gates_have_upstream_s_names() -> None:
             gates_of(wrong)
 
 
-def test_as_a_program_it_asks_for_no_kubeconfig(
+def test_as_a_program_it_needs_no_kubeconfig(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
@@ -147,7 +147,7 @@ def test_as_a_program_it_asks_for_no_kubeconfig(
         runtime.main(["webhook", "--kubeconfig", "x", *files])
 
 
-def test_who_is_stopped_hangs_up(server: Webhook) -> None:
+def test_a_stopped_server_closes_its_connections(server: Webhook) -> None:
     assert server.address
     connection = http.client.HTTPConnection(*server.address, timeout=10)
     connection.request("GET", "/readyz")

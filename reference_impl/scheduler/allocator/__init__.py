@@ -1,6 +1,6 @@
-"""The structured allocator: given one node's slices, what is in use, and claims, which devices each claim gets.
+"""The structured allocator: chooses devices of one node for the claims of a pod.
 
-Pure functions over typed inputs. `Allocator(claims, classes).on(inventory, taken)` is the front door; the rooms are
+Pure functions over typed inputs. `Allocator(claims, classes).on(inventory, taken)` is the entry point; the modules are
 `pools` (which slices count), `selectors`, `taints`, `constraints`, `counters`, `capacity` (may this device be taken),
 `matching` and `search` (which combination), `results` (how it is written down) and `explain` (why not).
 """

@@ -52,7 +52,7 @@ def new_share_id() -> str:
 
 
 def uuid_bytes() -> bytes:
-    """Random bytes with the marks of a UUID of version 4 (RFC 9562); the library's class costs three times as much."""
+    """Return random bytes in the form of a UUID version 4 (RFC 9562); the library's class takes three times as long."""
     raw = bytearray(os.urandom(16))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
@@ -60,7 +60,7 @@ def uuid_bytes() -> bytes:
 
 
 def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
-    """What is wrong with a claim whatever the node. Raises AllocationError (digest 3.2)."""
+    """Check everything about a claim that does not depend on the node. Raises AllocationError (digest 3.2)."""
     for request in claim.requests:
         if request.prioritized and not features.prioritized_list:
             raise AllocationError(f"claim {claim.key}, request {request.name}: firstAvailable needs DRAPrioritizedList")
@@ -106,7 +106,7 @@ class Allocator:
         self.features = features or Features()
         self.max_steps = max_steps
         self._constraints = [constraint for claim in claims for constraint in claim.constraints]
-        # Nobody counts All devices or looks on: then a node without a free device has nothing to be asked about.
+        # Without All requests and admin access, a node without a free device cannot satisfy the claims.
         self._needs_free_devices = bool(claims) and all(claim.needs_free_devices for claim in claims)
         self._has_choice = any(request.prioritized for claim in claims for request in claim.requests)
         self._first_constraint = [0]
@@ -114,10 +114,10 @@ class Allocator:
             check_claim(claim, classes, self.features)
             self._first_constraint.append(self._first_constraint[-1] + len(claim.constraints))
 
-    # -- the front door --------------------------------------------------------------------------------------------
+    # -- entry point --------------------------------------------------------------------------------------------
 
     def on(self, inventory: NodeInventory, taken: Taken, *, why: bool = True) -> Outcome:
-        """Try one node; `why` asks for the reason of a failure, which costs more than the failure.
+        """Try one node; `why` requests the reason of a failure, which costs more than the failure.
 
         Raises AllocationError when a selector fails, a pool is in the way of an All request, or a limit is passed.
         """
@@ -144,14 +144,14 @@ class Allocator:
         return self._nothing(inventory, taken, why=why, steps=steps)
 
     def _nothing(self, inventory: NodeInventory, taken: Taken, *, why: bool, steps: int) -> Outcome:
-        """No way was found. Raises AllocationError if an invalid pool may be to blame."""
+        """Return the outcome without devices. Raises AllocationError if an invalid pool may be the reason."""
         if (broken := inventory.unusable("invalid")) is not None:
             log.debug("pool %s/%s: %s", broken.id.driver, broken.id.pool, broken.reason)
             raise AllocationError(INVALID_POOLS, on_node_only=True)
         return Outcome(None, self.why_not(inventory, taken) if why else "", steps=steps)
 
     def why_not(self, inventory: NodeInventory, taken: Taken) -> str:
-        """Why the claims do not fit on a node where `on` has found no way, in one sentence."""
+        """Return the reason why the claims do not fit on a node for which `on` found no devices, in one sentence."""
         try:
             return explain.failure(self._problem(inventory, taken), self._options(inventory))
         except (AllocationError, FailedDevice) as error:
@@ -163,18 +163,18 @@ class Allocator:
     # -- from requests to tasks ------------------------------------------------------------------------------------
 
     def _options(self, inventory: NodeInventory) -> list[list[Option]]:
-        """For each request of each claim its alternatives that are possible at all on this node."""
+        """Return for each request of each claim its alternatives that are possible on this node."""
         found: list[list[Option]] = []
         for claim_number, claim in enumerate(self.claims):
             for request in claim.requests:
                 tasks = [self._task(inventory, claim_number, sub) for sub in request.alternatives]
                 found.append([Option(request, number, task) for number, task in enumerate(tasks)])
-            if not claim.needs_free_devices:  # whose size is known, and does not exceed the limit
+            if not claim.needs_free_devices:  # the size of others is known and within the limit
                 self._check_size(claim, found[len(found) - len(claim.requests) :])
         return found
 
     def _check_size(self, claim: Claim, options: list[list[Option]]) -> None:
-        """More devices than a claim can hold are an error, not a node that does not fit (DRA-156, DRA-157)."""
+        """Raise an error for more devices than a claim can have; it does not depend on the node (DRA-156, DRA-157)."""
         least = sum(min(option.task.count for option in alternatives) for alternatives in options)
         if exceeds_limit(least):
             raise AllocationError(
@@ -217,8 +217,8 @@ class Allocator:
         """Return the first choice of alternatives, in order of preference, with devices for all of it.
 
         Choices are made from the first request to the last, and a beginning that cannot work, given what the rest
-        needs at least, is left at once with everything that would follow it. Raises ConstraintBreach only where no
-        other choice works: what cannot be had in one alternative is no reason to refuse the next.
+        needs at least, is abandoned at once with all its continuations. Raises ConstraintBreach only if no other choice
+        works: an impossible alternative does not exclude the next one.
         """
         breaches: list[ConstraintBreach] = []
         choices = self._prefixes(problem, options, (), breaches) if self._has_choice else [(0,) * len(options)]
@@ -234,7 +234,7 @@ class Allocator:
     def _prefixes(
         self, problem: Problem, options: list[list[Option]], chosen: tuple[int, ...], breaches: list[ConstraintBreach]
     ) -> Iterator[tuple[int, ...]]:
-        """Complete choices that begin with `chosen`, best first, skipping beginnings that cannot work."""
+        """Return complete choices that begin with `chosen`, best first, skipping beginnings that cannot work."""
         position = len(chosen)
         while position < len(options) and len(options[position]) == 1:
             chosen, position = (*chosen, 0), position + 1
@@ -243,7 +243,7 @@ class Allocator:
             return
         tried: list[Task] = []
         alternatives = list(enumerate(options[position]))
-        # What has too few devices of its own is not tried: a search for it might only fail on another's selector.
+        # An alternative with too few devices is not tried: its search could only fail on the selector of another.
         alternatives = [one for one in alternatives if not out_of_reach(problem, [one[1].task])] or alternatives
         for number, option in alternatives:
             attempt = (*chosen, number)
@@ -259,14 +259,14 @@ class Allocator:
         tasks = [alternatives[number].task for alternatives, number in zip(options, chosen, strict=False)]
         for alternatives in options[len(chosen) :]:
             if any(option.task.failed for option in alternatives):
-                break  # whether the search gets there decides between "no" and an error
+                break  # whether the search reaches it decides between "no" and an error
             common = alternatives[0].task if len(alternatives) == 1 else least_of(alternatives, problem.inventory)
             if common is not None:
                 tasks.append(common)
         return tasks
 
     def _attempt(self, problem: Problem, tasks: list[Task], breaches: list[ConstraintBreach]) -> list[list[int]] | None:
-        """Devices for all tasks, or None; a constraint that forbids a device of an All request is noted."""
+        """Return devices for all tasks, or None; record a constraint that forbids a device of an All request."""
         try:
             return self._solve(problem, tasks)
         except ConstraintBreach as breach:
@@ -313,7 +313,7 @@ class Allocator:
             yield Allocation(claim, result, prioritized)
 
     def _selector_error(self, inventory: NodeInventory, task: Task, position: int) -> AllocationError:
-        """Ask the failed selector once more, for the words of this claim."""
+        """Evaluate the failed selector again, for an error message that names this claim."""
         claim = self.claims[task.claim]
         device_class = self.classes[task.request.class_name]
         try:
@@ -324,9 +324,10 @@ class Allocator:
 
 
 def least_of(alternatives: Sequence[Option], inventory: NodeInventory) -> Task | None:
-    """What every alternative of a request needs at least: the fewest devices of all that any of them may take.
+    """Return a task that every alternative of a request includes: the fewest devices of all those that any of them may
+    use.
 
-    None if that cannot be told so simply (admin access, shared devices).
+    None if no such task exists (admin access, shared devices).
     """
     tasks = [option.task for option in alternatives]
     mask = 0
@@ -343,9 +344,10 @@ def exceeds_limit(devices: int) -> bool:
 
 
 def out_of_reach(problem: Problem, tasks: Sequence[Task]) -> bool:
-    """Return whether some request has fewer free devices than it wants: the common case, and the cheapest to see.
+    """Return whether some request has fewer free devices than it needs: the most frequent case and the cheapest check.
 
-    Says nothing if a selector failed or an `All` request is constrained, as it then matters how far the search gets.
+    False if a selector failed or an `All` request is constrained, because the result then depends on the order of the
+    search.
     """
     free = ~problem.busy
     short = False
@@ -371,19 +373,19 @@ def alike(problem: Problem, tasks: Sequence[Task]) -> bool:
 
 
 def first_free(problem: Problem, tasks: Sequence[Task]) -> list[list[int]] | None:
-    """The first free devices for requests that are alike, as a search would find them."""
+    """Return the first free devices for requests that are alike, as a search would find them."""
     free = bits(tasks[0].mask & ~problem.busy)
     picked = [list(islice(free, task.count)) for task in tasks]
     return picked if all(len(picks) == task.count for picks, task in zip(picked, tasks, strict=True)) else None
 
 
 def satisfied_by_nothing_less(task: Task) -> bool:
-    """An All request needs at least one device, and every one of them (DRA-154, DRA-155)."""
+    """Return an All request needs at least one device, and every one of them (DRA-154, DRA-155)."""
     return not task.everything or (task.count > 0 and task.mask.bit_count() == task.count)
 
 
 def refuse_unusable_pools(inventory: NodeInventory, claim: Claim, sub: SubRequest) -> None:
-    """All means all: a pool that cannot be read yet may hold more. Raises AllocationError (DRA-147)."""
+    """Refuse an All request if a pool is unusable: it may have more devices. Raises AllocationError (DRA-147)."""
     if (pool := inventory.unusable("incomplete")) is not None:
         raise AllocationError(
             f"claim {claim.key}, request {sub.name}: asks for all devices, but resource pool "

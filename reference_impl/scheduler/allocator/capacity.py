@@ -21,7 +21,7 @@ def shareable(device: Device, *, enabled: bool) -> bool:
 
 
 def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
-    """Return whether the device's capacities can serve the request at all, whatever is left (DRA-205 to DRA-208)."""
+    """Return whether the total capacities of the device can satisfy the request (DRA-205 to DRA-208)."""
     wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
     for name, quantity in wanted.items():
         capacity = device.capacity.get(name)
@@ -39,7 +39,9 @@ def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
 
 
 def consumption(capacity: Capacity, requested: Quantity | None) -> Quantity:
-    """What is taken of one capacity for a request of `requested` (None: it did not ask) (DRA-202 to DRA-204)."""
+    """Return the consumption of one capacity for a request of `requested` (None: not in the request) (DRA-202 to
+    DRA-204).
+    """
     policy = capacity.policy or {}
     if requested is None:
         return Quantity.parse(str(policy["default"])) if policy.get("default") is not None else capacity.value
@@ -51,7 +53,7 @@ def consumption(capacity: Capacity, requested: Quantity | None) -> Quantity:
 
 
 def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
-    """The smallest min + k × step that is not below `requested`."""
+    """Return the smallest min + k × step that is not below `requested`."""
     minimum = Quantity.parse(str(valid["min"]))
     if requested <= minimum:
         return minimum
@@ -65,7 +67,7 @@ def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
 
 
 def round_up_to_value(requested: Quantity, valid: list[object]) -> Quantity:
-    """The smallest valid value that is not below `requested`; above all of them, `requested` itself."""
+    """Return the smallest valid value that is not below `requested`; above all of them, `requested` itself."""
     candidates = [value for value in (Quantity.parse(str(text)) for text in valid) if value >= requested]
     return min(candidates, default=requested)
 
@@ -84,7 +86,7 @@ def violates(capacity: Capacity, consumed: Quantity) -> bool:
 
 
 def consumed_by(device: Device, request: SubRequest) -> dict[str, Quantity]:
-    """What a shared device's result takes of every capacity, by the names that the slice uses."""
+    """Return the consumption of every capacity by a shared device's result, by the names that the slice uses."""
     wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
     return {capacity.name: consumption(capacity, wanted.get(name)) for name, capacity in device.capacity.items()}
 

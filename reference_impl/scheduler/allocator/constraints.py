@@ -27,7 +27,9 @@ def values(device: Device, attribute: str, features: Features) -> Values | None:
 
 
 def match(state: State, offered: Values) -> Values:
-    """What stays in common when a device with `offered` joins; nothing means that it cannot (DRA-168, DRA-175)."""
+    """Return the common values after a device with `offered` joins; nothing means that it cannot join (DRA-168,
+    DRA-175).
+    """
     return offered if state is None else state & offered
 
 

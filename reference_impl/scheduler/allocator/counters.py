@@ -17,10 +17,10 @@ Amounts = Mapping[tuple[str, str], int]
 
 
 def available(pool: NodePool, allocated_names: Iterable[str]) -> dict[tuple[str, str], int]:
-    """What is left of each counter of `pool` when the devices `allocated_names` are in use, on whatever node.
+    """Return the rest of each counter of `pool` while the devices `allocated_names` are in use, on any node.
 
-    A device that several share counts once (DRA-211). Nothing is left of a counter that was over-used. A counter that
-    the pool does not define is passed over: where partitions can be had at all, its pool is invalid (DRA-194).
+    A shared device counts once (DRA-211). The rest of an over-used counter is zero. A counter that the pool does not
+    define is skipped: with partitionable devices enabled, its pool is invalid (DRA-194).
     """
     left = dict(pool.counters)
     for name in set(allocated_names):
@@ -55,7 +55,7 @@ def give_back(device: Device, left: dict[tuple[str, str], int]) -> None:
 
 
 def least_needed(choices: Sequence[tuple[int, Sequence[Device]]]) -> dict[str, int]:
-    """A lower bound of what several picks need, by counter name over all sets of a pool.
+    """Return a lower bound of what several picks need, by counter name over all sets of a pool.
 
     `choices` are (how many, of which devices). Sets of one pool are added up: what one partition takes from one GPU's
     set, another may take from the next GPU's, but the pool as a whole must have enough.

@@ -1,6 +1,6 @@
-"""Why claims do not fit on a node, in one sentence: which request, which constraint, what is in the way.
+"""Reasons why claims do not fit on a node, in one sentence: the request, the constraint, the obstacle.
 
-Asked only after a failed search. The sentence is found by asking smaller questions of the same search; nothing is kept.
+Used only after a failed search. The reason is found by searching again for subsets of the requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
 
 
 def lone_request(problem: Problem, task: Task) -> str:
-    """What is wrong with one request on its own; empty when it alone would fit."""
+    """Return the problem of one request on its own; empty if it alone would fit."""
     inventory, request = problem.inventory, task.request
     where = f"claim {problem.claims[task.claim].key}, request {request.name}"
     want = "all devices" if task.everything else f"{task.count} device{'s'[: task.count != 1]}"
@@ -68,7 +68,7 @@ def lone_request(problem: Problem, task: Task) -> str:
 
 
 def together(problem: Problem, tasks: Sequence[Task]) -> str:
-    """Each request fits alone, all together do not: what stands in the way."""
+    """Return the obstacle if each request fits alone but all together do not."""
     count = sum(task.count for task in tasks)
     needs = alone(problem, [task for task in tasks if not task.request.admin_access])
     if not matching.satisfiable(needs):
@@ -84,7 +84,7 @@ def together(problem: Problem, tasks: Sequence[Task]) -> str:
 
 
 def alone(problem: Problem, tasks: Sequence[Task]) -> list[Need]:
-    """What the tasks need of devices that only one of them can have; who may take a share has no such need."""
+    """Return the needs of the tasks for exclusive devices; a task that may take a share has none."""
     single = ~problem.inventory.shareable
     return [
         Need((task.mask & single).bit_count() if task.everything else task.count, free & single)
@@ -95,7 +95,9 @@ def alone(problem: Problem, tasks: Sequence[Task]) -> list[Need]:
 
 
 def wanted_twice(problem: Problem, tasks: Sequence[Task]) -> int | None:
-    """The first claim whose own requests share too few devices, as a claim has none twice, with admin access or not."""
+    """Return the first claim whose own requests share too few devices: a claim has no device twice, even with admin
+    access.
+    """
     for claim in sorted({task.claim for task in tasks}):
         if not matching.satisfiable(alone(problem, [task for task in tasks if task.claim == claim])):
             return claim
@@ -103,7 +105,7 @@ def wanted_twice(problem: Problem, tasks: Sequence[Task]) -> int | None:
 
 
 def limits_of(problem: Problem, tasks: Sequence[Task]) -> str:
-    """Which constraint, or else the counters, cannot be kept: the one without which the tasks would fit."""
+    """Return the constraint, or else the counters, without which the tasks would fit."""
     for position, constraint in enumerate(problem.constraints):
         without = [
             Task(
@@ -127,7 +129,7 @@ def limits_of(problem: Problem, tasks: Sequence[Task]) -> str:
 
 
 def spent(problem: Problem, mask: int) -> str:
-    """Which counter the first of the devices in `mask` that does not fit finds too little of."""
+    """Return the counter that is too low for the first device in `mask` that does not fit."""
     for position in bits(mask & ~problem.busy):
         device = problem.inventory.devices[position]
         left = problem.left.get(device.id.pool_id, {})
@@ -145,7 +147,7 @@ def spent(problem: Problem, mask: int) -> str:
 
 
 def negative_capacity(inventory: NodeInventory, request: SubRequest) -> str:
-    """Return a hint about the first device with less than nothing of a capacity that `request` asks for."""
+    """Return a hint about the first device with a negative rest of a capacity that `request` requests."""
     for device in inventory.devices:
         for asked, _ in request.capacity:
             there = device.capacity.get(qualified(asked, device.id.driver))
@@ -166,11 +168,11 @@ def solvable(problem: Problem, tasks: Sequence[Task]) -> bool:
 
 
 def unusable(inventory: NodeInventory) -> str:
-    """A hint about pools that cannot be used, or not yet."""
+    """Return a hint about pools that cannot be used, or not yet."""
     pool = inventory.unusable("invalid") or inventory.unusable("incomplete")
     return f" (pool {pool.id.driver}/{pool.id.pool} is {pool.state}: {pool.reason})" if pool else ""
 
 
 def be(count: int) -> str:
-    """`is` or `are`."""
+    """Return `is` or `are`."""
     return "is" if count == 1 else "are"

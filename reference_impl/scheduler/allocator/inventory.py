@@ -1,7 +1,7 @@
-"""What one node offers, prepared for searching: devices in order, one bit each, and masks of those that match.
+"""The devices of one node, prepared for searching: in order, one bit each, with masks of those that match.
 
-Built from the node's pools; immutable but for caches that live and die with it. A mask is an int whose bit i stands
-for the i-th device.
+Built from the node's pools; immutable except for its caches. Bit i of a mask is the i-th
+device.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def bits(mask: int) -> Iterator[int]:
 
 
 class Taking(NamedTuple):
-    """What a request takes of one capacity: its name, the amount and the device's total in billionths, and as text."""
+    """The consumption of one capacity by a request: its name, the amount and the device's total in billionths, and as
+    text.
+    """
 
     name: str
     amount: int
@@ -40,7 +42,7 @@ class Taking(NamedTuple):
 
 
 class Consumption(dict[int, tuple[Taking, ...]]):
-    """What one request takes of the capacities of each shared device, worked out when it is first asked for."""
+    """The consumption of the capacities of each shared device by one request, computed on first use."""
 
     def __init__(self, devices: Sequence[Device], request: SubRequest) -> None:
         super().__init__()
@@ -121,7 +123,7 @@ class NodeInventory:
         return next((pool for pool in self.pools if pool.state == state), None)
 
     def in_use(self, taken: Taken) -> int:
-        """Return the mask of devices in exclusive use; a share of one that cannot be shared (any longer) is that too."""
+        """Return the mask of devices in exclusive use, including devices with shares that can no longer be shared."""
         versions = tuple([taken.versions.get(pool.id, 0) for pool in self.pools])
         if self._busy is not None and self._busy[0] is taken and self._busy[1] == versions:
             return self._busy[2]
@@ -141,7 +143,7 @@ class NodeInventory:
         return found
 
     def matching(self, request: SubRequest, device_class: DeviceClass, claim: Claim) -> Matched:
-        """Devices that pass the selectors of class and request, whether free or not."""
+        """Return devices that pass the selectors of class and request, whether free or not."""
         key = (device_class.name, device_class.selectors, request.selectors)
         known = self._matched.get(key)
         if known is None:
@@ -156,7 +158,7 @@ class NodeInventory:
         return known
 
     def repelling(self, request: SubRequest) -> int:
-        """Devices whose taints `request` does not tolerate."""
+        """Return the devices whose taints `request` does not tolerate."""
         mask = 0
         if self.tainted and self.features.device_taints:
             for position in bits(self.tainted):
@@ -165,7 +167,7 @@ class NodeInventory:
         return mask
 
     def too_small(self, request: SubRequest) -> int:
-        """Devices whose capacity could never serve `request`."""
+        """Return the devices whose total capacity is too small for `request`."""
         known = self._too_small.get(request.capacity)
         if known is None:
             known = 0
@@ -179,7 +181,7 @@ class NodeInventory:
         return known
 
     def consumption(self, request: SubRequest) -> Consumption:
-        """What `request` takes of shared devices."""
+        """Return the consumption of shared devices by `request`."""
         known = self._consumption.get(request.capacity)
         if known is None:
             if len(self._consumption) > MAX_KEPT:
@@ -188,7 +190,9 @@ class NodeInventory:
         return known
 
     def least_counters(self, mask: int) -> tuple[PoolId, dict[str, int]] | None:
-        """What any device of `mask` takes at least of its pool's counters; None when of several pools, or nothing."""
+        """Return the least that any device of `mask` consumes of its pool's counters; None for several pools, or for
+        none.
+        """
         if mask not in self._least:
             devices = [self.devices[position] for position in bits(mask)]
             homes = {device.id.pool_id for device in devices}
@@ -199,7 +203,7 @@ class NodeInventory:
         return self._least[mask]
 
     def by_value(self, attribute: str) -> dict[constraints.Values, int]:
-        """Devices by their values of a constrained attribute; those without it are in none."""
+        """Return devices by their values of a constrained attribute; those without it are in none."""
         known = self._values.get(attribute)
         if known is None:
             known = self._values[attribute] = {}

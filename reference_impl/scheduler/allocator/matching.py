@@ -25,7 +25,7 @@ def satisfiable(needs: Needs) -> bool:
     scarce = [need for need in needs if need.mask.bit_count() < total]
     if not scarce:
         return True
-    # Whoever has at least `total` devices to choose from finds one when everybody else is served.
+    # A task with at least `total` candidates always finds one, after all others have theirs.
     union = 0
     for need in scarce:
         if need.mask.bit_count() < need.wanted:
@@ -37,14 +37,14 @@ def satisfiable(needs: Needs) -> bool:
 
 
 def _assign(needs: Needs) -> bool:
-    """Bipartite matching by augmenting paths; fewest choices first."""
+    """Assign devices by bipartite matching with augmenting paths; tasks with the fewest choices first."""
     picks = [need.mask for need in sorted(needs, key=lambda need: need.mask.bit_count()) for _ in range(need.wanted)]
     holder: dict[int, int] = {}
     return all(_augment(pick, picks, holder) for pick in range(len(picks)))
 
 
 def _augment(first: int, picks: list[int], holder: dict[int, int]) -> bool:
-    """Find a device for pick `first`, moving earlier picks where that helps (breadth first)."""
+    """Find a device for pick `first`, moving earlier picks if that helps (breadth first)."""
     taken = sum(1 << position for position in holder)
     reached_by: dict[int, int] = {}
     visited = 0
@@ -71,7 +71,7 @@ def _augment(first: int, picks: list[int], holder: dict[int, int]) -> bool:
 
 
 def _shift(position: int, first: int, reached_by: dict[int, int], holder: dict[int, int]) -> None:
-    """Walk the found path back: each pick on it takes the next device, the first pick gets what is left."""
+    """Shift picks along the found path: each takes the next device, the first pick gets the free one."""
     previous = {pick: at for at, pick in holder.items()}
     while True:
         pick = reached_by[position]

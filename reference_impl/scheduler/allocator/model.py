@@ -38,7 +38,7 @@ class DeviceId(NamedTuple):
 
     @property
     def pool_id(self) -> PoolId:
-        """The device's pool."""
+        """Return the device's pool."""
         return PoolId(self.driver, self.pool)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ _LISTS = {"strings": "string", "ints": "int", "bools": "bool", "versions": "vers
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One device attribute: one value, or several where it is a list."""
+    """One device attribute: one value, or several if it is a list."""
 
     values: tuple[AttributeValue, ...]
     is_list: bool = False
@@ -98,11 +98,11 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Device:
-    """One device of one slice, with the slice's facts that bear on it.
+    """One device of one slice, with the properties of the slice that apply to it.
 
     `attributes` and `capacity` are keyed by fully qualified names (`domain/id`). `counters` maps counter set and
-    counter name to what the device takes, in billionths. `node_name`, `node_selector` and `all_nodes` say where the
-    device can be used; exactly one is set.
+    counter name to the consumption, in billionths. `node_name`, `node_selector` and `all_nodes` select the nodes that
+    can use the device; exactly one is set.
     """
 
     id: DeviceId
@@ -128,7 +128,9 @@ class Device:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """One ResourceSlice. `node_name`, `node_selector`, `all_nodes` and `per_device` are its four forms of place."""
+    """One ResourceSlice. `node_name`, `node_selector`, `all_nodes` and `per_device` are its four forms of node
+    selection.
+    """
 
     name: str
     pool: PoolId
@@ -143,12 +145,12 @@ class Slice:
 
     @property
     def local_to(self) -> str:
-        """The only node that this slice concerns; empty when it may concern several."""
+        """Return the only node that this slice concerns; empty when it may concern several."""
         return self.node_name
 
 
 def qualified(name: str, driver: str) -> str:
-    """Return an attribute or capacity name with its domain: the driver's, where it has none of its own."""
+    """Return an attribute or capacity name with its domain, by default the driver's."""
     return name if "/" in name else f"{driver}/{name}"
 
 
@@ -217,7 +219,7 @@ def decode_slice(obj: Obj) -> Slice:
 
 @dataclass(frozen=True, slots=True)
 class DeviceClass:
-    """One DeviceClass: its selectors' CEL expressions, its configs, and the extended resource that it stands for."""
+    """One DeviceClass: its selectors' CEL expressions, its configs, and the extended resource that it provides."""
 
     name: str
     selectors: tuple[str | None, ...]
@@ -239,13 +241,13 @@ class DeviceClass:
 
 
 def expressions(selectors: Iterable[Obj] | None) -> tuple[str | None, ...]:
-    """Return the CEL expressions of a selector list; None stands for a selector of a kind that we do not know."""
+    """Return the CEL expressions of a selector list; None is a selector of an unknown kind."""
     return tuple((selector.get("cel") or {}).get("expression") for selector in selectors or ())
 
 
 @dataclass(frozen=True, slots=True)
 class SubRequest:
-    """What one (sub)request asks for.
+    """One request or subrequest.
 
     `name` is `request`, or `request/subrequest`; `count` is unused when `all_devices`; `capacity` maps the capacity
     names of `capacity.requests`, as written, to quantities.
@@ -298,7 +300,7 @@ class Claim:
 
     @cached_property
     def key(self) -> str:
-        """Namespace and name, for messages."""
+        """Return namespace and name, for messages."""
         return f"{self.namespace}/{self.name}"
 
     @cached_property
@@ -351,7 +353,7 @@ def _constraint(raw: Obj) -> Constraint:
 
 
 def decode_claim(obj: Obj) -> Claim:
-    """Read a ResourceClaim's wishes; its status is not looked at."""
+    """Decode the spec of a ResourceClaim."""
     devices: Obj = (obj.get("spec") or {}).get("devices") or {}
     return Claim(
         namespace=namespace_of(obj),
@@ -365,7 +367,7 @@ def decode_claim(obj: Obj) -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Which optional features the allocator may use; each is the Kubernetes gate of nearly the same name."""
+    """Optional features of the allocator; each is the Kubernetes gate of nearly the same name."""
 
     admin_access: bool = True
     prioritized_list: bool = True
@@ -386,9 +388,9 @@ class Allocation(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What allocation on one node came to: an allocation a claim, or none and the reason in one sentence.
+    """The outcome of an allocation on one node: one allocation for each claim, or none and the reason in one sentence.
 
-    `steps` is what the search cost.
+    `steps` is the cost of the search.
     """
 
     allocations: tuple[Allocation, ...] | None
@@ -400,10 +402,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class AllocationError(Exception):
-    """Allocation cannot even be tried, or must not go on: the pod's own fault, or a pool's.
+    """The allocation is impossible because of the pod or of a pool.
 
-    `on_node_only` says that the node at hand is unsuitable, as for want of devices; without it the attempt is in
-    error. `steps` is what the search had cost until then.
+    `on_node_only` means that only this node is unsuitable, as without free devices; otherwise the whole attempt fails.
+    `steps` is the cost of the search so far.
     """
 
     def __init__(self, message: str, *, on_node_only: bool = False) -> None:

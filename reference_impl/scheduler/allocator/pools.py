@@ -1,11 +1,12 @@
-"""Pools: which slices count, and which devices they offer to one node.
+"""Pools: the slices that count, and the devices that they offer to one node.
 
 Pure functions over decoded slices. A pool's slices may concern several nodes; generation, completeness and validity
 are properties of the whole pool, the devices offered are one node's.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v0.36); rules DRA-141 to
 DRA-152, DRA-193, DRA-194, DRA-197. One deviation: a newer generation anywhere makes older slices obsolete on every
-node, also where the newer one has no slice yet (the intended reading of DRA-148; 1.36 misses it for one-slice pools).
+node, even if it has no slice for that node yet (the intended reading of DRA-148; 1.36 has a defect for one-slice
+pools).
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ PoolState = Literal["complete", "incomplete", "invalid"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodePool:
-    """One pool as one node sees it.
+    """One pool from the point of view of one node.
 
     `devices` are those usable on the node, in slice and list order; `counters` are the pool's counter totals in
-    billionths; `by_name` holds every current device of the pool on any node, for what allocated ones consume.
-    `has_binding_conditions` says whether a slice that offers something to the node has a device that needs conditions
-    before a pod is bound, be it usable there or not: as upstream orders its pools.
+    billionths; `by_name` has every current device of the pool on any node, for the consumption of allocated ones.
+    `has_binding_conditions` is true if a slice for the node has a device with binding conditions, even one that is not
+    usable there: upstream orders its pools by this.
     """
 
     id: PoolId
@@ -41,26 +42,26 @@ class NodePool:
 
 
 def newest_generation(slices: Sequence[Slice]) -> int:
-    """The generation that counts: the highest of all slices of the pool (DRA-145, DRA-148)."""
-    return max(piece.generation for piece in slices)
+    """Return the generation that counts: the highest of all slices of the pool (DRA-145, DRA-148)."""
+    return max(item.generation for item in slices)
 
 
 def is_complete(slices: Sequence[Slice]) -> bool:
-    """Return whether all slices of one generation are there: as many as they, or one of them, say (DRA-146)."""
-    return len(slices) in {piece.slice_count for piece in slices}
+    """Return whether all slices of one generation are there: as many as any of them states (DRA-146)."""
+    return len(slices) in {item.slice_count for item in slices}
 
 
-def offered_to(piece: Slice, node: NodeFacts) -> bool:
-    """Return whether a slice offers anything to `node`, by the slice's own form of place (DRA-141 to DRA-143)."""
-    if piece.node_name:
-        return piece.node_name == node.name
-    if piece.all_nodes:
+def offered_to(item: Slice, node: NodeFacts) -> bool:
+    """Return whether a slice offers anything to `node`, by its form of node selection (DRA-141 to DRA-143)."""
+    if item.node_name:
+        return item.node_name == node.name
+    if item.all_nodes:
         return True
-    if piece.node_selector is not None:
-        return selects(piece.node_selector, node, where=f"ResourceSlice {piece.name}")
-    if piece.per_device:
-        return any(device_offered_to(device, node) for device in piece.devices)
-    return False  # a form of place that a later release may add
+    if item.node_selector is not None:
+        return selects(item.node_selector, node, where=f"ResourceSlice {item.name}")
+    if item.per_device:
+        return any(device_offered_to(device, node) for device in item.devices)
+    return False  # a form of node selection that a later release may add
 
 
 def device_offered_to(device: Device, node: NodeFacts) -> bool:
@@ -85,7 +86,7 @@ def selects(selector: dict[str, object], node: NodeFacts, *, where: str) -> bool
 
 
 def problem_in(slices: Sequence[Slice], devices: Sequence[Device], features: Features) -> str:
-    """Why a complete pool is invalid, or an empty string (DRA-149, DRA-194).
+    """Return the reason why a complete pool is invalid, or an empty string (DRA-149, DRA-194).
 
     `slices` are all of the generation, `devices` those of slices that offer anything to the node.
     """
@@ -98,14 +99,14 @@ def problem_in(slices: Sequence[Slice], devices: Sequence[Device], features: Fea
         return ""
     counters: set[tuple[str, str]] = set()
     sets: set[str] = set()
-    for piece in slices:
-        for name, values in piece.counter_sets:
+    for item in slices:
+        for name, values in item.counter_sets:
             if name in sets:
                 return f"counter set {name} is defined twice"
             sets.add(name)
             counters.update((name, counter) for counter in values)
-    for piece in slices:
-        for device in piece.devices:
+    for item in slices:
+        for device in item.devices:
             for counter_set, counter in device.counters:
                 if (counter_set, counter) not in counters:
                     what = "counter set" if counter_set not in sets else f"counter {counter} of counter set"
@@ -113,24 +114,24 @@ def problem_in(slices: Sequence[Slice], devices: Sequence[Device], features: Fea
     return ""
 
 
-def usable_features(piece: Slice, features: Features) -> bool:
+def usable_features(item: Slice, features: Features) -> bool:
     """Return whether the allocator may read a slice at all: partitioned ones need the feature (DRA-199)."""
-    return features.partitionable_devices or not (piece.per_device or piece.counter_sets)
+    return features.partitionable_devices or not (item.per_device or item.counter_sets)
 
 
 def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> NodePool | None:
-    """One pool (all its slices, any node, any generation) as `node` sees it, or None when it offers nothing there."""
+    """Return one pool (all its slices, any generation) for `node`, or None if it offers nothing there."""
     generation = newest_generation(slices)
-    current = sorted((piece for piece in slices if piece.generation == generation), key=lambda piece: piece.name)
-    offered = [piece for piece in current if usable_features(piece, features) and offered_to(piece, node)]
+    current = sorted((item for item in slices if item.generation == generation), key=lambda item: item.name)
+    offered = [item for item in current if usable_features(item, features) and offered_to(item, node)]
     if not offered:
         return None
     identity = slices[0].pool
     if not is_complete(current):
-        wanted = max(piece.slice_count for piece in current)
+        wanted = max(item.slice_count for item in current)
         reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
         return NodePool(identity, "incomplete", reason, ())
-    listed = [device for piece in offered for device in piece.devices]
+    listed = [device for item in offered for device in item.devices]
     devices = tuple(device for device in listed if device_offered_to(device, node))
     if reason := problem_in(current, listed, features):
         return NodePool(identity, "invalid", reason, ())
@@ -138,15 +139,17 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         devices = tuple(device for device in devices if not device.binding_conditions)
     counters = {
         (name, counter): value
-        for piece in current
-        for name, values in piece.counter_sets
+        for item in current
+        for name, values in item.counter_sets
         for counter, value in values.items()
     }
-    by_name = {device.id.device: device for piece in current for device in piece.devices} if counters else {}
+    by_name = {device.id.device: device for item in current for device in item.devices} if counters else {}
     waits = any(device.binding_conditions for device in listed)
     return NodePool(identity, "complete", "", devices, counters, by_name, waits)
 
 
 def order(pools: Iterable[NodePool]) -> list[NodePool]:
-    """The order in which pools are tried: by driver and name, those with binding conditions last (DRA-151, DRA-152)."""
+    """Return the order in which pools are tried: by driver and name, those with binding conditions last (DRA-151,
+    DRA-152).
+    """
     return sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id))

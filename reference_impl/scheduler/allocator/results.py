@@ -1,7 +1,7 @@
 """From picked devices to the v1.AllocationResult of a claim: results, configs, node selector.
 
 Source: allocator_incubating.go (v0.36) result assembly, createNodeSelector; rules DRA-141 to DRA-144, DRA-177 to
-DRA-180, DRA-197, DRA-198, DRA-220. Class configs follow 1.37: each class once, without a list of requests where it
+DRA-180, DRA-197, DRA-198, DRA-220. Class configs follow 1.37: each class once, without a list of requests if it
 covers them all; claim configs appear once (kubernetes/kubernetes#139731, #139732).
 """
 
@@ -16,14 +16,14 @@ from reference_impl.scheduler.allocator.model import AllocationError, Claim, Cla
 # One chosen (sub)request with its devices, in the order of allocation.
 Chosen = Sequence[tuple[SubRequest, Sequence[Device]]]
 MakeShareId = Callable[[], str]
-# What a request consumes of each capacity of a device that it shares, as text; None where it has the device to itself.
+# Consumption of each capacity of a shared device by a request, as text; None for an exclusive device.
 ConsumedBy = Callable[[Device, SubRequest], Mapping[str, str] | None]
 
 
 def device_result(
     request: SubRequest, device: Device, *, consumed: Mapping[str, str] | None, make_share_id: MakeShareId
 ) -> Obj:
-    """One entry of `devices.results`."""
+    """Return one entry of `devices.results`."""
     result: Obj = {
         "request": request.name,
         "driver": device.id.driver,
@@ -46,12 +46,12 @@ def device_result(
 
 
 def configs(claim: Claim, chosen: Chosen, classes: Classes) -> list[Obj]:
-    """Class configs in the order of requests, then claim configs in the order of the spec (DRA-177)."""
+    """Return class configs in the order of requests, then claim configs in the order of the spec (DRA-177)."""
     return [*class_configs(chosen, classes), *claim_configs(claim, chosen)]
 
 
 def class_configs(chosen: Chosen, classes: Classes) -> list[Obj]:
-    """Each class's configs once, naming the requests that use the class unless all do (DRA-178)."""
+    """Return each class's configs once, naming the requests that use the class unless all do (DRA-178)."""
     users: dict[str, list[str]] = {}
     for request, _ in chosen:
         users.setdefault(request.class_name, []).append(request.name)
@@ -66,7 +66,9 @@ def class_configs(chosen: Chosen, classes: Classes) -> list[Obj]:
 
 
 def claim_configs(claim: Claim, chosen: Chosen) -> list[Obj]:
-    """The claim's own configs that name no request or a chosen one, each once and with its scope (DRA-179, DRA-180)."""
+    """Return the claim's own configs that name no request or a chosen one, each once and with its scope (DRA-179,
+    DRA-180).
+    """
     names = {name for request, _ in chosen for name in (request.name, request.parent)}
     return [
         {"source": "FromClaim", **config}
@@ -76,7 +78,7 @@ def claim_configs(claim: Claim, chosen: Chosen) -> list[Obj]:
 
 
 def node_selector(devices: Sequence[Device], node: NodeFacts) -> Obj | None:
-    """Where the allocation can be used; None means everywhere.
+    """Return the nodes that can use the allocation; None means all.
 
     A device of this node alone pins the allocation to it; otherwise the requirements of all devices' selectors, each
     once, in one term (DRA-141 to DRA-144). Raises AllocationError for a selector with several terms.

@@ -1,8 +1,8 @@
 """The search: devices for a list of tasks on one node, first fit in slice order.
 
-A `Search` is made for one attempt and thrown away. It tries devices in order, goes back where a later task fails, and
-looks ahead by counting, so that what cannot be is known early: see `Search._hopeless`. Devices that are equal for the
-tasks at hand are one class; when one of a class fails, the others are not tried at the same place.
+A `Search` serves one attempt. It tries devices in order, backtracks if a later task fails, and detects early by
+counting that no solution exists: see `Search._hopeless`. Devices that are equal for the tasks at hand form one class;
+if one of a class fails, the others are not tried at the same position.
 
 Source: allocator_incubating.go allocateOne (v0.36) for the meaning; the pruning is ours.
 """
@@ -21,7 +21,7 @@ from reference_impl.scheduler.allocator.model import AllocationError, Claim, Con
 from reference_impl.scheduler.allocator.taken import Shares, Taken
 
 _NOTHING: Mapping[str, int] = {}
-# Attempts to place one device before a node is given up, as upstream gives up after its filter timeout.
+# Attempts to place one device before the search on a node ends, as upstream ends after its filter timeout.
 MAX_STEPS = 20_000
 
 
@@ -62,7 +62,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Problem:
-    """What a search works on: the node, what is in use, the claims, and the constraints of all of them."""
+    """The input of a search: the node, the devices in use, the claims, and all their constraints."""
 
     inventory: NodeInventory
     taken: Taken
@@ -109,8 +109,8 @@ def union_of(masks: Iterable[int]) -> int:
 class Search:
     """One search over `tasks`, in their order.
 
-    `barrier` says that something after the tasks is impossible: nothing will be found, but a selector that fails on
-    the way there still makes the claim an error.
+    `barrier` means that something after the tasks is impossible: nothing will be found, but a selector that fails
+    before that point still is an error of the claim.
     """
 
     def __init__(self, problem: Problem, tasks: Sequence[Task], *, barrier: bool = False) -> None:
@@ -141,7 +141,7 @@ class Search:
     # -- the way through -------------------------------------------------------------------------------------------
 
     def run(self) -> list[list[int]] | None:
-        """The devices of each task, or None when there is no way.
+        """Return the devices of each task, or None when there is no way.
 
         Raises FailedDevice, ConstraintBreach, SearchLimit.
         """
@@ -152,10 +152,7 @@ class Search:
         return found
 
     def _meet_failures(self, blocked: int | None) -> None:
-        """Nothing was found: was there a selector to fail on in front of an `All` request? Raises FailedDevice.
-
-        `All` requests are served first here, but they must not hide devices that an earlier request would have met.
-        """
+        """Raise FailedDevice if a failing selector comes before an `All` request of an unsuccessful search."""
         failed = False
         for number, task in enumerate(self._tasks):
             if number == blocked or (failed and task.everything):
@@ -181,9 +178,10 @@ class Search:
         return None
 
     def _straight_down(self, places: Sequence[tuple[int, int]]) -> bool:
-        """Take the first device that can be had at every place, without looking ahead or going back.
+        """Take the first possible device at every position, without looking ahead or backtracking.
 
-        Where that works it is what the search would find first, at a fraction of the cost; else nothing is left taken.
+        If that works, the result is the first one of the full search, at a fraction of the cost; otherwise nothing is
+        taken.
         """
         down: list[tuple[int, int, list[constraints.State]]] = []
         for number, nth in places:
@@ -217,7 +215,7 @@ class Search:
         return None
 
     def _take_all_requests(self) -> int | None:
-        """Serve the `All` requests: their devices are given, so they go first whatever their place in the claim.
+        """Serve the `All` requests first, whatever their position in the claim, because their devices are fixed.
 
         Returns the number of the first that cannot be served, if any. Raises ConstraintBreach if one could be
         reached and a constraint forbids it.
@@ -240,7 +238,7 @@ class Search:
         return None
 
     def _choices(self, number: int, nth: int) -> Iterator[int]:
-        """Place device `nth` of task `number`: each choice in turn, undone when the caller asks for the next."""
+        """Place device `nth` of task `number`: each choice in turn, undone when the caller requests the next."""
         task = self._tasks[number]
         after = self._picked[number][-1] if nth else self._first_allowed(number)
         failing = task.failed & (self._unused(task) | self._taken_later[number])
@@ -287,7 +285,7 @@ class Search:
     # -- what a pick does ------------------------------------------------------------------------------------------
 
     def _unused(self, task: Task) -> int:
-        """Devices that are neither in use nor picked: admin access sees past the use by others (DRA-233, DRA-235)."""
+        """Return the devices neither in use nor picked; admin access ignores the use by others (DRA-233, DRA-235)."""
         shareable = self._inventory.shareable
         mine = self._used_by_claim[task.claim]
         if task.request.admin_access:
@@ -295,7 +293,7 @@ class Search:
         return self._inventory.everything & ~self._problem.busy & ~((self._used | mine) & ~shareable)
 
     def _open(self, task: Task) -> int:
-        """Devices that `task` may still take."""
+        """Return devices that `task` may still take."""
         return task.mask & self._unused(task)
 
     def _shareable(self, task: Task) -> int:
@@ -308,7 +306,7 @@ class Search:
         return counters.fits(device, self._left[device.id.pool_id])
 
     def _charged_already(self, position: int) -> bool:
-        """A shared device is charged on first use alone (DRA-211)."""
+        """Return whether a shared device is charged already: only its first use is (DRA-211)."""
         if not self._inventory.shareable >> position & 1:
             return False
         device = self._inventory.devices[position]
@@ -328,7 +326,7 @@ class Search:
         return self._inventory.consumption(task.request) if task.consumption is None else task.consumption
 
     def _committed(self, position: int) -> Mapping[str, int]:
-        """What earlier allocations use of a shared device, by capacity name."""
+        """Return the consumption of a shared device by earlier allocations, by capacity name."""
         shared = self._problem.taken.shared.get(self._inventory.pool_of[position].id)
         shares = shared.get(self._inventory.devices[position].id.device) if shared else None
         return shares.amounts if shares else _NOTHING
@@ -392,7 +390,7 @@ class Search:
     # -- looking ahead ---------------------------------------------------------------------------------------------
 
     def _class(self, position: int) -> object:
-        """What makes devices equal for these tasks: who may take them, constrained values, counters."""
+        """Return the key that equal devices share for these tasks: possible tasks, constrained values, counters."""
         known = self._class_of.get(position)
         if known is None:
             bit = 1 << position
@@ -436,7 +434,7 @@ class Search:
             return True
         reached = remaining[-1][0]
         for position, constraint in enumerate(self._problem.constraints):
-            # A constraint on later tasks alone says nothing where a selector may fail on the way to them.
+            # A constraint on later tasks proves nothing if a selector may fail before them.
             if any(number <= at <= reached for at in self._scope[position]):
                 check = self._no_common_value if constraint.kind == "matchAttribute" else self._too_few_values
                 if check(position, remaining):
@@ -444,9 +442,7 @@ class Search:
         return bool(self._left) and self._counters_too_low(remaining)
 
     def _countable(self, remaining: list[tuple[int, Need]]) -> bool:
-        """Return whether the needs can be met as far as counting devices goes. Shared devices and onlookers crowd
-        nobody.
-        """
+        """Return whether counting devices allows a solution. Shared devices and admin access exclude no other task."""
         crowding: list[Need] = []
         for number, need in remaining:
             if self._tasks[number].request.admin_access or need.mask & self._inventory.shareable:
@@ -457,7 +453,7 @@ class Search:
         return matching.satisfiable(crowding)
 
     def _no_common_value(self, position: int, remaining: list[tuple[int, Need]]) -> bool:
-        """matchAttribute: whether no value is left that enough devices share."""
+        """Return whether no value of a matchAttribute is left that enough devices share."""
         by_value = self._inventory.by_value(self._problem.constraints[position].attribute)
         wanted = self._states[position]
         values = {value for offered in by_value for value in offered} if wanted is None else wanted
@@ -476,10 +472,10 @@ class Search:
         return True
 
     def _too_few_values(self, position: int, remaining: list[tuple[int, Need]]) -> bool:
-        """distinctAttribute: whether fewer values are left than picks, however they are dealt out."""
+        """Return whether fewer values of a distinctAttribute are left than picks, in any assignment."""
         by_value = self._inventory.by_value(self._problem.constraints[position].attribute)
         if any(len(offered) > 1 for offered in by_value):
-            return False  # one device of a list attribute takes several values: counting says nothing
+            return False  # one device with a list attribute uses several values: counting proves nothing
         taken = self._states[position] or frozenset()
         masks = [mask for offered, mask in by_value.items() if offered.isdisjoint(taken)]
         over_values = [
@@ -490,7 +486,7 @@ class Search:
         return not matching.satisfiable(over_values)
 
     def _counters_too_low(self, remaining: list[tuple[int, Need]]) -> bool:
-        """Return whether a pool has less left of a counter than the cheapest devices of the remaining picks would take."""
+        """Return whether a counter of a pool is too low for the cheapest devices of the remaining picks."""
         needed: dict[PoolId, dict[str, int]] = {}
         for number, need in remaining:
             bound = self._bound(number)
@@ -506,7 +502,7 @@ class Search:
         return False
 
     def _bound(self, number: int) -> tuple[PoolId, dict[str, int]] | None:
-        """What one pick of a task takes at least of its pool's counters; None when it may take nothing."""
+        """Return the least that one pick of a task consumes of its pool's counters; None if that may be nothing."""
         task = self._tasks[number]
         if not counters.charged(task.request) or self._shareable(task):
             return None

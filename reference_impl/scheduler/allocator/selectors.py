@@ -1,4 +1,4 @@
-"""CEL selectors of classes and requests, asked of a device; verdicts are remembered with the device.
+"""CEL selectors of classes and requests; the verdict for each device is cached with the device.
 
 Source: allocator selectorsMatch (v0.36): class selectors first, then the request's, all must be true; a runtime error,
 a result that is no bool and a cost above the limit are errors, not "no"; rules DRA-158 to DRA-164.
@@ -29,7 +29,7 @@ def program(expression: str, *, lists: bool) -> cel.Selector:
 
 
 def view_of(device: Device, *, lists: bool) -> cel.DeviceView:
-    """What an expression sees as `device`. Raises cel.CelError for a list attribute where lists are off."""
+    """Return the variable `device` of an expression. Raises cel.CelError for a list attribute if lists are disabled."""
     key = ("view", lists)
     known: cel.DeviceView | None = device.verdicts.get(key)
     if known is None:

@@ -52,12 +52,12 @@ def selects(rule: TaintRule, device: DeviceId) -> bool:
     )
 
 
-def apply(piece: Slice, rules: Sequence[TaintRule]) -> Slice:
-    """Return the slice with the taints of all rules that select its devices; the slice itself where none does."""
-    devices = tuple(with_taints(device, rules) for device in piece.devices)
-    if all(new is old for new, old in zip(devices, piece.devices, strict=True)):
-        return piece
-    return replace(piece, devices=devices)
+def apply(item: Slice, rules: Sequence[TaintRule]) -> Slice:
+    """Return the slice with the taints of all rules that select its devices; the slice itself if none does."""
+    devices = tuple(with_taints(device, rules) for device in item.devices)
+    if all(new is old for new, old in zip(devices, item.devices, strict=True)):
+        return item
+    return replace(item, devices=devices)
 
 
 def with_taints(device: Device, rules: Sequence[TaintRule]) -> Device:

@@ -33,7 +33,7 @@ def tolerated(held: Sequence[Obj], taint: Taint) -> bool:
 
 
 def untolerated(device: Device, request: SubRequest) -> Taint | None:
-    """The first taint of `device` that keeps `request` away, or None: all must be tolerated (DRA-216).
+    """Return the first taint of `device` that keeps `request` away, or None: all must be tolerated (DRA-216).
 
     Admin access does not bypass taints (DRA-219).
     """

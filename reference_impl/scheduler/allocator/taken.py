@@ -1,6 +1,6 @@
-"""Which devices are in use: the sum of all allocations that count, kept up to date by adding and removing them.
+"""Devices in use: the sum of all allocations that count, updated by adding and removing them.
 
-Whoever follows the cluster owns a `Taken` and is its only writer; the allocator only reads it.
+The component that follows the cluster owns a `Taken` and is its only writer; the allocator only reads it.
 
 Source: k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go and allocateddevices.go
 (v1.36): results with admin access do not count, results with a share count by what they consume; rules DRA-133,
@@ -18,7 +18,7 @@ from reference_impl.scheduler.allocator.model import PoolId, amount
 
 @dataclass(slots=True)
 class Shares:
-    """How many results share one device, and what they take of each capacity together, in billionths."""
+    """The number of results that share one device, and their total consumption of each capacity, in billionths."""
 
     count: int = 0
     amounts: dict[str, int] = field(default_factory=dict)

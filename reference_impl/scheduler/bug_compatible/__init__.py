@@ -1,12 +1,12 @@
-"""Allocation as one Kubernetes release does it, its known mistakes included: for `bug-compatible=1.36`.
+"""Allocation with the known defects of one Kubernetes release, for `bug-compatible=1.36`.
 
-The reference's own allocator is right where a release is wrong, so a difference between the two needs a reason. Here is
-the other side of it: the release's plain walk through all combinations, with each of its deviations as one named piece.
+The reference's own allocator does not have these defects, so each difference to a release needs a reason. This package
+is the other side: the release's plain walk through all combinations, with each of its deviations under a name.
 `deviations` lists them with issue and rule; `variants`, `gather`, `selecting`, `trackers`, `ledger`, `walk` and
-`configs` hold them; `engine` is the front door. Nothing of this is used unless it is asked for by name.
+`configs` implement them; `engine` is the entry point. The package is used only if it is selected by name.
 
 `python -m verification.differential --bug-compatible 1.36` (or another of `RELEASES`) shows that the explained
-differences to upstream vanish, and that the very same devices are taken.
+differences to upstream vanish, and that the same devices are allocated.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from reference_impl.scheduler.allocator.results import Chosen
 
 
 def configs(claim: Claim, chosen: Chosen, classes: Classes) -> list[Obj]:
-    """Class configurations, each with all its requests; then the claim's, once for every request that they name."""
+    """Return class configurations, each with all its requests, then the claim's, once for every request."""
     users: dict[str, list[str]] = {}
     for request, _ in chosen:
         users.setdefault(request.class_name, []).append(request.name)

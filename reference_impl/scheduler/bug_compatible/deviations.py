@@ -1,11 +1,11 @@
-"""What a Kubernetes release does differently from what is meant: one row a deviation, and which release has which.
+"""Deviations of Kubernetes releases from the intended behaviour: one row for each, with its releases.
 
-Data only. The ids are those of `verification/differential/known.yaml` where the duel meets the deviation.
+Data only. The ids are those of `verification/differential/known.yaml` if the differential test finds the deviation.
 
 Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2 and v0.36.6, read, and run against the reference
-by `verification.differential`. Where nobody has filed an issue, `source` is the pull request that brought or mended
-the deviation, as the history of k8s.io/dynamic-resource-allocation has it, and says so; `place` is the place in the
-code of the newest release that has it, and the smallest case that shows it is in `tests/differential/deviations`.
+by `verification.differential`. Without an issue, `source` is the pull request that introduced or fixed the
+deviation, from the history of k8s.io/dynamic-resource-allocation; `place` is the position in the code of the newest
+release that has it, and the smallest case that shows it is in `tests/differential/deviations`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ONLY_1_34 = frozenset({"1.34"})
 class Deviation:
     """One deviation.
 
-    `source` is upstream's issue, or the pull request that brought or mended it where there is none; `rule` is the rule
-    that tells what is meant, where there is one; `piece` is the module of this package that reproduces it; `releases`
-    have it; `place` is where upstream does it, for those without an issue.
+    `source` is upstream's issue, or else the pull request that introduced or fixed it; `rule` is the rule with the
+    intended behaviour, if there is one; `module` is the module of this package that reproduces it; `releases` have it;
+    `place` is the position in upstream's code, for those without an issue.
     """
 
     id: str
     source: str
-    piece: str
+    module: str
     text: str
     rule: str = ""
     releases: frozenset[str] = _ALL
@@ -345,7 +345,7 @@ class Release:
 
     @property
     def minor(self) -> int:
-        """The minor release: 35 of `1.35`."""
+        """Return the minor release: 35 of `1.35`."""
         return int(self.name.split(".")[1])
 
     def has(self, deviation: str) -> bool:
@@ -354,7 +354,7 @@ class Release:
 
 
 def release(name: str) -> Release:
-    """The deviations of a minor release (those of its newest patch that was compared, see Source), or of 1.36.2.
+    """Return the deviations of a minor release (those of its newest patch that was compared, see Source), or of 1.36.2.
 
     Raises UnknownRelease.
     """

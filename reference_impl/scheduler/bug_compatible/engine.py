@@ -1,7 +1,7 @@
-"""The front door: an allocator with the deviations of a release, in the shape of the reference's own.
+"""The entry point: an allocator with the deviations of a release, with the interface of the reference's own.
 
-`NodePools` stands where `allocator.NodeInventory` does, `CompatibleAllocator` where `allocator.Allocator` does, so the
-scheduler's cycle and the duel use either without knowing which. Deviations: all-passes-over-full-devices; until 1.35:
+`NodePools` replaces `allocator.NodeInventory`, `CompatibleAllocator` replaces `allocator.Allocator`, so the scheduler's
+cycle and the differential test use either of them. Deviations: all-passes-over-full-devices; until 1.35:
 selectors-of-earlier-alternative; in 1.34: tolerations-not-recorded.
 
 Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
@@ -100,7 +100,7 @@ class CompatibleAllocator:
             ],
             taken,
             self.features,
-            selecting=Selecting(node_pools.node, self.features),  # what was looked up for All is forgotten
+            selecting=Selecting(node_pools.node, self.features),  # the lookups for All are not reused
             ledger=Ledger(self._available, taken, self.release),
             steps=self.max_steps * _LOOKS_PER_STEP,
             release=self.release,
@@ -115,7 +115,7 @@ class CompatibleAllocator:
         return Outcome(None, self.why_not(node_pools, taken) if why else "", steps=steps)
 
     def why_not(self, node_pools: NodePools, taken: Taken) -> str:
-        """Why `on` found nothing: the walk only knows that no combination works."""
+        """Return the reason why `on` found nothing: only that no combination works."""
         del taken
         count = sum(len(pool.devices) for pool in node_pools.pools)
         return f"no combination of {count} devices works as Kubernetes {self.release.name} allocates (bug-compatible)"
@@ -142,7 +142,7 @@ class CompatibleAllocator:
         return ClaimPlan(claim, tuple(requests), tuple(request.prioritized for request in claim.requests), trackers)
 
     def _looked_up(self, request: Request, number: int) -> SubRequest:
-        """Under which request it is kept what an alternative's selectors say (selectors-of-earlier-alternative)."""
+        """Return the request for caching the verdicts of an alternative (selectors-of-earlier-alternative)."""
         if self.release.has("selectors-of-earlier-alternative"):
             number = max(number - 1, 0)
         return request.alternatives[number]
@@ -192,7 +192,7 @@ class CompatibleAllocator:
             (alternatives[walk.chosen.get((number, at), 0)].request, [])
             for at, alternatives in enumerate(plan.requests)
         ]
-        # Not by alternative chosen: the devices of one may have been asked for as another's.
+        # Not by the chosen alternative: its devices may have been requested by another one.
         given = [(pick.request, [pick.candidate.device]) for pick in walk.picks[number]]
         result = results.assemble(
             plan.claim, given, node, self.classes, consumed_by=self._consumed_by, make_share_id=new_share_id
@@ -207,7 +207,9 @@ class CompatibleAllocator:
         return Allocation(plan.claim, result, prioritized)
 
     def _consumed_by(self, device: Device, request: SubRequest) -> dict[str, str] | None:
-        """What a result consumes where it is a share; one with admin access is one too (admin-pick-blocks-others)."""
+        """Return the consumption of a result that is a share; one with admin access is one too
+        (admin-pick-blocks-others).
+        """
         if not capacity.shareable(device, enabled=self.features.consumable_capacity):
             return None
         return {name: str(value) for name, value in capacity.consumed_by(device, request).items()}

@@ -2,8 +2,8 @@
 
 Pure functions over decoded slices. Deviations: older-generation-survives, contradictory-slice-counts,
 counters-concern-every-node; until 1.35 pools-in-any-order; in 1.34 also incomplete-pools-are-used and
-slices-of-other-nodes-are-missed. Unlike the reference's `allocator/pools`, what a node
-sees of a pool decides first, and the rest of the pool is looked at only where that does not suffice.
+slices-of-other-nodes-are-missed. Unlike the reference's `allocator/pools`, the
+slices for a node decide first, and the rest of the pool is read only if they are not sufficient.
 
 Source: GatherPools of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
 """
@@ -26,8 +26,8 @@ class SeenPool:
     """One pool from one node.
 
     `devices` are those of slices for this node, also the devices of such slices that are for other nodes; `elsewhere`
-    are devices of other slices, known only where the pool was looked through; `counters` are totals in billionths.
-    `slices` are those that the devices stand in, where that matters.
+    are devices of other slices, known only if the whole pool was read; `counters` are totals in billionths.
+    `slices` are those of the devices, if that matters.
     """
 
     id: PoolId
@@ -38,18 +38,18 @@ class SeenPool:
     slices: tuple[Slice, ...] = ()
 
     def slice_of(self, device: Device) -> Slice:
-        """Return the slice that a device stands in."""
-        return next(piece for piece in self.slices if any(device is one for one in piece.devices))
+        """Return the slice that lists a device."""
+        return next(item for item in self.slices if any(device is one for one in item.devices))
 
 
 def gather(
     pools_by_id: Iterable[Sequence[Slice]], node: NodeFacts, features: Features, variant: Variant, release: Release
 ) -> list[SeenPool]:
-    """The pools that concern `node`, in the order in which they are tried."""
+    """Return the pools that concern `node`, in the order in which they are tried."""
     found = [
         pool
         for slices in pools_by_id
-        if (pool := see([slice_as_read(piece, variant, release) for piece in slices], node, features, variant, release))
+        if (pool := see([slice_as_read(item, variant, release) for item in slices], node, features, variant, release))
         is not None
     ]
     if variant == "stable":
@@ -67,24 +67,24 @@ def needs_conditions(devices: Iterable[Device]) -> bool:
 def see(
     slices: Sequence[Slice], node: NodeFacts, features: Features, variant: Variant, release: Release
 ) -> SeenPool | None:
-    """One pool, or None if it does not concern the node or is being replaced."""
+    """Return one pool, or None if it does not concern the node or is being replaced."""
     relevant = newest(list(concerning(slices, node, features, variant, release)))
     if not relevant:
         return None
-    believed = relevant[0].slice_count  # contradictory-slice-counts: nobody compares it with the others'
+    believed = relevant[0].slice_count  # contradictory-slice-counts: it is not compared with the counts of the others
     if release.has("slices-of-other-nodes-are-missed"):
         return half_seen(relevant, complete=len(relevant) == believed)
     whole: list[Slice] = relevant
     if len(relevant) != believed:
-        # older-generation-survives: only here is it asked whether there is a newer one elsewhere.
-        if any(piece.generation > relevant[0].generation for piece in slices):
+        # older-generation-survives: only here a newer generation elsewhere is considered.
+        if any(item.generation > relevant[0].generation for item in slices):
             return None
-        whole = [piece for piece in slices if piece.generation == relevant[0].generation]
+        whole = [item for item in slices if item.generation == relevant[0].generation]
         if len(whole) != believed:
             return SeenPool(relevant[0].pool, "incomplete")
     if variant != "stable" and not release.has("pools-in-any-order"):
-        relevant = sorted(relevant, key=lambda piece: piece.name)
-    return build(relevant, [piece for piece in whole if piece not in relevant], features)
+        relevant = sorted(relevant, key=lambda item: item.name)
+    return build(relevant, [item for item in whole if item not in relevant], features)
 
 
 def half_seen(relevant: Sequence[Slice], *, complete: bool) -> SeenPool:
@@ -92,7 +92,7 @@ def half_seen(relevant: Sequence[Slice], *, complete: bool) -> SeenPool:
 
     Devices of an incomplete pool are there to be picked (incomplete-pools-are-used).
     """
-    devices = tuple(device for piece in relevant for device in piece.devices)
+    devices = tuple(device for item in relevant for device in item.devices)
     twice = len({device.id.device for device in devices}) < len(devices)
     state: PoolState = "invalid" if twice else "complete" if complete else "incomplete"
     return SeenPool(relevant[0].pool, state, devices, counters=totals(relevant), slices=tuple(relevant))
@@ -108,25 +108,25 @@ def concerning(
     """
     # Before 1.36, a slice with counters was one like any other to a variant that knew no counters of pools.
     counted = release.minor < 35 or (release.minor < 36 and variant == "stable")
-    readable = [piece for piece in slices if pools.usable_features(_countless(piece) if counted else piece, features)]
+    readable = [item for item in slices if pools.usable_features(_countless(item) if counted else item, features)]
     if release.has("pools-in-any-order"):
         if variant == "experimental":
-            readable.sort(key=lambda piece: needs_conditions(piece.devices))
+            readable.sort(key=lambda item: needs_conditions(item.devices))
     elif variant != "stable":
-        readable.sort(key=lambda piece: not piece.node_name or bool(piece.counter_sets))
+        readable.sort(key=lambda item: not item.node_name or bool(item.counter_sets))
     everywhere = release.has("counters-concern-every-node") and not counted
-    for piece in readable:
-        if (piece.counter_sets and everywhere) or pools.offered_to(piece, node):
-            yield piece
+    for item in readable:
+        if (item.counter_sets and everywhere) or pools.offered_to(item, node):
+            yield item
 
 
-def _countless(piece: Slice) -> Slice:
-    return replace(piece, counter_sets=())
+def _countless(item: Slice) -> Slice:
+    return replace(item, counter_sets=())
 
 
 def newest(slices: Sequence[Slice]) -> list[Slice]:
     """Return the slices of the highest generation among them."""
-    return [piece for piece in slices if piece.generation == max(one.generation for one in slices)]
+    return [item for item in slices if item.generation == max(one.generation for one in slices)]
 
 
 def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features) -> SeenPool:
@@ -134,8 +134,8 @@ def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features
     known.
     """
     identity = relevant[0].pool
-    offering = [piece for piece in relevant if not (features.partitionable_devices and piece.counter_sets)]
-    devices = tuple(device for piece in offering for device in piece.devices)
+    offering = [item for item in relevant if not (features.partitionable_devices and item.counter_sets)]
+    devices = tuple(device for item in offering for device in item.devices)
     known = (*relevant, *others)
     if pools.problem_in(known, devices, features):
         return SeenPool(identity, "invalid")
@@ -145,16 +145,16 @@ def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features
         identity,
         "complete",
         devices,
-        tuple(device for piece in others for device in piece.devices),
+        tuple(device for item in others for device in item.devices),
         totals(relevant),
     )
 
 
 def totals(slices: Iterable[Slice]) -> dict[tuple[str, str], int]:
-    """What the counters of some slices hold, in billionths."""
+    """Return the total of the counters of some slices, in billionths."""
     return {
         (name, counter): value
-        for piece in slices
-        for name, values in piece.counter_sets
+        for item in slices
+        for name, values in item.counter_sets
         for counter, value in values.items()
     }

@@ -22,26 +22,23 @@ Account: TypeAlias = tuple[str, ...]
 
 
 def account_of(pool: SeenPool, device: Device, release: Release) -> Account:
-    """Under which name the counters of a device are kept.
-
-    That is the pool's, counters-by-pool-name: without the driver's, counters-of-one-slice: that of the slice.
-    """
+    """Return the account of the counters of a device."""
     if release.has("counters-of-one-slice"):
         return (pool.slice_of(device).name,)
     return (pool.id.pool,) if release.has("counters-by-pool-name") else pool.id
 
 
 class Available:
-    """What earlier allocations leave of each counter, worked out when a pool is first asked about."""
+    """The rest of each counter after earlier allocations, computed on first use of a pool."""
 
     def __init__(self, release: Release, features: Features) -> None:
         self._release = release
-        # With the feature off, who had a share has the device.
+        # With the feature disabled, a share uses the whole device.
         self._shares_are_free = release.has("shares-free-counters") and features.consumable_capacity
         self._left: dict[Account, dict[Counter, int]] = {}
 
     def of(self, pool: SeenPool, device: Device, taken: Taken) -> Mapping[Counter, int]:
-        """What is left where a device takes from; once known under its account, it is not asked for again."""
+        """Return the rest of the counters that a device consumes; cached by account."""
         account = account_of(pool, device, self._release)
         known = self._left.get(account)
         if known is None:
@@ -69,7 +66,7 @@ class Available:
 
 
 class Ledger:
-    """What the picks of one attempt take."""
+    """The consumption of the picks of one attempt."""
 
     def __init__(self, available: Available, taken: Taken, release: Release) -> None:
         self._available = available
@@ -78,7 +75,7 @@ class Ledger:
         self._spent: dict[Account, dict[Counter, int]] = {}
 
     def charge(self, pool: SeenPool, device: Device) -> bool:
-        """Charge a device; False, with nothing charged, where the account would then be short.
+        """Charge a device; False, with nothing charged, if the account has too little.
 
         All counters of the account are compared, also those that the device does not take from
         (overcommitted-counters).
@@ -92,12 +89,12 @@ class Ledger:
         return True
 
     def refuse(self, pool: SeenPool, device: Device) -> None:
-        """A charged device was refused for another reason (rejected-keeps-counters: then it stays charged)."""
+        """Release a charged device that another check refused (rejected-keeps-counters: it stays charged)."""
         if not self._release.has("rejected-keeps-counters"):
             self.give_back(pool, device)
 
     def give_back(self, pool: SeenPool, device: Device) -> None:
-        """A charged device was given up."""
+        """Release a charged device."""
         self._add(self._spent[account_of(pool, device, self._release)], device, -1)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""May a device serve a request at all: selectors first, then its node.
+"""Suitability of a device for a request: selectors first, then its node.
 
 Deviation: selector-on-other-nodes-device.
 
@@ -13,7 +13,7 @@ from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass,
 
 
 class Selecting:
-    """Answers about one attempt on one node, each asked once."""
+    """Verdicts for one attempt on one node, each computed once."""
 
     def __init__(self, node: NodeFacts, features: Features) -> None:
         self._node = node
@@ -44,7 +44,7 @@ class Selecting:
         return known
 
     def large_enough(self, device: Device, request: SubRequest) -> bool:
-        """Return whether the device's capacities can serve the request when nobody else uses it."""
+        """Return whether the device's capacities can serve the request if it is not in use."""
         if not self._features.consumable_capacity:
             return True
         return capacity.acceptable(device, request, shared=device.allow_multiple)

@@ -26,7 +26,7 @@ class Tracker(Protocol):
     """One constraint of one claim during one walk."""
 
     def add(self, request: SubRequest, device: Device) -> bool:
-        """Let a device join; False, with nothing changed, where the constraint forbids it."""
+        """Let a device join; False, with nothing changed, if the constraint forbids it."""
         ...
 
     def remove(self, request: SubRequest) -> None:
@@ -35,7 +35,7 @@ class Tracker(Protocol):
 
 
 def tracker_for(constraint: Constraint, *, lists: bool, release: Release) -> Tracker:
-    """Return the tracker of a constraint; `lists` says that list attributes are compared as sets."""
+    """Return the tracker of a constraint; `lists`: compare list attributes as sets."""
     if constraint.kind == "distinctAttribute" and release.has("distinct-compares-places"):
         return DistinctPlaces(constraint)
     if constraint.kind == "distinctAttribute":
@@ -44,7 +44,7 @@ def tracker_for(constraint: Constraint, *, lists: bool, release: Release) -> Tra
 
 
 class UncheckedMatch:
-    """matchAttribute of single values (first-of-constraint-unchecked): whatever the first has is what all must have."""
+    """matchAttribute of single values (first-of-constraint-unchecked): all must have the value of the first."""
 
     def __init__(self, constraint: Constraint) -> None:
         self._constraint = constraint

@@ -1,10 +1,10 @@
-"""Which of a release's three allocators the features select, and what each is blind to.
+"""The three allocators of a release: which one the features select, and which features each ignores.
 
 Pure functions. Deviations: stable-ignores-newer-fields, stable-hides-multiple-allocations, distinct-without-gate.
 
 Source: structured/allocator.go NewAllocator of k8s.io/dynamic-resource-allocation v0.34.13 to v0.36.6: the first
-variant that knows every feature that is on. Until 1.35 that is the stable one where nothing is on, and the incubating
-one knows what the stable one knows since 1.36.
+variant that supports every enabled feature. Until 1.35 that is the stable one if no feature is enabled, and the
+incubating one supports what the stable one supports since 1.36.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ def variant_for(features: Features, release: Release) -> Variant:
 
 
 def knows_shares(variant: Variant, release: Release) -> bool:
-    """Return whether a variant has heard of shares of devices, of distinctAttribute, and of devices that bind to a
-    node.
-    """
+    """Return whether a variant supports shares of devices, distinctAttribute, and devices that bind to a node."""
     return variant == "experimental" if release.minor < 36 else variant != "stable"
 
 
 def claims_as_read(claims: Iterable[Claim], variant: Variant, release: Release) -> list[Claim]:
-    """The claims with what the variant does not see left out (stable-ignores-newer-fields)."""
+    """Return the claims with what the variant does not see left out (stable-ignores-newer-fields)."""
     return [claim if knows_shares(variant, release) else _without_capacity(claim) for claim in claims]
 
 
@@ -47,13 +45,13 @@ def claims_as_checked(claims: Iterable[Claim], variant: Variant, release: Releas
     return [_without_distinct(claim) if knows_shares(variant, release) else claim for claim in claims]
 
 
-def slice_as_read(piece: Slice, variant: Variant, release: Release) -> Slice:
-    """A slice with what the variant does not see of its devices left out (stable-hides-multiple-allocations)."""
+def slice_as_read(item: Slice, variant: Variant, release: Release) -> Slice:
+    """Return a slice with what the variant does not see of its devices left out (stable-hides-multiple-allocations)."""
     if knows_shares(variant, release):
-        return piece
-    if not any(device.allow_multiple or device.binds_to_node for device in piece.devices):
-        return piece
-    return replace(piece, devices=tuple(map(_plain, piece.devices)))
+        return item
+    if not any(device.allow_multiple or device.binds_to_node for device in item.devices):
+        return item
+    return replace(item, devices=tuple(map(_plain, item.devices)))
 
 
 def _plain(device: Device) -> Device:

@@ -1,9 +1,9 @@
 """The plain walk: claims, requests, alternatives and devices in their order, every combination, the first that works.
 
-A `Walk` is made for one attempt on one node and thrown away. Deviations: exhaustive-search (nothing is counted ahead),
+A `Walk` serves one attempt on one node. Deviations: exhaustive-search (nothing is counted ahead),
 alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters and
-admin-access-consumes-capacity (of a pick it is never asked whether it only looks on), shares-do-not-block (only who has
-a device alone is looked for); in 1.36.2 and before the half of rejected-keeps-counters that is not the ledger's; until
+admin-access-consumes-capacity (admin access of a pick is ignored), shares-do-not-block (only exclusive use of a device
+counts); in 1.36.2 and before the half of rejected-keeps-counters that is not the ledger's; until
 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt, every-taint-keeps-off,
 every-share-takes-counters and capacity-of-another-device.
 
@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One (sub)request: how many devices, and which ones where it wants `All`."""
+    """One (sub)request: the number of devices, and for `All` which ones."""
 
     request: SubRequest
     device_class: DeviceClass
@@ -76,7 +76,7 @@ class Pick:
 
 @dataclass(slots=True)
 class Use:
-    """What the picks of the attempt use: whole devices by the claims that picked them, shares, and their capacity."""
+    """Devices used by the picks of the attempt: whole devices by claim, shares, and their capacity."""
 
     claims: dict[DeviceId, set[int]] = field(default_factory=dict)
     shares: dict[DeviceId, int] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Use:
 
 
 class Panic(AllocationError):
-    """Where kube-scheduler of the release ends by a run-time error."""
+    """kube-scheduler of the release panics here."""
 
 
 class TooManyDevices(Exception):
@@ -165,7 +165,9 @@ class Walk:
     # -- devices ---------------------------------------------------------------------------------------------------
 
     def _device(self, number: int, at: int, plan: Plan, nth: int, start: int) -> bool:
-        """Place device `nth` of a request, and all that follows; `start` is where this request goes on looking."""
+        """Place device `nth` of a request, and all that follows; `start` is the position at which this request
+        continues.
+        """
         if plan.everything is not None and not plan.everything:
             return False
         if nth == plan.count:
@@ -200,11 +202,11 @@ class Walk:
         return False
 
     def _after(self, place: int) -> int:
-        """Where a request looks for its next device: from the start in the stable variant, or by every-order-tried."""
+        """Return the start position for the next device: 0 in the stable variant, or by every-order-tried."""
         return 0 if self._every_order else place + 1
 
     def _go_on(self, number: int, at: int, plan: Plan, nth: int, start: int) -> bool:
-        """What follows a pick; the pick is given up where that comes to nothing."""
+        """Continue after a pick; undo the pick if no solution follows."""
         try:
             found = self._device(number, at, plan, nth + 1, start)
         except TooManyDevices:
@@ -215,7 +217,7 @@ class Walk:
         return found
 
     def _open(self, number: int, request: SubRequest, device: Device) -> bool:
-        """Return whether nobody has the device: a pick with admin access has it too (admin-pick-blocks-others)."""
+        """Return whether the device is unused; a pick with admin access uses it too (admin-pick-blocks-others)."""
         pickers = self._use.claims.get(device.id)
         if request.admin_access:
             return not pickers or number not in pickers
@@ -235,7 +237,7 @@ class Walk:
     # -- taking and giving up --------------------------------------------------------------------------------------
 
     def _take(self, number: int, plan: Plan, candidate: Candidate, nth: int, *, must: bool) -> bool:
-        """Pick a device where counters, taints, constraints and capacity allow it; `must` says that it is one of All.
+        """Pick a device if counters, taints, constraints and capacity allow it; `must`: it is one of All.
 
         It would be device `nth` of its request.
 
@@ -280,15 +282,13 @@ class Walk:
         return True
 
     def _is_tainted(self, device: Device, request: SubRequest) -> bool:
-        """Return whether a taint keeps the request off the device; every-taint-keeps-off: also one whose effect is
-        unknown.
-        """
+        """Return whether a taint excludes the device; with every-taint-keeps-off, also one with an unknown effect."""
         if self._release.has("every-taint-keeps-off"):
             return any(not taints.tolerated(request.tolerations, taint) for taint in device.taints)
         return taints.untolerated(device, request) is not None
 
     def _measured(self, candidate: Candidate, nth: int) -> Device:
-        """The device whose capacity is compared: the candidate, but for capacity-of-another-device."""
+        """Return the device whose capacity is compared: the candidate, but for capacity-of-another-device."""
         if not (self._features.consumable_capacity and self._release.has("capacity-of-another-device")):
             return candidate.device
         others = candidate.pool.slice_of(candidate.device).devices
@@ -341,5 +341,5 @@ def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> boo
 
 
 def consumption(device: Device, request: SubRequest) -> dict[str, int]:
-    """What a request takes of each of a device's capacities, in billionths."""
+    """Return the consumption of each capacity of a device by a request, in billionths."""
     return {name: value.scaled_value(-9) for name, value in capacity.consumed_by(device, request).items()}
