@@ -46,7 +46,6 @@ class World:
         self.client: KubeClient = run.client
         self.components = run.components
         self.namespace = f"dra-{suffix}"
-        self.memory: dict[str, Any] = {}
         self._states: dict[type, Any] = {}
         self.cleanup = ExitStack()
         self._nodes: dict[str, ScenarioNode] = {}

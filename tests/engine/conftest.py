@@ -1,4 +1,4 @@
-"""Tests of the frame: through the front door where that is quick enough, on its pure parts where it is not."""
+"""Tests of the engine: through the command line if that is quick enough, else on its pure parts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # helper modules of this folder: stories, front_door
+sys.path.insert(0, str(Path(__file__).parent))  # helper modules of this folder: invented_runs, command_line
 
-from front_door import Door
+from command_line import CommandLine
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
-    """The command, run from an empty folder."""
+def cli(tmp_path: Path) -> Iterator[CommandLine]:
+    """Return the command line in an empty folder."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # Shells start what they put in the background so, and a program that inherits it never hears of Ctrl-C.
+        # Shells start background jobs with SIGINT ignored, and child processes inherit that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     temp = Path(tempfile.mkdtemp(prefix="d-", dir="/tmp"))
     (tmp_path / "work").mkdir()
-    yield Door(tmp_path / "work", temp)
+    yield CommandLine(tmp_path / "work", temp)
     shutil.rmtree(temp, ignore_errors=True)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from front_door import Door, Ended
+from command_line import CommandLine, Ended
 
 from dra_conformance.core.errors import ExitCode
 
@@ -16,13 +16,13 @@ ASKED = "webhook/protocol#the-response-has-the-uid-and-the-version-of-the-review
 STORED = "webhook/admission#valid-configuration-in-manifest-is-stored[claim-v1]"
 
 
-def run(door: Door, fault: str, *scenarios: str) -> Ended:
+def run(cli: CommandLine, fault: str, *scenarios: str) -> Ended:
     """The scenarios against a webhook with this fault."""
     words = [sys.executable, str(PROGRAM), fault, "{port}", "{tls_cert}", "{tls_key}"]
     focus = [
         word for name in scenarios for word in ("--focus", "^" + name.replace("[", r"\[").replace("]", r"\]") + " ")
     ]
-    return door.suite("--webhook", f"exec:{shlex.join(words)}", "--patience", "1", *focus)
+    return cli.suite("--webhook", f"exec:{shlex.join(words)}", "--patience", "1", *focus)
 
 
 def seen(ended: Ended, scenario: str) -> tuple[str, str]:
@@ -31,14 +31,14 @@ def seen(ended: Ended, scenario: str) -> tuple[str, str]:
     return row["status"], row["reason"]
 
 
-def test_one_that_ends_at_once(door: Door) -> None:
-    ended = run(door, "exits", ASKED)
+def test_one_that_ends_at_once(cli: CommandLine) -> None:
+    ended = run(cli, "exits", ASKED)
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert "the webhook ended with exit code 3 before it listened; it said last: cannot read" in ended.out
 
 
-def test_one_that_listens_nowhere(door: Door) -> None:
-    ended = run(door, "silent", ASKED)
+def test_one_that_listens_nowhere(cli: CommandLine) -> None:
+    ended = run(cli, "silent", ASKED)
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert "20 s after its start the webhook does not listen on 127.0.0.1:" in ended.out
     assert "waiting for a leader" in ended.out
@@ -56,8 +56,8 @@ def test_one_that_listens_nowhere(door: Door) -> None:
         ("drips", "no complete answer came within 1 s", "context deadline exceeded"),
     ],
 )
-def test_one_that_answers_wrongly_fails(door: Door, fault: str, asked: str, stored: str) -> None:
-    ended = run(door, fault, ASKED, STORED)
+def test_one_that_answers_wrongly_fails(cli: CommandLine, fault: str, asked: str, stored: str) -> None:
+    ended = run(cli, fault, ASKED, STORED)
     assert ended.code == ExitCode.FAILURES
     assert ended.report["verdict"] == "not-conformant"
     for scenario, said in ((ASKED, asked), (STORED, stored)):
@@ -66,14 +66,14 @@ def test_one_that_answers_wrongly_fails(door: Door, fault: str, asked: str, stor
         assert said in reason
 
 
-def test_one_that_admits_everything_is_found_out(door: Door) -> None:
+def test_one_that_admits_everything_is_found_out(cli: CommandLine) -> None:
     refused = "webhook/admission#time-slices-of-a-mig-device-are-refused"
-    ended = run(door, "admits", ASKED, STORED, refused)
+    ended = run(cli, "admits", ASKED, STORED, refused)
     assert seen(ended, ASKED)[0] == seen(ended, STORED)[0] == "passed"
     assert seen(ended, refused)[0] == "failed"
 
 
-def test_mistakes_of_the_user_are_told_before_anything_starts(door: Door) -> None:
+def test_mistakes_of_the_user_are_told_before_anything_starts(cli: CommandLine) -> None:
     for options, said in (
         (["--webhook", f"exec:{sys.executable} {{prt}}"], "unknown placeholder {prt}"),
         (["--webhook", "reference:foo=1"], "the reference has no setting 'foo'"),
@@ -81,6 +81,6 @@ def test_mistakes_of_the_user_are_told_before_anything_starts(door: Door) -> Non
         (["--webhook-path", "validate"], "must be the path of a URL"),
         (["--webhook", "cluster"], "has no webhook"),
     ):
-        code, out, err = door.run("run", *options)
+        code, out, err = cli.run("run", *options)
         assert code == ExitCode.USAGE
         assert said in out + err

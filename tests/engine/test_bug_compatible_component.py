@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import pytest
-from front_door import Door
+from command_line import CommandLine
 
 from reference_impl.scheduler.bug_compatible import RELEASES, UnknownRelease, release
 from verification.third_party.catalogue import load
 
 
-def test_the_component_breaks_what_kube_scheduler_breaks(door: Door) -> None:
+def test_the_component_breaks_what_kube_scheduler_breaks(cli: CommandLine) -> None:
     """The rules of allocation that kube-scheduler 1.36.2 breaks, and no others of those that stand beside them."""
     (program,) = (one for one in load() if one.name == "kube-scheduler")
     # DRA-226c is a panic of its slice tracker, which is not part of the allocator.
     broken = set(program.broken_rules) - {"DRA-226c"}
     beside = {"DRA-168", "DRA-178", "DRA-192", "DRA-216", "DRA-233", "DRA-234"}
     words = [word for rule in sorted(broken | beside) for word in ("--rule", rule)]
-    ended = door.suite("--scheduler", "reference:publish=direct,bug-compatible=1.36.2", *words)
+    ended = cli.suite("--scheduler", "reference:publish=direct,bug-compatible=1.36.2", *words)
     found = {row["id"]: row["status"] for row in ended.report["rules"]}
     assert {rule for rule in broken | beside if found[rule] == "failed"} == broken
     assert {found[rule] for rule in beside} == {"passed"}
 
 
-def test_a_release_that_nobody_compared_is_refused(door: Door) -> None:
+def test_a_release_that_nobody_compared_is_refused(cli: CommandLine) -> None:
     with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.34, 1\.35, 1\.36, 1\.36\.2 are known"):
         release("1.40")
-    ended = door.suite("--scheduler", "reference:bug-compatible=1.40")
+    ended = cli.suite("--scheduler", "reference:bug-compatible=1.40")
     assert ended.code == 4
     assert "only the deviations of" in ended.err
     assert RELEASES == ("1.34", "1.35", "1.36", "1.36.2")

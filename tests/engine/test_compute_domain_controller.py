@@ -8,18 +8,18 @@ from __future__ import annotations
 import shlex
 import sys
 
-from front_door import Door
+from command_line import CommandLine
 
 from dra_conformance.core import features
 
 OWN = f"exec:{shlex.join([sys.executable, '-m', 'reference_impl', 'compute-domain'])} --kubeconfig {{kubeconfig}}"
 
 
-def test_a_users_controller_is_not_judged_by_the_references_kubelet_plugin(door: Door) -> None:
+def test_a_users_controller_is_not_judged_by_the_references_kubelet_plugin(cli: CommandLine) -> None:
     """NV-145 to NV-147 and NV-153 bind the controller, NV-046 and NV-158 the kubelet plugin."""
     rules = {"NV-145": "passed", "NV-146": "passed", "NV-147": "passed", "NV-153": "passed"}
     rules |= {"NV-046": "not-applicable", "NV-158": "not-applicable"}
-    ended = door.suite("--compute-domain-controller", OWN, *(word for rule in rules for word in ("--rule", rule)))
+    ended = cli.suite("--compute-domain-controller", OWN, *(word for rule in rules for word in ("--rule", rule)))
     assert ended.code == 0, ended.err
     assert {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in rules} == rules
     reasons = {row["reason"] for row in ended.report["scenarios"] if row["status"] == "not-applicable"}

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from front_door import Door
+from command_line import CommandLine
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.rules.catalogue import Catalogue
@@ -22,15 +22,15 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_worked_example_passes_and_its_mutant_dies(door: Door) -> None:
-    (door.folder / "mine").mkdir()
-    (door.folder / "mine" / "templates.feature").write_text(blocks("how-to/writing-a-scenario.md", "gherkin")[0])
-    (door.folder / "mutants").mkdir()
+def test_the_worked_example_passes_and_its_mutant_dies(cli: CommandLine) -> None:
+    (cli.folder / "mine").mkdir()
+    (cli.folder / "mine" / "templates.feature").write_text(blocks("how-to/writing-a-scenario.md", "gherkin")[0])
+    (cli.folder / "mutants").mkdir()
     mutant = next(block for block in blocks("how-to/writing-a-scenario.md", "python") if "@mutant" in block)
-    (door.folder / "mutants" / "templates.py").write_text(mutant)
-    ended = door.suite("--features", "mine", "--focus", "^mine/")
+    (cli.folder / "mutants" / "templates.py").write_text(mutant)
+    ended = cli.suite("--features", "mine", "--focus", "^mine/")
     assert ended.code == ExitCode.OK, ended.out
-    code, out, _ = door.run("mutants", "--mutants", "mutants", "--features", "mine")
+    code, out, _ = cli.run("mutants", "--mutants", "mutants", "--features", "mine")
     assert (code, out) == (ExitCode.OK, blocks("how-to/writing-a-scenario.md", "text")[0])
 
 

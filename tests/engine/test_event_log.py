@@ -174,12 +174,12 @@ def test_the_pages_of_events_are_current() -> None:
 # -- timelines ---------------------------------------------------------------------------------------------------------
 
 
-def told(*kinds: Event) -> list[Event]:
+def numbered(*kinds: Event) -> list[Event]:
     return [msgspec.structs.replace(each, seq=n, time=n / 1000, scenario="s") for n, each in enumerate(kinds, start=1)]
 
 
 def test_a_timeline_has_the_events_up_to_the_clean_up() -> None:
-    story = told(
+    found = numbered(
         ScenarioStarted(name="A name", where="x.feature:1", rules=()),
         step('node "n1"', "given"),
         ApiWrite(agent="binder", method="POST", path="/x", status=409, reason="Conflict"),
@@ -189,7 +189,7 @@ def test_a_timeline_has_the_events_up_to_the_clean_up() -> None:
         CleanupStarted(),
         step("after the clean-up", "then"),
     )
-    assert list(lines(story)) == [
+    assert list(lines(found)) == [
         "+   0.000  BEGIN  A name",
         '+   0.001  GIVEN  node "n1"',
         "+   0.002  API    binder: POST /x -> 409 Conflict",
@@ -200,7 +200,7 @@ def test_a_timeline_has_the_events_up_to_the_clean_up() -> None:
 
 
 def test_a_long_timeline_keeps_beginning_and_end() -> None:
-    found = list(lines(told(*(step(str(n)) for n in range(500)))))
+    found = list(lines(numbered(*(step(str(n)) for n in range(500)))))
     assert len(found) == LIMIT + 1
     assert found[0].endswith("  0")
     assert found[-1].endswith("499")

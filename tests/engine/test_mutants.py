@@ -1,4 +1,4 @@
-"""The kill matrix: a mutant dies of a failed check of its rule and of nothing else."""
+"""Tests of the kill matrix: only a failed check of its rule kills a mutant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from front_door import Door
+from command_line import CommandLine
 
 from dra_conformance.cli import call
 from dra_conformance.core.errors import ExitCode, SpecificationError, UsageError
@@ -49,11 +49,11 @@ def _(patch: Patch) -> None:
 """
 
 
-def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
-    (door.folder / "own").mkdir()
-    (door.folder / "own" / "m.py").write_text(MUTANTS)
-    door.features("good")
-    code, out, err = door.run("mutants", "--mutants", "own", "--features", "probe", "--format", "json", "--jobs", "2")
+def test_the_matrix_names_the_survivors_in_json(cli: CommandLine) -> None:
+    (cli.folder / "own").mkdir()
+    (cli.folder / "own" / "m.py").write_text(MUTANTS)
+    cli.features("good")
+    code, out, err = cli.run("mutants", "--mutants", "own", "--features", "probe", "--format", "json", "--jobs", "2")
     assert code == ExitCode.FAILURES
     rows = json.loads(out)["mutants"]
     assert all(list(row) == ["id", "rule", "scenario", "status"] for row in rows)
@@ -74,11 +74,11 @@ def test_the_matrix_as_json_with_survivors_named(door: Door) -> None:
     assert "only-luck survived: probe/good#a-node-is-there-n[1] error:" in err
 
 
-def test_all_killed_ends_in_0(door: Door) -> None:
-    (door.folder / "own").mkdir()
-    (door.folder / "own" / "m.py").write_text(MUTANTS.split('@mutant("harmless')[0])
-    door.features("good")
-    code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
+def test_the_exit_code_is_0_if_all_are_killed(cli: CommandLine) -> None:
+    (cli.folder / "own").mkdir()
+    (cli.folder / "own" / "m.py").write_text(MUTANTS.split('@mutant("harmless')[0])
+    cli.features("good")
+    code, out, _ = cli.run("mutants", "--mutants", "own", "--features", "probe")
     assert code == ExitCode.OK
     assert out.endswith("\n1 of 1 mutants killed\n")
 
@@ -96,11 +96,11 @@ def _(patch: Patch) -> None:
 """
 
 
-def test_a_survivor_is_asked_again_alone_and_the_matrix_says_so(door: Door) -> None:
-    (door.folder / "own").mkdir()
-    (door.folder / "own" / "m.py").write_text(LUCKY)
-    door.features("good")
-    code, out, _ = door.run("mutants", "--mutants", "own", "--features", "probe")
+def test_a_survivor_is_run_again_alone_and_the_matrix_shows_it(cli: CommandLine) -> None:
+    (cli.folder / "own").mkdir()
+    (cli.folder / "own" / "m.py").write_text(LUCKY)
+    cli.features("good")
+    code, out, _ = cli.run("mutants", "--mutants", "own", "--features", "probe")
     assert code == ExitCode.OK
     assert "sometimes was killed only on retry, alone\n" in out
     assert out.endswith("\n1 of 1 mutants killed, 1 of them only on retry\n")
@@ -112,7 +112,7 @@ def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert capsys.readouterr().out.endswith("\n6 mutants\n")
 
 
-def test_names_are_told_apart(tmp_path: Path) -> None:
+def test_two_mutants_with_one_id_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(MUTANTS)
     (tmp_path / "b.py").write_text(MUTANTS)
     with pytest.raises(SpecificationError, match="two mutants have the id says-gone"):
@@ -133,7 +133,7 @@ def test_a_mutant_has_a_rule_and_a_purpose() -> None:
 
 
 class Thing:
-    """Something to patch."""
+    """A class to patch."""
 
     def method(self) -> str:
         return "m"
@@ -152,7 +152,7 @@ class Thing:
 
 
 @pytest.mark.parametrize("name", ["method", "static", "of_class", "attribute"])
-def test_wrapping_keeps_what_a_thing_is(name: str, tmp_path: Path) -> None:
+def test_wrapping_keeps_the_kind_of_an_attribute(name: str, tmp_path: Path) -> None:
     original = Thing.__dict__[name]
     try:
         Patch(tmp_path).wrap(f"{__name__}:Thing.{name}", lambda inner: lambda *args: inner(*args) + "!")

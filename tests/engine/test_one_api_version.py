@@ -6,7 +6,7 @@ import re
 
 import orjson
 import pytest
-from front_door import SUITE, Door
+from command_line import SUITE, CommandLine
 
 from dra_conformance.core.errors import ExitCode
 
@@ -14,23 +14,23 @@ END_TO_END = ["--focus", "^(bind_requests|imex|mig)/end_to_end", "--focus", "^dr
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
-def test_end_to_end_in_one_version(door: Door, version: str) -> None:
+def test_end_to_end_in_one_version(cli: CommandLine, version: str) -> None:
     others = [f"resource.k8s.io/{each}=false" for each in ("v1", "v1beta2", "v1beta1") if each != version]
-    ended = door.suite("--runtime-config", ",".join(others), *END_TO_END)
+    ended = cli.suite("--runtime-config", ",".join(others), *END_TO_END)
     assert ended.code == ExitCode.OK, ended.out
     assert {row["status"] for row in ended.report["scenarios"]} == {"passed", "filtered"}
     assert ended.report["statistics"]["passed"] >= 5
     assert ended.report["target"]["resourceApi"] == version
     assert f"resource.k8s.io/{version}: " in ended.out
-    log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
+    log = (cli.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
     writes = [event["path"] for event in map(orjson.loads, log) if event["kind"] == "api"]
     spoken = {found[1] for path in writes if (found := re.match(r"/apis/resource\.k8s\.io/(\w+)/", path))}
     assert spoken == {version}
 
 
-def test_a_rule_about_fields_that_v1beta1_lacks_does_not_apply(door: Door) -> None:
+def test_a_rule_about_fields_that_v1beta1_lacks_does_not_apply(cli: CommandLine) -> None:
     only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
-    code, out, _ = door.run("run", "--runtime-config", only, "--rule", "DRA-051", "--dry-run")
+    code, out, _ = cli.run("run", "--runtime-config", only, "--rule", "DRA-051", "--dry-run")
     assert code == ExitCode.NOTHING_SELECTED
     assert "not-applicable  claims/api_slices#" in out
     assert "v1beta1 does not have" in out
@@ -45,23 +45,23 @@ def test_a_rule_about_fields_that_v1beta1_lacks_does_not_apply(door: Door) -> No
         ("resource.k8s.io/v1=false,resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false", "is disabled"),
     ],
 )
-def test_what_cannot_be_switched_is_named(door: Door, value: str, told: str) -> None:
-    code, _, err = door.run("run", "--runtime-config", value)
+def test_what_cannot_be_switched_is_named(cli: CommandLine, value: str, told: str) -> None:
+    code, _, err = cli.run("run", "--runtime-config", value)
     assert code == ExitCode.USAGE
     assert told in err
 
 
-def test_a_cluster_keeps_its_own_versions(door: Door) -> None:
-    code, _, err = door.run("run", "--control-plane", "kubeconfig:x", "--runtime-config", "resource.k8s.io/v1=false")
+def test_a_cluster_keeps_its_own_versions(cli: CommandLine) -> None:
+    code, _, err = cli.run("run", "--control-plane", "kubeconfig:x", "--runtime-config", "resource.k8s.io/v1=false")
     assert code == ExitCode.USAGE
     assert "an existing cluster keeps its own" in err
 
 
-def test_pytest_takes_the_same_option(door: Door) -> None:
+def test_pytest_takes_the_same_option(cli: CommandLine) -> None:
     only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false"
     options = ["-p", "no:cacheprovider", "--dra-runtime-config", only, "--dra-feature-gates", "DRAAdminAccess=true"]
-    door.run("--pyargs", SUITE, *options, "--dra-rule", "DRA-051,DRA-050", module="pytest")
-    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    cli.run("--pyargs", SUITE, *options, "--dra-rule", "DRA-051,DRA-050", module="pytest")
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
     assert report["target"]["resourceApi"] == "v1beta1"
     statuses = {row["id"]: row["status"] for row in report["rules"]}
     assert (statuses["DRA-050"], statuses["DRA-051"]) == ("passed", "not-applicable")

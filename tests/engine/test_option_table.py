@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from front_door import SUITE, Door
+from command_line import SUITE, CommandLine
 
 from dra_conformance import pytest_plugin
 from dra_conformance.cli import option_decorators, run
@@ -139,13 +139,13 @@ def test_every_row_of_the_table_is_complete() -> None:
         assert option.noun or not option.choices, option.name
 
 
-def test_pytest_accepts_what_the_command_accepts(door: Door) -> None:
+def test_pytest_accepts_what_the_command_accepts(cli: CommandLine) -> None:
     own = ["-p", "no:cacheprovider", "--dra-dry-run", "--dra-focus", "^claims/", "--dra-skip", "deleted"]
-    code, out, err = door.run("--pyargs", SUITE, *own, module="pytest")
+    code, out, err = cli.run("--pyargs", SUITE, *own, module="pytest")
     assert code == ExitCode.OK, out + err
     assert out.splitlines()[-1].endswith("to run; nothing was started")
-    assert out == door.run("run", "--dry-run", "--focus", "^claims/", "--skip", "deleted")[1]
-    assert list(door.folder.iterdir()) == []
+    assert out == cli.run("run", "--dry-run", "--focus", "^claims/", "--skip", "deleted")[1]
+    assert list(cli.folder.iterdir()) == []
 
 
 def test_the_plugin_imports_nothing_but_the_table() -> None:
@@ -249,18 +249,18 @@ def test_shell_completion_offers_values(name: str, incomplete: str, expected: li
     assert found == expected
 
 
-def test_shell_completion_reads_the_command_line(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shell_completion_reads_the_command_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_DRA_CONFORMANCE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "dra-conformance run --nvml ")
     monkeypatch.setenv("COMP_CWORD", "3")
-    code, out, _ = door.run()
+    code, out, _ = cli.run()
     assert (code, out) == (0, "plain,fake\nplain,real\n")
     monkeypatch.setenv("COMP_WORDS", "dra-conformance ex")
     monkeypatch.setenv("COMP_CWORD", "1")
-    assert door.run()[1] == "plain,explain\n"
+    assert cli.run()[1] == "plain,explain\n"
     monkeypatch.setenv("COMP_WORDS", "dra-conformance nonsense ")
     monkeypatch.setenv("COMP_CWORD", "2")
-    assert door.run()[0] == 0
+    assert cli.run()[0] == 0
 
 
 def test_a_choice_names_its_kind() -> None:

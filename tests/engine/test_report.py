@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from stories import Story
+from invented_runs import InventedRun
 
 from dra_conformance.cli import run
 from dra_conformance.core.configuration import from_mapping, options_of
@@ -21,7 +21,7 @@ WAIVER = {"rule": "DRA-001", "owner": "ann", "reason": "fixed in 2.0", "expires"
 
 
 def test_all_passed_is_conformant() -> None:
-    report = build(Story().scenario("a").scenario("b", ["DRA-002"]).events())
+    report = build(InventedRun().scenario("a").scenario("b", ["DRA-002"]).events())
     assert (report.verdict, report.exit_code) == (Verdict.CONFORMANT, ExitCode.OK)
     assert report.statistics["planned"] == 2
     assert report.statistics["passed"] == 2
@@ -31,7 +31,7 @@ def test_all_passed_is_conformant() -> None:
 @pytest.mark.parametrize("status", [s.value for s in Status if s is not Status.PASSED])
 def test_the_statuses_add_up_to_the_plan(status: str) -> None:
     decided = status in ("filtered", "not-applicable", "not-supported", "waived")
-    report = build(Story().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
+    report = build(InventedRun().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
     assert report.statistics["planned"] == 2 == sum(report.statistics[s.value] for s in Status)
     assert report.rule_statistics["planned"] == 2 == sum(report.rule_statistics[s.value] for s in Status)
     assert report.statistics[status] == 1
@@ -51,55 +51,59 @@ def test_the_statuses_add_up_to_the_plan(status: str) -> None:
     ],
 )
 def test_one_bad_scenario_changes_the_verdict(status: str, decided: bool, verdict: Verdict, code: ExitCode) -> None:
-    report = build(Story().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
+    report = build(InventedRun().scenario("a").scenario("b", ["DRA-002"], status=status, decided=decided).events())
     assert (report.verdict, report.exit_code) == (verdict, code)
 
 
 @pytest.mark.parametrize("status", ["filtered", "not-applicable", "not-supported"])
 def test_a_run_without_scenarios_is_invalid(status: str) -> None:
-    report = build(Story().scenario("a", status=status, decided=True).events())
+    report = build(InventedRun().scenario("a", status=status, decided=True).events())
     assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.NOTHING_SELECTED)
-    assert build(Story().events()).exit_code == ExitCode.NOTHING_SELECTED
+    assert build(InventedRun().events()).exit_code == ExitCode.NOTHING_SELECTED
 
 
 def test_should_rules_are_reported_and_not_scored() -> None:
-    story = Story().scenario("a")
-    story.rule("DRA-002", level="SHOULD")
-    report = build(story.scenario("b", ["DRA-002"], status="failed").events())
+    invented = InventedRun().scenario("a")
+    invented.rule("DRA-002", level="SHOULD")
+    report = build(invented.scenario("b", ["DRA-002"], status="failed").events())
     assert (report.verdict, report.exit_code) == (Verdict.CONFORMANT, ExitCode.OK)
     assert report.rule_statistics["failed"] == 1
 
 
 def test_should_rules_alone_are_not_enough_for_conformant() -> None:
-    story = Story()
-    story.rule("DRA-002", level="SHOULD")
-    report = build(story.scenario("b", ["DRA-002"]).events())
+    invented = InventedRun()
+    invented.rule("DRA-002", level="SHOULD")
+    report = build(invented.scenario("b", ["DRA-002"]).events())
     assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.OK)
 
 
 def test_a_rule_has_the_worst_status_of_its_scenarios() -> None:
-    report = build(Story().scenario("a").scenario("b", status="untestable").scenario("c", status="failed").events())
+    report = build(
+        InventedRun().scenario("a").scenario("b", status="untestable").scenario("c", status="failed").events()
+    )
     assert report.rules[0].status is Status.FAILED
     assert len(report.rules[0].scenarios) == 3
 
 
 def test_a_failed_scenario_keeps_the_rules_that_it_judged_before_the_failure() -> None:
-    story = Story().scenario(
+    invented = InventedRun().scenario(
         "a", ["DRA-001", "DRA-002", "DRA-003"], status="failed", checks=[("DRA-001", True), ("DRA-002", False)]
     )
-    by_id = {rule.id: rule.status for rule in build(story.events()).rules}
+    by_id = {rule.id: rule.status for rule in build(invented.events()).rules}
     assert by_id == {"DRA-001": Status.PASSED, "DRA-002": Status.FAILED, "DRA-003": Status.UNTESTABLE}
 
 
 def test_a_passed_scenario_that_did_not_check_one_of_its_rules_is_an_error() -> None:
-    report = build(Story().scenario("a", ["DRA-001", "DRA-002"], checks=[("DRA-001", True)]).events())
+    report = build(InventedRun().scenario("a", ["DRA-001", "DRA-002"], checks=[("DRA-001", True)]).events())
     assert report.scenarios[0].status is Status.ERROR
     assert "DRA-002" in report.scenarios[0].reason
 
 
 def test_a_failure_has_a_timeline_and_a_command_that_repeats_it() -> None:
-    story = Story(options={"driver": "exec:./p --x", "scheduler": "reference", "fail-fast": True, "focus": ["q"]})
-    scenario = build(story.scenario("a.b", status="failed").events()).scenarios[0]
+    invented = InventedRun(
+        options={"driver": "exec:./p --x", "scheduler": "reference", "fail-fast": True, "focus": ["q"]}
+    )
+    scenario = build(invented.scenario("a.b", status="failed").events()).scenarios[0]
     assert scenario.repeat == (
         "dra-conformance run --driver 'exec:./p --x' --fail-fast --focus '^probe/a\\.b#a\\.b ' --seed 7"
     )
@@ -121,16 +125,18 @@ def test_the_repeat_command_has_the_options_of_the_run() -> None:
         },
     }
     options = from_mapping(given, where="test")
-    story = Story(options=plain(options))
-    repeat = build(story.scenario("a", status="failed").events()).scenarios[0].repeat
+    invented = InventedRun(options=plain(options))
+    repeat = build(invented.scenario("a", status="failed").events()).scenarios[0].repeat
     words = run.command.make_context("run", shlex.split(repeat)[2:]).params
     again = options_of({name.replace("_", "-"): value for name, value in words.items()})
     assert msgspec.structs.replace(again, focus=(), seed=None) == options
 
 
 def test_an_interrupted_run_is_partial() -> None:
-    story = Story().scenario("a").scenario("b", ["DRA-002"], ended=False).scenario("c", ["DRA-003"], begun=False)
-    report = build(story.events(interrupted=True))
+    invented = (
+        InventedRun().scenario("a").scenario("b", ["DRA-002"], ended=False).scenario("c", ["DRA-003"], begun=False)
+    )
+    report = build(invented.events(interrupted=True))
     assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.INTERRUPTED)
     assert [scenario.status for scenario in report.scenarios] == [Status.PASSED, Status.FILTERED, Status.FILTERED]
     assert "not finished" in report.scenarios[1].reason
@@ -138,11 +144,11 @@ def test_an_interrupted_run_is_partial() -> None:
 
 
 def test_a_run_interrupted_after_its_last_scenario_is_partial() -> None:
-    assert build(Story().scenario("a").events(interrupted=True)).verdict is Verdict.PARTIAL
+    assert build(InventedRun().scenario("a").events(interrupted=True)).verdict is Verdict.PARTIAL
 
 
 def test_a_log_without_its_end_is_an_interrupted_run() -> None:
-    report = build(Story().scenario("a").scenario("b", ["DRA-002"], begun=False).events(finished=False))
+    report = build(InventedRun().scenario("a").scenario("b", ["DRA-002"], begun=False).events(finished=False))
     assert report.interrupted
     assert "ended before it was complete" in report.scenarios[1].reason
 
@@ -153,16 +159,18 @@ def test_a_log_without_a_run_is_refused() -> None:
 
 
 def test_a_problem_makes_the_run_invalid_with_its_own_exit_code() -> None:
-    story = (
-        Story().scenario("a").emit(ProblemFound(message="no server", hint="", exit=int(ExitCode.TARGET_UNREACHABLE)))
+    invented = (
+        InventedRun()
+        .scenario("a")
+        .emit(ProblemFound(message="no server", hint="", exit=int(ExitCode.TARGET_UNREACHABLE)))
     )
-    report = build(story.events())
+    report = build(invented.events())
     assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.TARGET_UNREACHABLE)
 
 
 def waived(status: str, **changes: Any) -> Any:
-    story = Story(options={"waivers": [{**WAIVER, **changes}]})
-    return build(story.scenario("a", status=status).scenario("b", ["DRA-002"]).events())
+    invented = InventedRun(options={"waivers": [{**WAIVER, **changes}]})
+    return build(invented.scenario("a", status=status).scenario("b", ["DRA-002"]).events())
 
 
 @pytest.mark.parametrize("status", ["failed", "untestable"])
@@ -200,13 +208,13 @@ def test_an_expired_waiver_waives_nothing() -> None:
     ],
 )
 def test_a_verdict_below_the_required_one_has_its_own_exit_code(required: str, status: str, code: ExitCode) -> None:
-    story = Story(options={"require": required})
-    story.scenario("a").scenario("b", ["DRA-002"], status=status, decided=status == "filtered")
-    assert build(story.events()).exit_code == code
+    invented = InventedRun(options={"require": required})
+    invented.scenario("a").scenario("b", ["DRA-002"], status=status, decided=status == "filtered")
+    assert build(invented.events()).exit_code == code
 
 
 def test_leftovers_have_their_own_exit_code() -> None:
-    report = build(Story().scenario("a").events(leftovers=["namespace x"]))
+    report = build(InventedRun().scenario("a").events(leftovers=["namespace x"]))
     assert (report.verdict, report.exit_code, report.leftovers) == (
         Verdict.CONFORMANT,
         ExitCode.LEFTOVERS,
@@ -215,5 +223,5 @@ def test_leftovers_have_their_own_exit_code() -> None:
 
 
 def test_a_pure_function_of_the_log() -> None:
-    events = Story().scenario("a", status="failed").events()
+    events = InventedRun().scenario("a", status="failed").events()
     assert build(events) == build(list(events))

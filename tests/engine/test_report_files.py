@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import orjson
 import pytest
 import yaml
-from stories import Story
+from invented_runs import InventedRun
 
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.events import Event, EventLog
@@ -22,9 +22,9 @@ from dra_conformance.report.verify import verify
 BAD = 'a <b> & "c" \x00\x1b\ud800\ufffe ]]>'
 
 
-def story() -> Story:
+def invented() -> InventedRun:
     return (
-        Story()
+        InventedRun()
         .scenario("good")
         .scenario("bad", ["DRA-002"], status="failed", reason=BAD)
         .scenario("broken", ["DRA-003"], status="error")
@@ -41,7 +41,7 @@ def write(folder: Path, events: list[Event]) -> None:
 
 
 def test_junit_is_well_formed_and_counts_right() -> None:
-    report = build(story().events())
+    report = build(invented().events())
     root = ET.fromstring(junit.render(report))  # noqa: S314 - our own text
     suite = root.find("testsuite")
     assert suite is not None
@@ -71,7 +71,7 @@ class Links(HTMLParser):
 
 
 def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
-    page = render_html(build(story().events()))
+    page = render_html(build(invented().events()))
     links = Links()
     links.feed(page)
     assert links.outside == []
@@ -82,7 +82,7 @@ def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
 
 
 def test_yaml_and_json_are_equal(tmp_path: Path) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     assert (
         yaml.safe_load((tmp_path / "report.yaml").read_text())["statistics"]
         == (orjson.loads((tmp_path / "report.json").read_bytes())["statistics"])
@@ -90,22 +90,22 @@ def test_yaml_and_json_are_equal(tmp_path: Path) -> None:
 
 
 def test_terminal_shows_rule_expected_observed_and_repeat_command() -> None:
-    text = render_text(build(Story().scenario("bad", status="failed").events()), folder=Path("out"))
+    text = render_text(build(InventedRun().scenario("bad", status="failed").events()), folder=Path("out"))
     for part in ("✗ DRA-001 MUST failed", "expected  a", "observed  b", "repeat    dra-conformance run"):
         assert part in text
     assert text.endswith("exit       1 (failures)\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in render_text(build(story().events()), color=True)
+    assert "\x1b[31m" in render_text(build(invented().events()), color=True)
 
 
 def test_an_unchanged_run_verifies(tmp_path: Path) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     assert verify(tmp_path)[1] == []
 
 
 @pytest.mark.parametrize("name", files.NAMES)
 def test_a_report_that_was_changed_is_found(tmp_path: Path, name: str) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     path = tmp_path / name
     path.write_bytes(path.read_bytes().replace(b"failed", b"passed", 1))
     assert verify(tmp_path)[1]
@@ -118,7 +118,7 @@ def test_a_report_that_was_changed_is_found(tmp_path: Path, name: str) -> None:
 
 
 def test_a_log_that_was_changed_is_found(tmp_path: Path) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     path = tmp_path / files.EVENTS
     path.write_bytes(path.read_bytes().replace(b'"ok":false', b'"ok":true', 1))
     found = "\n".join(verify(tmp_path)[1])
@@ -127,7 +127,7 @@ def test_a_log_that_was_changed_is_found(tmp_path: Path) -> None:
 
 
 def test_a_scenario_taken_out_of_the_report_is_found(tmp_path: Path) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     path = tmp_path / "report.json"
     report = orjson.loads(path.read_bytes())
     del report["scenarios"][1]
@@ -140,14 +140,14 @@ def test_a_scenario_taken_out_of_the_report_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{"])
 def test_an_unreadable_report_is_a_usage_error(tmp_path: Path, content: bytes) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     (tmp_path / "report.json").write_bytes(content)
     with pytest.raises(UsageError, match=r"report\.json is no"):
         verify(tmp_path)
 
 
 def test_clear_removes_the_files_of_a_run_and_no_others(tmp_path: Path) -> None:
-    write(tmp_path, story().events())
+    write(tmp_path, invented().events())
     ours = [tmp_path / "failures" / "a#b" / "objects.json", tmp_path / "logs" / "driver-n1.log"]
     theirs = [tmp_path / "logs" / "app.log", tmp_path / "notes.txt", tmp_path / "failures" / "mine" / "x"]
     for path in ours + theirs:

@@ -10,72 +10,72 @@ from pathlib import Path
 
 import orjson
 import pytest
-from front_door import SUITE, Door, wait_until
+from command_line import SUITE, CommandLine, wait_until
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.report.verify import verify
 
 ROWS = [f"good#a-node-is-there-n[{n}]" for n in range(1, 5)]
-BAD = "bad#a-node-that-is-there-is-said-to-be-gone"
+BAD = "bad#an-existing-node-is-expected-to-be-gone"
 FILES = ["events.jsonl", "junit.xml", "report.html", "report.json", "report.yaml"]
 
 
-def test_a_run_reports_every_scenario_and_verifies(door: Door) -> None:
-    ended = door.suite(*door.features("good"), "--seed", "5")
+def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("good"), "--seed", "5")
     assert ended.code == ExitCode.OK
     assert ended.statuses == dict.fromkeys(ROWS, "passed")
     assert ended.report["verdict"] == "partial", "a selection is never conformant"
     assert ended.report["seed"] == 5
     assert ended.report["command"].startswith("dra-conformance run --progress plain --features probe")
-    assert sorted(path.name for path in (door.folder / "dra-report").iterdir()) == FILES
-    assert sorted(path.name for path in door.folder.iterdir()) == ["dra-report", "probe"]
-    assert verify(door.folder / "dra-report")[1] == []
+    assert sorted(path.name for path in (cli.folder / "dra-report").iterdir()) == FILES
+    assert sorted(path.name for path in cli.folder.iterdir()) == ["dra-report", "probe"]
+    assert verify(cli.folder / "dra-report")[1] == []
     assert re.search(r"^probe +█+ +4/4 ", ended.out, re.MULTILINE)
 
 
-def test_a_failure_names_rule_expectation_and_evidence(door: Door) -> None:
-    ended = door.suite(*door.features("good", "bad"))
+def test_a_failure_names_rule_expectation_and_evidence(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("good", "bad"))
     assert ended.code == ExitCode.FAILURES
     assert ended.report["verdict"] == "not-conformant"
     assert ended.statuses == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
     assert "✗ DRA-100 MUST failed" in ended.out
     assert "expected  no such object" in ended.out
-    assert (door.folder / "dra-report" / "failures" / f"probe.{BAD}" / "objects.json").is_file()
-    again = re.search(r"again +dra-conformance (.*)", ended.out)
-    assert again is not None
-    assert "--features probe" in again[1]
-    code, out, _ = door.run("report")
+    assert (cli.folder / "dra-report" / "failures" / f"probe.{BAD}" / "objects.json").is_file()
+    repeat = re.search(r"repeat +dra-conformance (.*)", ended.out)
+    assert repeat is not None
+    assert "--features probe" in repeat[1]
+    code, out, _ = cli.run("report")
     assert code == ExitCode.OK
     assert "✗ DRA-100 MUST failed" in out
-    assert door.run("report", "--format", "junit")[1] == (door.folder / "dra-report" / "junit.xml").read_text()
+    assert cli.run("report", "--format", "junit")[1] == (cli.folder / "dra-report" / "junit.xml").read_text()
 
 
-def test_fail_fast_stops_at_the_first_failure(door: Door) -> None:
-    ended = door.suite(*door.features("bad", "good"), "--fail-fast")
+def test_fail_fast_stops_at_the_first_failure(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("bad", "good"), "--fail-fast")
     assert ended.code == ExitCode.FAILURES
     assert ended.statuses == {BAD: "failed", **dict.fromkeys(ROWS, "filtered")}
     assert not ended.report["interrupted"]
 
 
-def test_nothing_selected(door: Door) -> None:
-    ended = door.suite("--focus", "nothing is called so")
+def test_nothing_selected(cli: CommandLine) -> None:
+    ended = cli.suite("--focus", "nothing is called so")
     assert ended.code == ExitCode.NOTHING_SELECTED
     assert ended.report["verdict"] == "invalid"
 
 
-def test_below_what_was_required(door: Door) -> None:
-    assert door.suite(*door.features("good"), "--require", "conformant").code == ExitCode.BELOW_REQUIRED
+def test_below_what_was_required(cli: CommandLine) -> None:
+    assert cli.suite(*cli.features("good"), "--require", "conformant").code == ExitCode.BELOW_REQUIRED
 
 
-def test_waivers_from_the_configuration_file(door: Door) -> None:
+def test_waivers_from_the_configuration_file(cli: CommandLine) -> None:
     waiver = '[[waivers]]\nrule = "DRA-100"\nowner = "ann"\nreason = "known"\nexpires = 2100-01-01\n'
-    (door.folder / "dra-conformance.toml").write_text(waiver)
-    ended = door.suite(*door.features("bad"))
+    (cli.folder / "dra-conformance.toml").write_text(waiver)
+    ended = cli.suite(*cli.features("bad"))
     assert ended.code == ExitCode.OK
     assert ended.report["ruleStatistics"]["waived"] == 1
-    (door.folder / "probe" / "bad.feature").unlink()
+    (cli.folder / "probe" / "bad.feature").unlink()
     # Rules of scenarios that were left out are filtered; a waiver is stale only where its rule really passed.
-    ended = door.suite(*door.features("good"))
+    ended = cli.suite(*cli.features("good"))
     assert ended.report["waivers"][0]["state"] in ("active", "stale")
 
 
@@ -86,11 +86,11 @@ def test_waivers_from_the_configuration_file(door: Door) -> None:
         ('Given the manifest "probe/missing"', None),
     ],
 )
-def test_steps_that_cannot_be_judge_the_suite_not_the_target(door: Door, text: str, said: str | None) -> None:
-    options = door.features("good")
+def test_steps_that_cannot_be_judge_the_suite_not_the_target(cli: CommandLine, text: str, said: str | None) -> None:
+    options = cli.features("good")
     feature = f'@profile:api\nFeature: F\n  @DRA-100\n  Scenario: S\n    {text}\n    Then the Node "n" still exists\n'
-    (door.folder / "probe" / "odd.feature").write_text(feature)
-    ended = door.suite(*options)
+    (cli.folder / "probe" / "odd.feature").write_text(feature)
+    ended = cli.suite(*options)
     assert ended.code == ExitCode.HARNESS_ERROR
     assert ended.report["verdict"] == "invalid"
     if said:
@@ -101,31 +101,31 @@ def test_steps_that_cannot_be_judge_the_suite_not_the_target(door: Door, text: s
         assert "there is no manifest fixtures/probe/missing" in ended.out
 
 
-def test_an_unknown_tag_and_broken_gherkin_end_the_run_before_it_starts(door: Door) -> None:
-    options = door.features("good")
-    (door.folder / "probe" / "odd.feature").write_text("@profile:ap\nFeature: F\n  Scenario: S\n    Then x\n")
-    ended = door.suite(*options)
+def test_an_unknown_tag_and_broken_gherkin_end_the_run_before_it_starts(cli: CommandLine) -> None:
+    options = cli.features("good")
+    (cli.folder / "probe" / "odd.feature").write_text("@profile:ap\nFeature: F\n  Scenario: S\n    Then x\n")
+    ended = cli.suite(*options)
     assert (ended.code, ended.statuses) == (ExitCode.HARNESS_ERROR, {})
     assert "problem: probe/odd.feature:3: unknown tag @profile:ap\n  Did you mean @profile:api?" in ended.out
-    (door.folder / "probe" / "odd.feature").write_text("Feature: F\n  Scenario: S\n    Given x\n    nonsense\n")
-    ended = door.suite(*options)
+    (cli.folder / "probe" / "odd.feature").write_text("Feature: F\n  Scenario: S\n    Given x\n    nonsense\n")
+    ended = cli.suite(*options)
     assert ended.code == ExitCode.HARNESS_ERROR
     assert "problem: probe/odd.feature:4: does not parse as Gherkin" in ended.out
 
 
-def test_a_users_own_pytest_settings_stay_out(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    (door.folder / "conftest.py").write_text("raise SystemExit('the conftest of somebody else')\n")
-    (door.folder / "pytest.ini").write_text("[pytest]\naddopts = --nonsense\n")
+def test_a_users_own_pytest_settings_stay_out(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cli.folder / "conftest.py").write_text("raise SystemExit('the conftest of somebody else')\n")
+    (cli.folder / "pytest.ini").write_text("[pytest]\naddopts = --nonsense\n")
     monkeypatch.setitem(os.environ, "PYTHONWARNINGS", "ignore")
-    assert door.suite(*door.features("good")).code == ExitCode.OK
+    assert cli.suite(*cli.features("good")).code == ExitCode.OK
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one-process", "workers"])
-def test_a_signal_ends_the_run_with_the_report_of_what_ran(door: Door, number: int, workers: list[str]) -> None:
-    options = [*door.features("good", "slow"), "--patience", "60", *workers]
+def test_a_signal_ends_the_run_with_the_report_of_what_ran(cli: CommandLine, number: int, workers: list[str]) -> None:
+    options = [*cli.features("good", "slow"), "--patience", "60", *workers]
     waiting = b"is gone"
-    ended = door.suite(
+    ended = cli.suite(
         *options,
         signal_when=lambda log: waiting in log and log.count(b'"scenario-finished"') >= 4,
         number=number,
@@ -135,10 +135,10 @@ def test_a_signal_ends_the_run_with_the_report_of_what_ran(door: Door, number: i
     assert ended.report["exitCode"] == ExitCode.INTERRUPTED
     assert ended.statuses == {
         **dict.fromkeys(ROWS, "passed"),
-        "slow#somebody-waits-for-what-never-comes": "filtered",
+        "slow#a-wait-never-ends": "filtered",
     }
     assert "interrupted" in ended.out
-    assert verify(door.folder / "dra-report")[1] == []
+    assert verify(cli.folder / "dra-report")[1] == []
 
 
 LOST = """
@@ -160,71 +160,71 @@ def pytest_bdd_before_step(step):
     ids=["in-a-step-that-passes", "in-a-step-that-waits"],
 )
 def test_an_interrupt_that_python_drops_ends_the_run_all_the_same(
-    door: Door, number: signal.Signals, step: str
+    cli: CommandLine, number: signal.Signals, step: str
 ) -> None:
-    door.features("good", "slow")
-    (door.folder / "lost.py").write_text(LOST.format(signal=number.name, step=step))
+    cli.features("good", "slow")
+    (cli.folder / "lost.py").write_text(LOST.format(signal=number.name, step=step))
     own = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "lost"]
     own += ["-k", "a_node_is_there or somebody_waits_for_what", "--dra-features", "probe", "--dra-patience", "60"]
-    process = door.start("--pyargs", SUITE, *own, module="pytest")
+    process = cli.start("--pyargs", SUITE, *own, module="pytest")
     process.communicate(timeout=120)
     assert process.returncode == ExitCode.INTERRUPTED
-    door.nothing_left()
-    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    cli.nothing_left()
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
     assert report["interrupted"]
     rows = {row["id"]: row["status"] for row in report["scenarios"] if row["id"].startswith("probe/")}
     passed = 0 if step == "still exists" else 4
     assert sorted(rows.values()) == ["filtered"] * (5 - passed) + ["passed"] * passed
 
 
-def test_a_second_ctrl_c_does_not_stop_the_clean_up(door: Door) -> None:
-    process = door.start("run", *door.features("slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in door.logged())
+def test_a_second_ctrl_c_does_not_stop_the_clean_up(cli: CommandLine) -> None:
+    process = cli.start("run", *cli.features("slow"), "--patience", "60")
+    wait_until(lambda: b"is gone" in cli.logged())
     os.killpg(process.pid, signal.SIGINT)
     for _ in range(5):
         os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == ExitCode.INTERRUPTED
     process.communicate()
-    door.nothing_left()
+    cli.nothing_left()
 
 
-def test_a_run_that_is_killed_leaves_a_log_that_can_be_reported(door: Door) -> None:
-    process = door.start("run", *door.features("good", "slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in door.logged())
+def test_a_run_that_is_killed_leaves_a_log_that_can_be_reported(cli: CommandLine) -> None:
+    process = cli.start("run", *cli.features("good", "slow"), "--patience", "60")
+    wait_until(lambda: b"is gone" in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    for line in door.processes():
+    for line in cli.processes():
         assert "reference_impl" in line, "only what ran as a program of its own can outlive a SIGKILL"
-    wait_until(lambda: door.processes() == [])
-    left = list(door.temp.iterdir())
+    wait_until(lambda: cli.processes() == [])
+    left = list(cli.temp.iterdir())
     assert [path.name.partition("-")[0] for path in left] == ["dra"]
-    (door.folder / "dra-report" / ".order.json").unlink()
-    process = door.start("report")
+    (cli.folder / "dra-report" / ".order.json").unlink()
+    process = cli.start("report")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == ExitCode.OK
     assert "interrupted" in out
 
 
-def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(door: Door) -> None:
-    process = door.start("run", *door.features("slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in door.logged())
+def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(cli: CommandLine) -> None:
+    process = cli.start("run", *cli.features("slow"), "--patience", "60")
+    wait_until(lambda: b"is gone" in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    wait_until(lambda: door.processes() == [])
-    (left,) = door.temp.iterdir()
-    foreign = door.temp / "dra-somebody-elses"
+    wait_until(lambda: cli.processes() == [])
+    (left,) = cli.temp.iterdir()
+    foreign = cli.temp / "dra-somebody-elses"
     foreign.mkdir()
-    (door.folder / "probe" / "slow.feature").unlink()
-    door.start("run", *door.features("good"), "--progress", "none").communicate(timeout=120)
-    assert list(door.temp.iterdir()) == [foreign]
+    (cli.folder / "probe" / "slow.feature").unlink()
+    cli.start("run", *cli.features("good"), "--progress", "none").communicate(timeout=120)
+    assert list(cli.temp.iterdir()) == [foreign]
     assert not left.exists()
     foreign.rmdir()
 
 
-def test_every_component_has_its_own_user_agent(door: Door) -> None:
-    ended = door.suite("--focus", "^(imex|mig)/end_to_end")
+def test_every_component_has_its_own_user_agent(cli: CommandLine) -> None:
+    ended = cli.suite("--focus", "^(imex|mig)/end_to_end")
     assert ended.code == ExitCode.OK
-    log = (door.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
+    log = (cli.folder / "dra-report" / "events.jsonl").read_bytes().splitlines()
     agents = {event["agent"] for event in map(orjson.loads, log) if event["kind"] == "api"}
     parts = {
         "reference-claim-controller",
@@ -239,82 +239,82 @@ def test_every_component_has_its_own_user_agent(door: Door) -> None:
     assert agents == {"dra-conformance", *parts}
 
 
-def test_workers_give_the_same_results(door: Door) -> None:
-    alone = door.suite(*door.features("good", "bad"), "--seed", "3")
-    spread = door.suite(*door.features("good", "bad"), "--seed", "3", "-n", "2")
+def test_workers_give_the_same_results(cli: CommandLine) -> None:
+    alone = cli.suite(*cli.features("good", "bad"), "--seed", "3")
+    spread = cli.suite(*cli.features("good", "bad"), "--seed", "3", "-n", "2")
     assert spread.code == alone.code == ExitCode.FAILURES
     assert spread.statuses == alone.statuses
     for key in ("verdict", "statistics", "ruleStatistics"):
         assert spread.report[key] == alone.report[key]
     assert re.search(r"^probe +█+ +5/5 ", spread.out, re.MULTILINE)
-    assert not list((door.folder / "dra-report").glob("events.gw*"))
-    assert verify(door.folder / "dra-report")[1] == []
+    assert not list((cli.folder / "dra-report").glob("events.gw*"))
+    assert verify(cli.folder / "dra-report")[1] == []
 
 
-def test_workers_and_fail_fast(door: Door) -> None:
-    ended = door.suite(*door.features("bad", "good"), "--fail-fast", "-n", "2")
+def test_workers_and_fail_fast(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("bad", "good"), "--fail-fast", "-n", "2")
     assert ended.code == ExitCode.FAILURES
     assert ended.statuses[BAD] == "failed"
     assert not ended.report["interrupted"]
 
 
-# -- pytest's own door -------------------------------------------------------------------------------------------------
+# -- pytest's own cli -------------------------------------------------------------------------------------------------
 
 
-def pytest_run(door: Door, *args: str) -> tuple[int, str, dict[str, str]]:
+def pytest_run(cli: CommandLine, *args: str) -> tuple[int, str, dict[str, str]]:
     import orjson
 
-    door.features("good", "bad")
+    cli.features("good", "bad")
     own = ["-p", "no:cacheprovider", "--dra-features", "probe", "--dra-rule", "DRA-100", "--dra-patience", "0.5"]
-    code, out, _ = door.run("--pyargs", SUITE, *own, *args, module="pytest")
-    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    code, out, _ = cli.run("--pyargs", SUITE, *own, *args, module="pytest")
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
     rows = {r["id"].removeprefix("probe/"): r["status"] for r in report["scenarios"] if r["id"].startswith("probe/")}
     return code, out, rows
 
 
-def test_pytest_selects_by_keyword(door: Door) -> None:
-    code, out, rows = pytest_run(door, "-k", "a_node")
+def test_pytest_selects_by_keyword(cli: CommandLine) -> None:
+    code, out, rows = pytest_run(cli, "-k", "a_node")
     assert code == ExitCode.FAILURES
     assert rows == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
     assert re.search(r"1 failed, \d+ passed", out)
     assert "expected no such object" in out
 
 
-def test_pytest_selects_by_marker_and_stops_at_the_first_failure(door: Door) -> None:
-    code, _, rows = pytest_run(door, "-x", "-m", "DRA-100 and profile_claim_lifecycle", "-k", "a_node")
+def test_pytest_selects_by_marker_and_stops_at_the_first_failure(cli: CommandLine) -> None:
+    code, _, rows = pytest_run(cli, "-x", "-m", "DRA-100 and profile_claim_lifecycle", "-k", "a_node")
     assert code == ExitCode.FAILURES
     assert rows == {BAD: "failed", **dict.fromkeys(ROWS, "filtered")}
 
 
-def test_pytest_spreads_over_workers(door: Door) -> None:
-    code, _, rows = pytest_run(door, "-n", "2", "--basetemp", "temp", "-k", "a_node")
+def test_pytest_spreads_over_workers(cli: CommandLine) -> None:
+    code, _, rows = pytest_run(cli, "-n", "2", "--basetemp", "temp", "-k", "a_node")
     assert code == ExitCode.FAILURES
     assert rows == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
 
 
-def test_pytest_is_told_mistakes_as_pytest_tells_them(door: Door) -> None:
-    code, out, err = door.run("--pyargs", SUITE, "-p", "no:cacheprovider", "--dra-driver", "exce:x", module="pytest")
+def test_pytest_is_told_mistakes_as_pytest_tells_them(cli: CommandLine) -> None:
+    code, out, err = cli.run("--pyargs", SUITE, "-p", "no:cacheprovider", "--dra-driver", "exce:x", module="pytest")
     assert code == ExitCode.USAGE
     assert "ERROR: unknown driver 'exce' (choose from reference" in out + err
-    code, out, err = door.run("--pyargs", SUITE, "-p", "no:cacheprovider", "--dra-seed", "x", module="pytest")
+    code, out, err = cli.run("--pyargs", SUITE, "-p", "no:cacheprovider", "--dra-seed", "x", module="pytest")
     assert code == ExitCode.USAGE
     assert "argument --dra-seed: invalid int value: 'x'" in out + err
 
 
-def test_the_plugin_stays_out_of_other_test_runs(door: Door) -> None:
-    (door.folder / "test_x.py").write_text(
+def test_the_plugin_stays_out_of_other_test_runs(cli: CommandLine) -> None:
+    (cli.folder / "test_x.py").write_text(
         "import sys\ndef test_x(): assert 'dra_conformance.pytest_plugin.runner' not in sys.modules\n"
     )
-    code, out, _ = door.run("-p", "no:cacheprovider", "-q", module="pytest")
+    code, out, _ = cli.run("-p", "no:cacheprovider", "-q", module="pytest")
     assert code == 0, out
-    assert not (door.folder / "dra-report").exists()
+    assert not (cli.folder / "dra-report").exists()
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_reader_has_gone_ends_as_it_would_have(door: Door) -> None:
-    process = door.start("run", *door.features("good", "bad"))
+def test_a_run_whose_reader_has_gone_ends_as_it_would_have(cli: CommandLine) -> None:
+    process = cli.start("run", *cli.features("good", "bad"))
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline().startswith("dra-conformance  rules ")
@@ -322,14 +322,14 @@ def test_a_run_whose_reader_has_gone_ends_as_it_would_have(door: Door) -> None:
     assert process.wait(120) == ExitCode.FAILURES
     assert process.stderr.read() == ""
     process.stderr.close()
-    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
     assert report["exitCode"] == ExitCode.FAILURES
-    door.nothing_left()
+    cli.nothing_left()
 
 
-def test_progress_lives_on_a_terminal_and_is_plain_elsewhere(door: Door) -> None:
+def test_progress_lives_on_a_terminal_and_is_plain_elsewhere(cli: CommandLine) -> None:
     ours, theirs = pty.openpty()
-    process = door.start("run", *door.features("good", "bad"), stdout=theirs, stderr=theirs)
+    process = cli.start("run", *cli.features("good", "bad"), stdout=theirs, stderr=theirs)
     os.close(theirs)
     said = b""
     while True:
@@ -344,19 +344,19 @@ def test_progress_lives_on_a_terminal_and_is_plain_elsewhere(door: Door) -> None
     os.close(ours)
     assert b"\r\x1b[2K" in said
     assert b"\x1b[31m" in said
-    code, out, _ = door.run("run", *door.features("good", "bad"))
+    code, out, _ = cli.run("run", *cli.features("good", "bad"))
     assert code == ExitCode.FAILURES
     assert "\x1b" not in out
     assert "\r" not in out
 
 
-def test_progress_can_be_silent(door: Door) -> None:
-    assert door.run("run", *door.features("good"), "--progress", "none") == (ExitCode.OK, "", "")
+def test_progress_can_be_silent(cli: CommandLine) -> None:
+    assert cli.run("run", *cli.features("good"), "--progress", "none") == (ExitCode.OK, "", "")
 
 
-def test_a_terminal_without_our_signs_is_no_reason_to_fail(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_our_signs_is_no_reason_to_fail(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    code, out, _ = door.run("run", *door.features("bad"))
+    code, out, _ = cli.run("run", *cli.features("bad"))
     assert code == ExitCode.FAILURES
     assert "? DRA-100 MUST failed" in out
 
@@ -364,19 +364,19 @@ def test_a_terminal_without_our_signs_is_no_reason_to_fail(door: Door, monkeypat
 # -- a cluster ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_that_is_not_there(door: Door) -> None:
-    ended = door.suite(*door.features("good"), "--control-plane", "kubeconfig:nowhere")
+def test_a_cluster_that_is_not_there(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("good"), "--control-plane", "kubeconfig:nowhere")
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert ended.report["verdict"] == "invalid"
     assert "problem: " in ended.out
 
 
-def test_a_cluster_behind_a_kubeconfig(door: Door, tmp_path: Path) -> None:
+def test_a_cluster_behind_a_kubeconfig(cli: CommandLine, tmp_path: Path) -> None:
     from apiserver_emulator.emulator import ApiServerEmulator
 
     with ApiServerEmulator(directory=tmp_path / "api") as cluster:
-        ended = door.suite(
-            *door.features("good"),
+        ended = cli.suite(
+            *cli.features("good"),
             *("--skip", r"\[[234]\]"),  # on a cluster waiting for quiet takes seconds
             *("--control-plane", f"kubeconfig:{cluster.kubeconfig}"),
             *("--claim-controller", "reference", "--scheduler", "none"),
@@ -403,22 +403,22 @@ main()
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_what_passes_on_a_retry_only_is_flaky(door: Door, workers: list[str]) -> None:
-    (door.folder / "fails_once.py").write_text(FAILS_ONCE)
-    retried = ["run", "--progress", "plain", *door.features("good"), "--focus", "^probe/good#.*1", "--retries", "2"]
-    code, out, _ = door.run(*retried, *workers, module="fails_once" if not workers else "dra_conformance")
-    report = orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+def test_what_passes_on_a_retry_only_is_flaky(cli: CommandLine, workers: list[str]) -> None:
+    (cli.folder / "fails_once.py").write_text(FAILS_ONCE)
+    retried = ["run", "--progress", "plain", *cli.features("good"), "--focus", "^probe/good#.*1", "--retries", "2"]
+    code, out, _ = cli.run(*retried, *workers, module="fails_once" if not workers else "dra_conformance")
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
     if workers:  # each has a process of its own, where nothing fails: retries alone change nothing
         assert (code, report["verdict"]) == (ExitCode.OK, "partial")
         return
     assert code == ExitCode.FAILURES
     assert {row["status"] for row in report["scenarios"] if row["id"].startswith("probe/")} == {"passed", "flaky"}
     assert "passed on a retry only; at first: " in out
-    assert door.run("verify")[0] == ExitCode.OK
+    assert cli.run("verify")[0] == ExitCode.OK
 
 
-def test_what_always_fails_is_asked_as_often_as_said_and_failed(door: Door) -> None:
-    ended = door.suite(*door.features("bad"), "--retries", "2", "--fail-fast")
+def test_what_always_fails_is_asked_as_often_as_said_and_failed(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("bad"), "--retries", "2", "--fail-fast")
     assert ended.code == ExitCode.FAILURES
     assert ended.statuses == {BAD: "failed"}
-    assert door.logged().count(b'"kind":"retry"') == 2
+    assert cli.logged().count(b'"kind":"retry"') == 2

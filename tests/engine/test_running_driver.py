@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from front_door import Door, wait_until
+from command_line import CommandLine, wait_until
 
 import fake_nvml
 from dra_api.client import KubeClient
@@ -26,9 +26,9 @@ DRIVER = "gpu.nvidia.com"
 
 
 @contextmanager
-def served(door: Door, *more: str) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    folder = door.temp / "s"
-    process = door.start("control-plane", "serve", "--dir", str(folder), "--driver-name", DRIVER, *more)
+def served(cli: CommandLine, *more: str) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    folder = cli.temp / "s"
+    process = cli.start("control-plane", "serve", "--dir", str(folder), "--driver-name", DRIVER, *more)
     try:
         assert process.stdout is not None
         assert any(line.startswith("Ctrl-C") for line in process.stdout)
@@ -64,20 +64,20 @@ def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             node.close()
 
 
-def judge(door: Door, folder: Path, *more: str) -> tuple[int, dict[str, object]]:
+def judge(cli: CommandLine, folder: Path, *more: str) -> tuple[int, dict[str, object]]:
     options = [
         *("--control-plane", f"kubeconfig:{folder / 'kubeconfig'}"),
         *("--driver", f"socket:{folder / 'plugins_registry' / f'{DRIVER}-reg.sock'}"),
         *("--profile", "driver-core", "--patience", "20", "--progress", "none"),
     ]
-    process = door.start("run", *options, *more)
+    process = cli.start("run", *options, *more)
     out, err = process.communicate(timeout=200)
     assert "Traceback" not in out + err
-    return process.returncode, orjson.loads((door.folder / "dra-report" / "report.json").read_bytes())
+    return process.returncode, orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
 
 
-def test_a_running_driver_is_judged_and_left_as_it_was(door: Door) -> None:
-    with served(door) as (folder, plane):
+def test_a_running_driver_is_judged_and_left_as_it_was(cli: CommandLine) -> None:
+    with served(cli) as (folder, plane):
         assert stat.S_IMODE((folder / "kubeconfig").stat().st_mode) == 0o600
         transport = HttpTransport.from_kubeconfig(folder / "kubeconfig")
         client = KubeClient(transport)
@@ -86,7 +86,7 @@ def test_a_running_driver_is_judged_and_left_as_it_was(door: Door) -> None:
             before = {uid_of(obj) for obj in client.list(RESOURCE_SLICES).items}
             specs = set((folder / "cdi").iterdir())
             for _ in range(2):  # the second run finds what the first one found
-                code, report = judge(door, folder, "--focus", "^driver/(registration|unprepare|restarts)")
+                code, report = judge(cli, folder, "--focus", "^driver/(registration|unprepare|restarts)")
                 assert code == ExitCode.OK
                 statuses = {row["status"] for row in report["scenarios"]}  # type: ignore[attr-defined]
                 assert statuses == {"passed", "filtered", "not-applicable"}
@@ -103,44 +103,44 @@ def test_a_running_driver_is_judged_and_left_as_it_was(door: Door) -> None:
         assert not (folder / "control-plane").exists()
 
 
-def test_one_version_can_be_served(door: Door) -> None:
+def test_one_version_can_be_served(cli: CommandLine) -> None:
     only = "resource.k8s.io/v1=false,resource.k8s.io/v1beta2=false,resource.k8s.io/v1alpha3=false"
-    with served(door, "--runtime-config", only) as (folder, _):
+    with served(cli, "--runtime-config", only) as (folder, _):
         transport = HttpTransport.from_kubeconfig(folder / "kubeconfig")
         assert KubeClient(transport).served("resource.k8s.io") == ["v1beta1"]
         transport.close()
 
 
-def test_a_folder_that_is_too_long_or_taken_is_named(door: Door) -> None:
-    code, _, err = door.run("control-plane", "serve", "--dir", str(door.temp / ("x" * 100)))
+def test_a_folder_that_is_too_long_or_taken_is_named(cli: CommandLine) -> None:
+    code, _, err = cli.run("control-plane", "serve", "--dir", str(cli.temp / ("x" * 100)))
     assert code == ExitCode.USAGE
     assert "too long for a Unix socket" in err
-    with served(door) as (folder, _):
-        second = door.start("control-plane", "serve", "--dir", str(folder))
+    with served(cli) as (folder, _):
+        second = cli.start("control-plane", "serve", "--dir", str(folder))
         assert "a control plane is served there" in second.communicate(timeout=60)[1]
         assert second.returncode == ExitCode.USAGE
         assert (folder / "kubeconfig").exists(), "the first one's"
 
 
-def test_a_socket_needs_the_api_server_that_its_driver_talks_to(door: Door) -> None:
+def test_a_socket_needs_the_api_server_that_its_driver_talks_to(cli: CommandLine) -> None:
     import socket
 
-    path = door.temp / "x.sock"
+    path = cli.temp / "x.sock"
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
-        code = door.start("run", "--driver", f"socket:{path}")
+        code = cli.start("run", "--driver", f"socket:{path}")
         _, err = code.communicate(timeout=60)
         assert code.returncode == ExitCode.USAGE
         assert "--control-plane kubeconfig:FILE" in err
 
 
-def test_one_driver_does_not_serve_several_workers(door: Door) -> None:
+def test_one_driver_does_not_serve_several_workers(cli: CommandLine) -> None:
     import socket
 
-    path = door.temp / "x.sock"
+    path = cli.temp / "x.sock"
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
-        process = door.start("run", "--control-plane", "kubeconfig:x", "--driver", f"socket:{path}", "-n", "2")
+        process = cli.start("run", "--control-plane", "kubeconfig:x", "--driver", f"socket:{path}", "-n", "2")
         assert "one running driver" in process.communicate(timeout=60)[1]
         assert process.returncode == ExitCode.USAGE
 
@@ -153,21 +153,21 @@ def slice_for(node: str, driver: str = "d") -> dict[str, object]:
 
 
 @pytest.fixture
-def path(door: Door) -> Iterator[str]:
+def path(cli: CommandLine) -> Iterator[str]:
     import socket
 
-    folder = door.temp / "reg"
+    folder = cli.temp / "reg"
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(folder / "d.sock"))
         yield str(folder / "d.sock")
 
 
-def test_the_node_is_that_of_the_slices_or_the_users_word(door: Door, path: str) -> None:
-    (door.temp / "cdi").mkdir()
+def test_the_node_is_that_of_the_slices_or_the_users_word(cli: CommandLine, path: str) -> None:
+    (cli.temp / "cdi").mkdir()
     found = external_driver.find(path, [slice_for("a"), slice_for("b", "other"), slice_for("a")], driver="d")
-    assert (found.node, found.registrar, found.cdi_roots) == ("a", door.temp / "reg", (door.temp / "cdi",))
-    assert external_driver.find(path, [], driver="d", node_name="n", cdi_root=str(door.temp)).cdi_roots == (door.temp,)
+    assert (found.node, found.registrar, found.cdi_roots) == ("a", cli.temp / "reg", (cli.temp / "cdi",))
+    assert external_driver.find(path, [], driver="d", node_name="n", cdi_root=str(cli.temp)).cdi_roots == (cli.temp,)
 
 
 def test_what_cannot_be_told_is_asked_for(path: str) -> None:

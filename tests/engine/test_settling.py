@@ -55,7 +55,7 @@ class Steps:
                             yield module, str(getattr(call.args[0], "value", "")), node
                             break
 
-    def story(self, module: str, function: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> list[str]:
+    def actions_of(self, module: str, function: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> list[str]:
         """Return the actions of a function, including those of helpers in step modules."""
         local = {node.name: node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)}
         actions: list[str] = []
@@ -69,7 +69,7 @@ class Steps:
                 elif name == "require" and any(self._observes(module, one, local) for one in call.args):
                     actions.append("require")
             elif (found := self._names[module].get(name)) is not None and f"{found[0]}.{name}" not in seen:
-                actions += self.story(*found, seen | {f"{found[0]}.{name}"})
+                actions += self.actions_of(*found, seen | {f"{found[0]}.{name}"})
         return actions
 
     def _observes(self, module: str, node: ast.AST, local: dict[str, ast.FunctionDef], depth: int = 3) -> bool:
@@ -125,7 +125,9 @@ def hasty(actions: list[str]) -> bool:
 
 def test_no_step_relies_on_the_observer_after_a_write() -> None:
     known = Steps(FOLDER)
-    found = {f"{module}: {sentence}" for module, sentence, node in known.acting() if hasty(known.story(module, node))}
+    found = {
+        f"{module}: {sentence}" for module, sentence, node in known.acting() if hasty(known.actions_of(module, node))
+    }
     assert found == set(REASONS)
 
 
@@ -250,6 +252,6 @@ def test_a_hasty_step_is_found_through_its_helpers(tmp_path: Path) -> None:
         "@when('it is written')\ndef _(world):\n    make(world)\n    world.settle()\n"
     )
     known = Steps(tmp_path)
-    assert [sentence for module, sentence, node in known.acting() if hasty(known.story(module, node))] == [
+    assert [sentence for module, sentence, node in known.acting() if hasty(known.actions_of(module, node))] == [
         "it is there"
     ]

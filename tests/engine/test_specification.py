@@ -1,4 +1,4 @@
-"""The specification is complete: no rule without scenario and mutant, no sentence without use, no broken file."""
+"""Tests of completeness: every rule has a scenario and a mutant, every sentence is used, every file parses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from dra_conformance.core.rules import Catalogue
 from dra_conformance.engine import mutation, plan, vocabulary
 from dra_conformance.steps.catalogue import catalogue as step_catalogue
 
-# Sentences that features outside this project are known to use, beside our own.
-# For features of one's own; tests/oracle/test_judge_live.py runs it.
+# Sentences for features outside of this project; tests/oracle/test_judge_live.py runs them.
 ALLOWED_UNUSED = frozenset({'no valid allocation of claim "{claim}" exists'})
 
 
@@ -64,7 +63,7 @@ def test_every_mutant_breaks_a_rule_that_a_scenario_judges() -> None:
 
 
 class _Rehearsal(mutation.Patch):
-    """Looks up and compares what a mutant patches, and leaves it as it is."""
+    """Compares the signatures of a mutant and its target, and patches nothing."""
 
     def __init__(self) -> None:
         super().__init__(Path())
@@ -85,8 +84,8 @@ def _rehearse(mutants: list[mutation.Mutant]) -> object:
     return told
 
 
-def test_every_mutant_can_be_called_as_what_it_replaces() -> None:
-    """Otherwise it dies of a TypeError, and no scenario has judged it."""
+def test_every_mutant_can_be_called_like_its_target() -> None:
+    """A mutant with other parameters raises TypeError, and no scenario judges it."""
     # In a process of its own: some mutants change more than they patch.
     [(_, told)] = process_pool.each([mutation.load()], _rehearse, jobs=1, limit=100.0)
     assert told == []
@@ -131,7 +130,7 @@ def test_every_fixture_parses(path: Path) -> None:
 @pytest.mark.parametrize(
     "path", sorted(assets.features().rglob("*.feature")), ids=lambda p: f"{p.parent.name}/{p.name}"
 )
-def test_features_read_well(path: Path) -> None:
+def test_features_follow_the_style(path: Path) -> None:
     text = path.read_text()
     for docstring in re.findall(r'"""[^\n]*\n(.*?)\n\s*"""', text, re.DOTALL):
         assert docstring.count("\n") < 10, "YAML of more than ten lines belongs into fixtures/"

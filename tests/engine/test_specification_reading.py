@@ -1,4 +1,4 @@
-"""Reading the specification: features, tags, rows, sentences; every mistake is told with file and line."""
+"""Tests of reading features, tags, rows and sentences; every mistake is reported with file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scenario_of(folder: Path, *steps: str, rules: str = "@DRA-001") -> list[feat
 # -- features ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_outline_becomes_a_scenario_a_row(tmp_path: Path) -> None:
+def test_each_row_of_an_outline_becomes_a_scenario(tmp_path: Path) -> None:
     path = feature(
         tmp_path,
         """@profile:api @component:driver
@@ -68,20 +68,20 @@ Feature: F
     assert one.steps[2].rules == ("DRA-001",)
 
 
-def test_two_scenarios_of_one_id_are_refused(tmp_path: Path) -> None:
+def test_two_scenarios_with_one_id_are_an_error(tmp_path: Path) -> None:
     feature(tmp_path, "Feature: F\n  Scenario: A b\n    Then x\n  Scenario: A-b\n    Then x\n")
     with pytest.raises(SpecificationError, match="rename one"):
         features.read_all([tmp_path])
 
 
-def test_what_is_no_gherkin_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_syntax_error_is_reported_with_its_line(tmp_path: Path) -> None:
     feature(tmp_path, "Feature: F\n  Scenario: S\n    Given x\n    nonsense\n    more\n")
     with pytest.raises(SpecificationError, match=r"chapter/probe\.feature:4: does not parse as Gherkin: expected") as e:
         features.read_all([tmp_path])
     assert "\n" not in e.value.message
 
 
-def test_folders_without_features_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_features_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no \.feature file"):
         features.read_all([tmp_path])
     with pytest.raises(UsageError, match="does not exist"):
@@ -91,7 +91,7 @@ def test_folders_without_features_are_refused(tmp_path: Path) -> None:
 # -- tags --------------------------------------------------------------------------------------------------------------
 
 
-def test_tags_are_sorted_into_their_meanings() -> None:
+def test_tags_are_parsed() -> None:
     read = tags.read(
         [
             "@DRA-001",
@@ -120,13 +120,13 @@ def test_tags_are_sorted_into_their_meanings() -> None:
         ("@disruptiv", "Did you mean @disruptive?"),
     ],
 )
-def test_an_unknown_tag_is_an_error_that_helps(tag: str, hint: str) -> None:
+def test_an_unknown_tag_is_an_error_with_a_hint(tag: str, hint: str) -> None:
     with pytest.raises(SpecificationError, match=f"here: unknown tag {tag}") as error:
         tags.read([tag], where="here")
     assert hint in error.value.hint
 
 
-def test_a_window_that_is_none_is_refused() -> None:
+def test_an_invalid_version_is_an_error() -> None:
     with pytest.raises(SpecificationError, match="not a Kubernetes version"):
         tags.read(["@since:new"], where="here")
 
@@ -163,14 +163,14 @@ def test_defaults_fill_rows(tmp_path: Path) -> None:
         (f"{ROW}\n- {ROW}", "rule DRA-001 has two rows"),
     ],
 )
-def test_a_row_that_makes_no_sense_is_refused_with_file_and_row(tmp_path: Path, row: str, said: str) -> None:
+def test_an_invalid_row_is_reported_with_file_and_row(tmp_path: Path, row: str, said: str) -> None:
     with pytest.raises(SpecificationError, match=r"rows\.yaml") as error:
         load(tmp_path, f"rules:\n- {row}\n")
     assert said in error.value.message
 
 
 @pytest.mark.parametrize("text", ["[]", "- 1", "rules: {}", "rulez: []", "text"])
-def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_catalogue_file_is_an_error(tmp_path: Path, text: str) -> None:
     if text == "[]":
         assert len(load(tmp_path, text)) == 0
         return
@@ -178,7 +178,7 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
         load(tmp_path, text if text != "rules: {}" else "rules: {a: b}")
 
 
-def test_finding_a_rule_is_forgiving_and_helpful(tmp_path: Path) -> None:
+def test_a_rule_is_found_in_any_case_and_near_ids_are_suggested(tmp_path: Path) -> None:
     found = load(tmp_path, f"rules:\n- {ROW}\n")
     assert found.find("dra-001").id == "DRA-001"
     with pytest.raises(UsageError, match="there is no rule 'DRA-010'") as error:
@@ -187,17 +187,17 @@ def test_finding_a_rule_is_forgiving_and_helpful(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["v1.36.2", "1.36+", "v1.36.1-gke.1", " 1.36 "])
-def test_versions(text: str) -> None:
+def test_valid_versions_are_parsed(text: str) -> None:
     assert str(Version.parse(text)) == "1.36"
 
 
 @pytest.mark.parametrize("text", ["1.36x", "1", "", "v1."])
-def test_no_versions(text: str) -> None:
+def test_invalid_versions_are_errors(text: str) -> None:
     with pytest.raises(ValueError, match="not a Kubernetes version"):
         Version.parse(text)
 
 
-def test_windows_are_inclusive() -> None:
+def test_version_ranges_are_inclusive() -> None:
     at = Version(1, 35)
     assert outside(at, "1.35", "1.35") is None
     assert outside(at, "1.36", None) == "holds since Kubernetes 1.36; the target is 1.35"
@@ -205,7 +205,7 @@ def test_windows_are_inclusive() -> None:
     assert Version(1, 9) < Version(1, 10)
 
 
-def test_yaml_that_does_not_parse_is_told_with_file_and_line(tmp_path: Path) -> None:
+def test_invalid_yaml_is_reported_with_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"m\.yaml, line 3: not valid YAML: "):
         documents.load_all("a: 1\nb: [\n", where="m.yaml")
     with pytest.raises(UsageError, match="cannot read"):
@@ -230,12 +230,12 @@ def definition(kind: str, text: str) -> StepDefinition:
         ("a (b)", "a (b)", {}),
     ],
 )
-def test_sentences(sentence: str, text: str, fields: dict[str, object] | None) -> None:
+def test_sentences_return_their_fields(sentence: str, text: str, fields: dict[str, object] | None) -> None:
     assert Sentence(sentence).parse_arguments(text) == fields
     assert Sentence(sentence).is_matching(text) is (fields is not None)
 
 
-def test_an_undefined_step_names_the_nearest_sentence(tmp_path: Path) -> None:
+def test_an_undefined_step_suggests_the_nearest_sentence(tmp_path: Path) -> None:
     scenarios = scenario_of(tmp_path, 'Given node "n1" running a driver', "Then it holds")
     known = [definition("given", 'node "{node}" running the driver'), definition("then", "it holds")]
     with pytest.raises(SpecificationError, match=r'probe\.feature:5: undefined step: Given node "n1" running') as error:
@@ -243,7 +243,7 @@ def test_an_undefined_step_names_the_nearest_sentence(tmp_path: Path) -> None:
     assert 'Nearest: node "{node}" running the driver.' in error.value.hint
 
 
-def test_a_step_is_of_its_kind_only(tmp_path: Path) -> None:
+def test_a_step_matches_sentences_of_its_keyword_only(tmp_path: Path) -> None:
     with pytest.raises(SpecificationError, match="undefined step: Then it holds"):
         vocabulary.check(scenario_of(tmp_path, "Then it holds"), [definition("when", "it holds")])
 
@@ -268,13 +268,13 @@ def test_an_ambiguous_step_is_an_error(tmp_path: Path) -> None:
         (["Then x [DRA-001]"], "@DRA-001 @DRA-002", "no Then step checks DRA-002"),
     ],
 )
-def test_a_scenario_that_cannot_judge_is_refused(tmp_path: Path, steps: list[str], rules: str, said: str) -> None:
+def test_a_scenario_that_cannot_judge_is_an_error(tmp_path: Path, steps: list[str], rules: str, said: str) -> None:
     catalogue = load(tmp_path, f"rules:\n- {ROW}\n- {ROW.replace('001', '002')}\n")
     with pytest.raises(SpecificationError, match=said):
         plan.check_specification(scenario_of(tmp_path, *steps, rules=rules), catalogue)
 
 
-def test_a_scenario_of_no_profile_is_refused(tmp_path: Path) -> None:
+def test_a_scenario_without_a_profile_is_an_error(tmp_path: Path) -> None:
     feature(tmp_path, "Feature: F\n  @DRA-001\n  Scenario: S\n    Then x\n")
     with pytest.raises(SpecificationError, match="belongs to no profile"):
         plan.check_specification(features.read_all([tmp_path]), load(tmp_path, f"rules:\n- {ROW}\n"))

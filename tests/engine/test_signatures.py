@@ -1,4 +1,4 @@
-"""What may stand in a function's place."""
+"""Tests of the comparison of signatures of mutants."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def original(first: int, second: int = 2, *, third: int, fourth: int = 4) -> int
         lambda a, b=0, c=0, *, third=0, fourth=0, fifth=0: 0,
     ],
 )
-def test_what_takes_every_call_may_stand_there(new: Callable[..., int]) -> None:
+def test_a_function_that_takes_every_call_may_replace_the_original(new: Callable[..., int]) -> None:
     assert difference(original, new) == ""
 
 
 @pytest.mark.parametrize(
-    ("new", "told"),
+    ("new", "reason"),
     [
         (lambda a, *, third, fourth=0: 0, "too many positional arguments"),
         (lambda a, b, *, third, fourth=0: 0, "missing a required argument: 'b'"),
@@ -41,8 +41,8 @@ def test_what_takes_every_call_may_stand_there(new: Callable[..., int]) -> None:
         ("text", "str cannot be called"),
     ],
 )
-def test_what_would_break_is_told(new: Any, told: str) -> None:
-    assert told in difference(original, new)
+def test_the_reason_why_a_call_would_fail_is_returned(new: Any, reason: str) -> None:
+    assert reason in difference(original, new)
 
 
 def test_constants_and_builtins_are_not_compared() -> None:

@@ -25,7 +25,7 @@ from dra_conformance.core.status import Status
 
 
 @dataclass
-class Story:
+class InventedRun:
     """Collects events. `scenario` adds a planned scenario and, unless it does not run, its events."""
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Story:
         begun: bool = True,
         ended: bool = True,
         reason: str = "",
-    ) -> Story:
+    ) -> InventedRun:
         ident = f"probe/{name}#{name}"
         where = f"features/probe/{name}.feature:3"
         reason = reason or ("" if status == "passed" else f"{status} for a reason")
@@ -78,7 +78,7 @@ class Story:
             self.emit(ScenarioFinished(status=Status(status), reason=reason, duration=0.5, step="Then x"), ident)
         return self
 
-    def emit(self, event: Event, scenario: str = "") -> Story:
+    def emit(self, event: Event, scenario: str = "") -> InventedRun:
         number = len(self._events)
         self._events.append(msgspec.structs.replace(event, seq=number + 1, time=number / 10, scenario=scenario))
         return self

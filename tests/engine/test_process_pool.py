@@ -1,4 +1,4 @@
-"""Work in forked processes: what children do to themselves reaches nobody else."""
+"""Tests of work in forked processes: a failing child affects no other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from dra_conformance.core.process_pool import each
 
 
-def _work(piece: object) -> object:
-    match piece:
+def _work(item: object) -> object:
+    match item:
         case "raise":
             raise ValueError("so")
         case "exit":
@@ -18,11 +18,11 @@ def _work(piece: object) -> object:
         case "hang":
             time.sleep(60)
         case _:
-            return [piece]
+            return [item]
     return None
 
 
-def test_forked_work_survives_what_children_do() -> None:
+def test_a_failing_child_does_not_affect_the_others() -> None:
     done = dict(each(["a", "raise", "exit", "hang", "b"], _work, jobs=3, limit=1.0))
     assert done == {
         "a": ["a"],
@@ -33,7 +33,7 @@ def test_forked_work_survives_what_children_do() -> None:
     }
 
 
-def test_forked_work_ends_with_its_caller() -> None:
+def test_children_end_with_their_caller() -> None:
     running = each(["a", "hang"], _work, jobs=2, limit=60.0)
     assert next(running) == ("a", ["a"])
     assert multiprocessing.active_children()

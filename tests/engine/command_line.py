@@ -1,4 +1,4 @@
-"""Runs the command as a user does: in a process of its own, in an empty folder, and looks at what it leaves behind."""
+"""Runs the command as a user does, in its own process and an empty folder, and checks that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 SUITE = "dra_conformance.scenarios"
-# Scenarios of our own: quick, and one for every way to end.
+# Quick scenarios, one for every result.
 FEATURES = {
     "good": """@profile:claim-lifecycle @component:claim-controller
 Feature: Good
@@ -38,7 +38,7 @@ Feature: Good
     "bad": """@profile:claim-lifecycle
 Feature: Bad
   @DRA-100
-  Scenario: A node that is there is said to be gone
+  Scenario: An existing node is expected to be gone
     Given node "n1"
     When 1 seconds pass
     Then the Node "n1" is gone
@@ -46,7 +46,7 @@ Feature: Bad
     "slow": """@profile:claim-lifecycle @component:claim-controller @component:scheduler
 Feature: Slow
   @DRA-100
-  Scenario: Somebody waits for what never comes
+  Scenario: A wait never ends
     Given node "n1" running the driver as a process
     When 1 seconds pass
     Then the Node "n1" is gone
@@ -55,15 +55,15 @@ Feature: Slow
 
 
 @dataclass
-class Door:
-    """A folder to work in, another for temporary files, and a mark that every process started from here inherits."""
+class CommandLine:
+    """A working folder, a folder for temporary files, and a mark in the environment of all started processes."""
 
     folder: Path
     temp: Path
-    mark: str = field(default_factory=lambda: f"DRA_TEST_DOOR={uuid.uuid4()}")
+    mark: str = field(default_factory=lambda: f"DRA_TEST_MARK={uuid.uuid4()}")
 
     def features(self, *names: str) -> list[str]:
-        """Options that run just these scenarios of our own."""
+        """Write these features and return options that run only them."""
         for name in names:
             path = self.folder / "probe" / f"{name}.feature"
             path.parent.mkdir(exist_ok=True)
@@ -85,7 +85,7 @@ class Door:
         )
 
     def run(self, *args: str, module: str = "dra_conformance") -> tuple[int, str, str]:
-        """One command to its end."""
+        """Run a command to its end and return exit code, stdout and stderr."""
         process = self.start(*args, module=module)
         out, err = process.communicate(timeout=120)
         self.nothing_left()
@@ -95,7 +95,7 @@ class Door:
     def suite(
         self, *args: str, signal_when: Callable[[bytes], bool] | None = None, number: int = signal.SIGINT
     ) -> Ended:
-        """`dra-conformance run`, and a signal to the whole process group once the event log looks like that."""
+        """Run the suite; send a signal to its process group as soon as `signal_when` is true of the event logs."""
         process = self.start("run", "--progress", "plain", *args)
         if signal_when is not None:
             wait_until(lambda: process.poll() is not None or signal_when(self.logged()))
@@ -107,17 +107,17 @@ class Door:
         return Ended(process.returncode, out, err, orjson.loads(report.read_bytes()) if report.exists() else {})
 
     def logged(self) -> bytes:
-        """The event logs so far, of the run and of its workers."""
+        """Return the event logs of the run and its workers so far."""
         return b"".join(path.read_bytes() for path in (self.folder / "dra-report").glob("events*.jsonl"))
 
     def nothing_left(self) -> None:
-        """No process that was started from here, nothing in the temporary folder, no partially written file."""
+        """Check that no process, temporary file or partial write is left."""
         assert self.processes() == []
         assert list(self.temp.iterdir()) == []
         assert list((self.folder / "dra-report").glob(".*")) == []
 
     def processes(self) -> list[str]:
-        """Command lines of all processes that carry our mark."""
+        """Return the command lines of all processes with the mark."""
         found = []
         for environ in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
@@ -128,7 +128,7 @@ class Door:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended."""
+    """The result of a run."""
 
     code: int
     out: str
@@ -137,7 +137,7 @@ class Ended:
 
     @property
     def statuses(self) -> dict[str, str]:
-        """What became of our own scenarios, by the part of the id behind the chapter."""
+        """The statuses of the scenarios of `features`, by their ids without the chapter."""
         return {
             row["id"].removeprefix("probe/"): row["status"]
             for row in self.report["scenarios"]
@@ -146,17 +146,17 @@ class Ended:
 
 
 def wait_until(look: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Ask again and again; the command under test is another process and has no events for us."""
+    """Poll, because the command under test is another process without events for the test."""
     never = threading.Event()
     for _ in range(int(seconds / 0.02)):
         if look():
             return
         never.wait(0.02)
-    raise AssertionError("it did not come about in time")
+    raise AssertionError(f"not true within {seconds} s")
 
 
 def plain(text: str) -> str:
-    """Output without what differs from run to run."""
+    """Return output without the values that differ from run to run."""
     text = re.sub(r"\d+\.\d+ s", "N s", text)
     text = re.sub(r"run [0-9a-f]{8}", "run X", text)
     return re.sub(r"seed \d+", "seed N", text)
