@@ -45,4 +45,4 @@ def command(form: str, **given: Any) -> int:
         terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         color = terminal and "NO_COLOR" not in os.environ
         click.echo(show.text(findings, fancy=terminal, color=color), nl=False, color=color)
-    return ExitCode.TARGET_UNREACHABLE if any(each.stands_in_the_way for each in findings) else ExitCode.OK
+    return ExitCode.TARGET_UNREACHABLE if any(each.prevents_run for each in findings) else ExitCode.OK

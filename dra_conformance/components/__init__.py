@@ -1,1 +1,1 @@
-"""Who sits where: the components of a DRA system, what can hold them, and how it is started, stopped and killed."""
+"""The components of a DRA system: their implementations, and how these are started, stopped and killed."""

@@ -1,7 +1,7 @@
-"""How each component reaches the API server: through the faults of the run, in process or by way of the fault proxy.
+"""Connections of components to the API server, with fault injection in process or by the fault proxy.
 
-The harness itself goes straight. A program goes by way of the proxy where a scenario of the plan has faults for its
-component, and straight otherwise. Owned by the run, which stops it after the components.
+The harness itself connects directly. A program connects through the proxy if a planned scenario injects faults into its
+component. The run owns the connections and stops them after the components.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Connections:
-    """The ways of one run.
+    """The connections of one run.
 
-    `connect` opens a connection for parts in process, as the run's own is; `by_proxy`: components whose programs are to meet
-    faults; `folder` gets the proxy's files.
+    `connect` opens a connection for reference components; `by_proxy`: components whose programs use the proxy;
+    `folder`: for the proxy's files.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Connections:
         self._doors: dict[tuple[str, Path], Path] = {}
 
     def transport(self, component: str) -> Transport:
-        """The way of a reference part in process, recorded like the harness's own."""
+        """Return a recorded transport for a reference component in this process."""
         found = self._transports.get(component)
         if found is None:
             if self._inner is None:
@@ -63,9 +63,9 @@ class Connections:
         return found
 
     def kubeconfig(self, component: str, own: Path | None = None) -> Path:
-        """The kubeconfig for a program in a component; `own` is the identity that it is to have (None: the run's).
+        """Return the kubeconfig for an external program; `own` is its identity (None: the run's).
 
-        Raises TargetUnreachable where the proxy cannot be put in front.
+        Raises TargetUnreachable if the proxy cannot be used.
         """
         behind = own or self._control_plane.kubeconfig
         if component not in self._by_proxy:

@@ -1,7 +1,7 @@
-"""A driver that runs already (`--driver socket:PATH`): whose node it serves and where it keeps its CDI files.
+"""An externally started driver (`--driver socket:PATH`): its node and its CDI folder.
 
-Nothing of it belongs to the run. The harness's kubelet takes the place of the node's kubelet, on the registration
-folder that the socket lies in; the driver, its Node object and its slices stay when the run ends.
+The run owns nothing of it. The harness's kubelet replaces the node's kubelet, with the registration folder of the
+socket. Driver, Node object and slices remain when the run ends.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 from dra_api.objects import Obj
 from dra_conformance.core.errors import TargetUnreachable
 
-_CDI_ROOTS = (Path("/etc/cdi"), Path("/var/run/cdi"))  # where container runtimes look, the least important first
+_CDI_ROOTS = (Path("/etc/cdi"), Path("/var/run/cdi"))  # folders of container runtimes, in ascending priority
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalDriver:
-    """Where a running driver is. `cdi_roots`: folders with CDI files, the least important first."""
+    """The location of a running driver. `cdi_roots`: folders with CDI files, in ascending priority."""
 
     node: str
     socket: Path
@@ -31,11 +31,11 @@ class ExternalDriver:
 
 
 def find(socket: str, slices: Iterable[Obj], *, driver: str, node_name: str = "", cdi_root: str = "") -> ExternalDriver:
-    """The external_driver behind a registration socket.
+    """Return the externally started driver of a registration socket.
 
-    `node_name` and `cdi_root` are the user's words; without them the node is that of the driver's ResourceSlices, and
-    the CDI folder `cdi` beside the registration folder or else those of container runtimes. Raises TargetUnreachable
-    for a socket or CDI folder that is not there, and for a node that cannot be told.
+    `node_name` and `cdi_root` are options. By default the node is that of the driver's ResourceSlices, and the CDI
+    folder is `cdi` beside the registration folder, or those of container runtimes. Raises TargetUnreachable if socket
+    or CDI folder do not exist, or the node is unknown.
     """
     path = Path(socket).absolute()
     if not path.is_socket():

@@ -1,6 +1,6 @@
-"""A program of NVIDIA's that a script stands in for, in the driver root of a fake node, with which it goes.
+"""Fake NVIDIA executable (a shell script) in a fake node's driver root; removed with the node.
 
-Scripts write what they are told into `$0.log`, and refuse while there is a file `$0.fails`.
+A script appends its arguments to `$0.log`, and fails while the file `$0.fails` exists.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """The script at `path`, and the two files beside it."""
+    """The script at `path`, with its two files."""
 
     path: Path
 
     def install(self, script: str) -> None:
-        """Put the script there."""
+        """Write the script."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(script)
         self.path.chmod(0o755)
 
     @property
     def fails(self) -> bool:
-        """Whether it refuses."""
+        """Whether the script fails."""
         return self._fails.exists()
 
     def fail(self) -> None:
-        """Refuse from now on."""
+        """Make the script fail from now on."""
         self._fails.touch()
 
     def work(self) -> None:
-        """Refuse no longer. Raises FileNotFoundError where it did not."""
+        """Make the script succeed again. Raises FileNotFoundError if it did not fail."""
         self._fails.unlink()
 
     def told(self) -> list[str]:
-        """What it was told, oldest first."""
+        """Return the arguments of all calls, oldest first."""
         log = self.path.with_name(f"{self.path.name}.log")
         return log.read_text().splitlines() if log.is_file() else []
 

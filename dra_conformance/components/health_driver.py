@@ -1,7 +1,7 @@
-"""A driver of the harness's own that prepares every claim and says of its devices what a scenario tells it to.
+"""A driver of the harness that prepares every claim and reports the device health that a scenario sets.
 
-It judges kubelets: real drivers report health when they feel like it, this one when the scenario does. A scenario
-starts it on a node with a kubelet and owns it until its end.
+It tests kubelets: the scenario, unlike a real driver's hardware, decides when health changes. A scenario starts it on a
+node with a kubelet and owns it.
 
 Source: k8s.io/kubelet dra-health v1alpha1; rules DRA-295 to DRA-302.
 """
@@ -61,20 +61,20 @@ class HealthDriver:
         self._server = PluginServer(self, name, folder / "dra.sock", registration_dir / f"{name}-reg.sock", clock=clock)
 
     def start(self) -> None:
-        """Serve, say that all devices are well, and register."""
+        """Serve, report all devices as Healthy, and register."""
         self._report()
         self._server.start()
 
     def stop(self) -> None:
-        """End all streams and leave the kubelet. Idempotent."""
+        """End all streams and unregister. Idempotent."""
         with self._lock:
             self._feed.close()
         self._server.stop(grace=0.2)
 
-    # -- what a scenario tells it ----------------------------------------------------------------------------------
+    # -- controls of scenarios ----------------------------------------------------------------------------------
 
     def say(self, device: str, health: HealthStatus, *, message: str = "", timeout_seconds: int = 0) -> None:
-        """Report a device, and all others as they are, at once. `timeout_seconds` 0: the kubelet's own limit."""
+        """Set the health of a device and report all devices. `timeout_seconds` 0: the kubelet's default."""
         held = self._health[device]
         self._health[device] = replace(held, health=health, message=message, timeout_seconds=timeout_seconds)
         self._report()
@@ -85,7 +85,7 @@ class HealthDriver:
             self._feed.close()
 
     def take_streams(self) -> None:
-        """A kubelet that asks again gets a stream, with the same list as before."""
+        """Accept streams again, with the same list as before."""
         with self._lock:
             self._feed = HealthFeed()
         self._report()
@@ -98,16 +98,16 @@ class HealthDriver:
     # -- the plugin's services -------------------------------------------------------------------------------------
 
     def watch_health(self) -> HealthSubscription:
-        """A new stream of complete lists."""
+        """Return a new stream of complete lists."""
         with self._lock:
             return self._feed.watch_health()
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
-        """Answer with what each claim was allocated; nothing is done to any device."""
+        """Return the allocated devices of each claim, without any effect on them."""
         return {claim.uid: self._prepare(claim) for claim in claims}
 
     def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
-        """Nothing was done, so nothing is undone."""
+        """Succeed without any effect."""
         return {claim.uid: "" for claim in claims}
 
     def _prepare(self, ref: ClaimRef) -> PrepareResult:

@@ -1,8 +1,7 @@
-"""Fills the components of a scenario and empties them again.
+"""Starts and stops the components of a scenario.
 
-Reference parts are started afresh for every scenario that names their component, so no scenario can see what another left
-in a part's memory; programs behind `exec:` start when first needed and live until the run ends, unless a step kills
-them.
+A reference component is started for every scenario that has its tag, so that it keeps no state of another scenario. A
+program (`exec:`) is started when first needed and runs until the end of the run, unless a step kills it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dra_conformance.core.process import ManagedProcess
 
 
 class ComponentManager:
-    """Who sits where in this run. `work` is the run's short-lived folder for sockets and state."""
+    """The implementations of all components of a run. `work` is the run's temporary folder for sockets and state."""
 
     def __init__(self, run: RunContext, *, work: Path) -> None:
         self._run = run
@@ -35,20 +34,20 @@ class ComponentManager:
         """Whether the driver under test has registered in this run, on any node."""
 
     def spec(self, component: str) -> ComponentSpec:
-        """What sits in a component."""
+        """Return the option of a component."""
         return self._specs[component]
 
     @property
     def work(self) -> Path:
-        """The run's short-lived folder (mode 0700)."""
+        """The run's temporary folder (mode 0700)."""
         return self._work
 
     def fill(self, world: ScenarioContext) -> None:
-        """Start what the scenario's tags name; it stops when the scenario ends."""
+        """Start the components of the scenario's tags; reference components stop when it ends."""
         for component in reference.CLUSTER_COMPONENTS:
             if component in world.scenario.tags.components:
                 self.start(component)
-                # A program that met faults is still backing off from them: the next scenario must not wait for that.
+                # A program is still backing off after injected faults: the next scenario must not wait for it.
                 end = self.kill if "faults" in world.scenario.tags.needs else self.empty
                 world.cleanup.callback(end, component)
         if "webhook" in world.scenario.tags.components:
@@ -64,10 +63,10 @@ class ComponentManager:
         flags: Sequence[str] = (),
         arguments: Mapping[str, str] | None = None,
     ) -> None:
-        """Fill one component with what the run says.
+        """Start one component as the run's option says.
 
-        `settings` add to those of the option, for reference parts; `gates` add to the run's feature gates, for
-        reference parts and Kubernetes' own programs; `flags` are a reference part's own (see `reference.build`);
+        `settings` add to those of the option, for reference components; `gates` add to the run's feature gates, for
+        reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`);
         `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
         """
         spec = self._specs[component]
@@ -89,7 +88,7 @@ class ComponentManager:
             self._start_process(component, spec, gates or {}, arguments or {})
 
     def empty(self, component: str) -> None:
-        """Stop the reference part in a component, if there is one; programs stay."""
+        """Stop a reference component; programs continue to run."""
         part = self._parts.pop(component, None)
         if part is not None:
             self._run.log.emit(ComponentChanged(component=component, implementation="reference", action="stop"))
@@ -104,12 +103,12 @@ class ComponentManager:
         flags: Sequence[str] = (),
         arguments: Mapping[str, str] | None = None,
     ) -> None:
-        """Stop or kill what is in a component and start it again."""
+        """Stop or kill a component and start it again."""
         self.kill(component)
         self.start(component, settings=settings, gates=gates, flags=flags, arguments=arguments)
 
     def kill(self, component: str) -> None:
-        """End what is in a component at once; a reference part in process can only be stopped."""
+        """Kill a component; a reference component in process can only be stopped."""
         process = self._processes.pop(component, None)
         if process is not None:
             self._run.log.emit(ComponentChanged(component=component, implementation="exec", action="kill"))
@@ -117,12 +116,12 @@ class ComponentManager:
         self.empty(component)
 
     def running(self, component: str) -> bool:
-        """Whether something is alive in a component that the run started."""
+        """Whether a component that the run has started is running."""
         process = self._processes.get(component)
         return component in self._parts or (process is not None and process.running)
 
     def ended(self, component: str) -> str | None:
-        """What the program in a component said last, where it has ended by itself; None while it runs or is a part."""
+        """Return the last output of a program that has exited by itself; None for all others."""
         process = self._processes.get(component)
         return process.last_lines() if process is not None and process.exit_code else None
 
@@ -146,7 +145,7 @@ class ComponentManager:
                 raise TargetUnreachable(
                     f"the {component} ended with exit code {held.exit_code}", hint=f"It said last: {held.last_lines()}"
                 )
-            # What brought it down has been judged by the scenario before; in a cluster somebody would restart it too.
+            # The scenario in which it exited has reported that; a cluster would restart it too.
             self._run.log.emit(
                 ComponentChanged(
                     component=component, implementation=spec.kind, action="restart", exit_code=held.exit_code

@@ -1,7 +1,8 @@
 """One node of a scenario: its folders, its kubelet, its fake GPUs and the drivers on it.
 
-Everything lies below one short folder of the run and ends with the scenario. The kubelet is the harness's own unless
-the scenario names the component kubelet and the run has Kubernetes' own in it; the driver is what `--driver` says.
+All files are in one folder of the run with a short path, and are removed with the scenario. The kubelet is the
+harness's own, unless the scenario has the component kubelet and the run uses Kubernetes' kubelet. `--driver` selects
+the driver.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ScenarioNode:
     def __init__(self, world: ScenarioContext, alias: str, *, inventory: str | None = None) -> None:
         self.world = world
         self.alias = alias
-        # The first node of a scenario is the one that a driver of the user's own serves.
+        # An externally started driver serves the first node of a scenario.
         self.external_driver = world.external_driver_for(alias)
         if self.external_driver is not None:
             world.alias(alias, self.external_driver.node)
@@ -49,7 +50,7 @@ class ScenarioNode:
         self.root = world.run.components.work / f"{alias}{world.suffix.rpartition('-')[2]}"
         self.root.mkdir(mode=0o700)
         self.flags: tuple[str, ...] = ()
-        """Flags of the driver gpu.nvidia.com, in its own spelling, for the starts to come."""
+        """Flags of the driver gpu.nvidia.com for later starts."""
         self._gpus: Any = None
         self._nvml: Any = None
         self._parts: dict[str, Component] = {}
@@ -75,7 +76,7 @@ class ScenarioNode:
 
     @property
     def gpus(self) -> Any:
-        """The node's fake GPUs (a fake_nvml.Node), made at first use. Raises Untestable with `--nvml real`."""
+        """The node's fake GPUs (a fake_nvml.Node), created at first use. Raises Untestable with `--nvml real`."""
         if self.real:
             raise Untestable("the GPUs of this machine cannot be changed like fake ones (--nvml fake)")
         if self._gpus is None:
@@ -89,7 +90,7 @@ class ScenarioNode:
 
     @property
     def real(self) -> bool:
-        """Whether the node has this machine's own GPUs (`--nvml real`)."""
+        """Whether the node uses this machine's GPUs (`--nvml real`)."""
         return self.world.run.options.nvml == "real"
 
     @staticmethod
@@ -108,7 +109,7 @@ class ScenarioNode:
 
     @property
     def nvml(self) -> Any:
-        """Unmodified pynvml, bound to this node's library; with `--nvml real` to this machine's own."""
+        """Unmodified pynvml, bound to this node's library, or to this machine's with `--nvml real`."""
         if self._nvml is None:
             self._nvml = self._machine_nvml() if self.real else self.world.run.pynvml_pool.load(self.gpus)
         return self._nvml
@@ -122,7 +123,7 @@ class ScenarioNode:
 
     @property
     def domain_plugin(self) -> PluginHandle:
-        """Calls to the node's ComputeDomain driver. Raises Untestable when it is not registered."""
+        """Calls to the node's ComputeDomain driver. Raises Untestable if it is not registered."""
         try:
             return self.kubelet.plugin(DOMAIN_DRIVER)
         except KubeletError as error:
@@ -130,7 +131,7 @@ class ScenarioNode:
 
     @property
     def harness_kubelet(self) -> Kubelet:
-        """The kubelet's inside. Raises Untestable where it is not the harness's own."""
+        """The harness's kubelet. Raises Untestable if the node has another one."""
         if not isinstance(self.kubelet, Kubelet):
             raise Untestable(f"the kubelet of {self.alias} is not the harness's own")
         return self.kubelet
@@ -156,13 +157,14 @@ class ScenarioNode:
             case "socket" if self.external_driver is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
-                return  # it runs already; nobody here may start or stop it
+                return  # it runs already; the user starts and stops it
 
     def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
         """Wait until the driver is registered with the kubelet.
 
-        Raises Untestable telling what the registration folder holds, or how the driver's process ended. A driver that
-        has not registered once in the whole run raises TargetUnreachable instead: no other scenario would fare better.
+        Raises Untestable with the contents of the registration folder, or the exit of the driver's process. For a
+        driver that has never registered in this run it raises TargetUnreachable, because other scenarios would fail
+        too.
         """
         seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
         process = self._processes.get(self.driver_name)
@@ -184,7 +186,7 @@ class ScenarioNode:
         return TargetUnreachable(message, hint="docs/tutorials/driver.md tells what a driver is given and must do.")
 
     def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
-        """Wait in short turns, so that a program that died at once is told from one that is slow."""
+        """Wait in short intervals, to distinguish a program that has exited from one that is slow."""
         real = self.world.log.clock
         deadline = real.monotonic() + seconds
         while True:
@@ -202,7 +204,7 @@ class ScenarioNode:
                     raise DriverNotRegistered(f"{seconds:g} s after its start {told}") from None
 
     def slices(self) -> list[Obj]:
-        """The driver's ResourceSlices for this node, as last seen."""
+        """The driver's ResourceSlices for this node, as last observed."""
         return [
             obj
             for obj in self.world.observer.list(RESOURCE_SLICES)
@@ -247,14 +249,14 @@ class ScenarioNode:
 
     @property
     def driver_process(self) -> ManagedProcess:
-        """The driver's process. Raises Untestable when it runs in process or is not ours."""
+        """The driver's process. Raises Untestable if it runs in process or the run has not started it."""
         process = self._processes.get(self.driver_name)
         if process is None:
             raise Untestable("the driver is no process of the harness")
         return process
 
     def process_state(self) -> str:
-        """What became of the driver's process, in a sentence; empty where it is no process of ours."""
+        """The state of the driver's process in a sentence; empty if the run has not started one."""
         process = self._processes.get(self.driver_name)
         if process is None:
             return ""
@@ -264,7 +266,7 @@ class ScenarioNode:
         return f"the driver's process ended with exit code {process.exit_code}{said}"
 
     def start_beside(self, driver_name: str, inventory: str) -> None:
-        """Start another driver that serves a plain list of devices (`nic`, `fpga`), and wait until it is registered."""
+        """Start another driver with a list of devices (`nic`, `fpga`), and wait until it is registered."""
         from reference_impl.inventory_plugin.inventory import Inventory
         from reference_impl.inventory_plugin.plugin import InventoryPlugin
 
@@ -312,7 +314,7 @@ class ScenarioNode:
     # -- end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Stop drivers and kubelet, give the GPUs back."""
+        """Stop drivers and kubelet, and release the GPUs."""
         for name in [*self._parts, *self._processes]:
             self._end(name, kill=True)
         if self.external_driver is not None:
@@ -330,15 +332,15 @@ class ScenarioNode:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _record(self, event: KubeletEvent) -> None:
-        """Into the run's log; claims that a driver was asked to prepare are remembered for its leave."""
+        """Record an event in the run's log, and remember the claims of a driver for the end of the scenario."""
         if isinstance(event, KubeletCall) and event.method == "NodePrepareResources":
             for claim in event.request["claims"] if event.driver == self.driver_name else ():
                 self._asked[claim["uid"]] = ClaimRef(**claim)
         self.world.log.emit(event)
 
     def _take_leave(self) -> None:
-        """Unprepare what the scenario had prepared: the driver lives on, and has its devices back."""
-        for claim in self.world.all_seen(RESOURCE_CLAIMS):  # those that a step prepared past the kubelet, too
+        """Unprepare the scenario's claims, so that an externally started driver gets its devices back."""
+        for claim in self.world.all_seen(RESOURCE_CLAIMS):  # also claims that a step prepared without the kubelet
             results = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
             if any(result.get("driver") == self.driver_name for result in results):
                 self._asked[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
@@ -365,7 +367,7 @@ class ScenarioNode:
         self._parts[self.driver_name] = plugin
 
     def _options_of(self, module: Any, command: Sequence[str]) -> Any:
-        """The options that the reference's own command line makes of the node and of flags."""
+        """Return the options that the reference's command line would have for this node and flags."""
         parser = argparse.ArgumentParser()
         module.add_arguments(parser)
         words = command[6:]
@@ -414,7 +416,7 @@ class ScenarioNode:
         return values
 
     def _kubeconfig(self) -> str:
-        """For the driver's process, which ends with its node: the fault proxy only where the scenario has faults."""
+        """Return the kubeconfig for the driver's process, through the fault proxy if the scenario injects faults."""
         run = self.world.run
         return str(run.component_kubeconfig("driver") if "faults" in self.world.scenario.tags.needs else run.kubeconfig)
 
@@ -430,10 +432,10 @@ class ScenarioNode:
             "KUBELET_PLUGINS_DIRECTORY_PATH": values["plugins"],
             "KUBELET_REGISTRAR_DIRECTORY_PATH": values["registrar"],
             "NAMESPACE": self.world.namespace,
-            "TMPDIR": str(scratch),  # what a killed program leaves behind goes with the run
+            "TMPDIR": str(scratch),  # files of a killed program are removed with the run
             **env,
         }
-        # The folder for the plugin's own socket: the helper library of most drivers expects that it is there.
+        # The helper library of most drivers expects that the folder of the plugin's socket exists.
         (self.kubelet.plugins_dir / self.driver_name).mkdir(parents=True, exist_ok=True, mode=0o700)
         process = ManagedProcess(
             f"driver on {self.alias}",
@@ -460,5 +462,5 @@ class ScenarioNode:
 
 
 def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """A command whose word `{flags}` is replaced by the flags, as words of their own."""
+    """Return a command with the flags in place of `{flags}`, as separate arguments."""
     return [word for given in command for word in (flags if given == FLAGS else (given,))]

@@ -1,6 +1,6 @@
 """Pools of a driver's ResourceSlices: the newest generation of each, and whether it is complete.
 
-The slices come from whoever asks; nothing is kept here.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dra_api.objects import Obj
 
 
 def newest(slices: Sequence[Obj]) -> dict[str, list[Obj]]:
-    """The slices of the highest generation, by pool."""
+    """Return the slices of the highest generation, by pool."""
     pools: dict[str, list[Obj]] = {}
     for obj in slices:
         pools.setdefault(obj["spec"]["pool"]["name"], []).append(obj)
@@ -23,7 +23,7 @@ def newest(slices: Sequence[Obj]) -> dict[str, list[Obj]]:
 
 
 def completeness(slices: Sequence[Obj]) -> tuple[bool, Any]:
-    """Whether each pool has as many slices of its newest generation as each of them says, and the counts by pool."""
+    """Return whether each pool has resourceSliceCount slices of its newest generation, and the counts by pool."""
     pools = newest(slices)
     seen = {
         name: {
@@ -38,5 +38,5 @@ def completeness(slices: Sequence[Obj]) -> tuple[bool, Any]:
 
 
 def generation(obj: Obj) -> int:
-    """The generation of a slice's pool; 0 where it says none."""
+    """Return the generation of a slice's pool, by default 0."""
     return int(obj["spec"]["pool"].get("generation") or 0)

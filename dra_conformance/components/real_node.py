@@ -1,4 +1,4 @@
-"""Kubernetes' own kubelet in the component kubelet (`--kubelet kubelet`): its identity and its programs."""
+"""Kubernetes' kubelet as the component kubelet (`--kubelet kubelet`): its identity and its programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dra_conformance.kubelet.record import Log
 
 
 def real_kubelet(world: ScenarioContext, node_name: str, root: Path, *, log: Log) -> RealKubelet:
-    """A kubelet for one node, not yet started. Raises UsageError and TargetUnreachable where there can be none."""
+    """Return a kubelet for one node, not started. Raises UsageError and TargetUnreachable."""
     run = world.run
     if not isinstance(run.control_plane, BinariesControlPlane):
         raise UsageError("--kubelet kubelet needs --control-plane binaries")

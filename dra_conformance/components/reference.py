@@ -1,4 +1,4 @@
-"""Builds the reference parts that sit in process. Each is imported only when its component is filled."""
+"""Builds reference components that run in process. Each is imported only when it is started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dra_api.clock import Clock
 from dra_api.component import Component
 from dra_conformance.core.errors import UsageError
 
-# The components that are filled once a scenario, in the order in which they start.
+# Components with one instance per scenario, in start order.
 CLUSTER_COMPONENTS = ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller")
 
 _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
@@ -23,7 +23,7 @@ _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
 
 
 def check_settings(component: str, settings: Mapping[str, str]) -> None:
-    """Raise UsageError for a setting that the reference in this component does not have."""
+    """Raise UsageError for a setting that the reference component does not have."""
     known = _KNOWN_SETTINGS.get(component, ())
     for key in settings:
         if key not in known:
@@ -39,17 +39,17 @@ def check_settings(component: str, settings: Mapping[str, str]) -> None:
 
 
 def own_flags(flags: Sequence[str]) -> list[str]:
-    """Flags of NVIDIA's driver in the reference's spelling, whose --feature-gates are Kubernetes' own."""
+    """Convert flags of NVIDIA's driver to those of the reference, whose --feature-gates are Kubernetes' gates."""
     return [re.sub("^--feature-gates=", "--driver-feature-gates=", flag) for flag in flags]
 
 
 def _seconds(text: str | None) -> float | None:
-    """A duration as Kubernetes writes it (`50ms`, `-1s`) or a plain number of seconds."""
+    """Return the seconds of a duration (`50ms`, `-1s`) or of a plain number."""
     if text is None:
         return None
     found = re.fullmatch(r"(-?\d+(?:\.\d+)?)(ms|s)?", text)
     if found is None:
-        raise UsageError(f"{text!r} is no duration such as 50ms or 10s")
+        raise UsageError(f"{text!r} is not a duration such as 50ms or 10s")
     return float(found[1]) / (1000 if found[2] == "ms" else 1)
 
 
@@ -64,11 +64,11 @@ def build(
     flags: Sequence[str] = (),
     arguments: Mapping[str, str] | None = None,
 ) -> Component:
-    """One reference part, not yet started.
+    """Return one reference component, not started.
 
-    `settings` are the `key=value` pairs of the component's option; `gates` are feature gates that were chosen; `flags` are
-    flags of NVIDIA's driver (the fabric has such); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
-    Raises reference_impl.runtime.ComponentError for flags and arguments that cannot work.
+    `settings` are the `key=value` pairs of the component's option; `gates` are feature gates; `flags` are flags of
+    NVIDIA's driver (for the ComputeDomain controller); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
+    Raises reference_impl.runtime.ComponentError for invalid flags and arguments.
     """
     arguments = arguments or {}
     check_settings(component, settings)
@@ -114,4 +114,4 @@ def build(
             command.add_arguments(parser)
             return command.build(parser.parse_args(own_flags(flags)), client, clock)
         case _:
-            raise UsageError(f"there is no reference part for the component {component!r}")
+            raise UsageError(f"there is no reference implementation of the component {component!r}")

@@ -1,8 +1,8 @@
-"""The ValidatingWebhookConfiguration through which an API server asks the webhook of a scenario.
+"""The ValidatingWebhookConfiguration with which an API server calls the webhook of a scenario.
 
-It holds for namespaces with a label of the scenario's own, so nobody else's claims are touched, and goes with the
-scenario. A second hook beside it, for objects with a label of ours, points where nobody listens: as soon as a dry run
-fails on it the API server knows the configuration, whatever the webhook itself would say.
+It applies to namespaces with a label of the scenario, so it does not affect other claims, and is deleted with the
+scenario. It has a second webhook for labelled objects with an unused address: when a dry run fails because of it, the
+API server has loaded the configuration, independently of the tested webhook.
 
 Source: admissionregistration.k8s.io/v1; the rules of NVIDIA's chart (deployments/helm, webhook) at 95932046.
 """
@@ -34,7 +34,7 @@ _NOWHERE = "https://127.0.0.1:1/"
 
 
 def configuration(name: str, *, url: str, authority: Path, value: str, timeout: int) -> Obj:
-    """The configuration called `name`, for namespaces whose label SELECTED has `value`. `timeout` in seconds."""
+    """Return the configuration `name` for namespaces whose label SELECTED has `value`. `timeout` in seconds."""
     common = {
         "rules": [_RULE],
         "sideEffects": "None",
@@ -67,9 +67,9 @@ def configuration(name: str, *, url: str, authority: Path, value: str, timeout: 
 
 
 def register(world: ScenarioContext, *, url: str, authority: Path) -> None:
-    """Let the API server ask the webhook about the scenario's namespace; returns once it does.
+    """Register the webhook for the scenario's namespace, and wait until the API server calls it.
 
-    Raises Untestable when the API server takes no notice within the run's patience.
+    Raises Untestable if the API server does not load the configuration within the run's patience.
     """
     value = world.suffix
     world.client.patch(NAMESPACES, world.namespace, {"metadata": {"labels": {SELECTED: value}}})
@@ -101,7 +101,7 @@ def _notices(world: ScenarioContext) -> bool:
 
 
 def not_registered_for_claims(client: KubeClient) -> str:
-    """Why it is not known that some webhook of a cluster is asked about ResourceClaims; empty where one is."""
+    """Return why no webhook of the cluster is known to validate ResourceClaims, or an empty text."""
     try:
         found = client.list(VALIDATING_WEBHOOKS).items
     except ApiError as error:

@@ -1,8 +1,7 @@
-"""The embedded control plane for a driver that somebody else starts: kubeconfig, a Node, and a kubelet's folders.
+"""The emulated control plane for an externally started driver: kubeconfig, a Node, and a kubelet's folders.
 
-What lies in the folder: `kubeconfig`, `control-plane/` (certificates), and the node's `plugins_registry/`, `plugins/`
-and `cdi/`, which belong to the driver. `stop` ends the server and removes what is its own; a folder that nobody named
-goes altogether.
+The folder contains `kubeconfig`, `control-plane/` (certificates), and the node's `plugins_registry/`, `plugins/` and
+`cdi/`, which the driver owns. `stop` ends the server and removes its own files, or the whole folder if it is temporary.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _REGISTRAR = "plugins_registry"
 
 
 class Served:
-    """A context in which the control plane is up. `folder` empty: a new one, which goes in the end."""
+    """A context manager with a running control plane. With an empty `folder` it uses a temporary one."""
 
     def __init__(self, options: RunOptions, *, folder: str, node_name: str, driver_name: str) -> None:
         self._node_name = node_name
@@ -68,7 +67,7 @@ class Served:
         return self._folder / "kubeconfig"
 
     def stop(self) -> None:
-        """End the server; its keys and the kubeconfig go. Idempotent."""
+        """End the server and remove its keys and the kubeconfig. Idempotent."""
         self._plane.stop()
         if self._holds:
             shutil.rmtree(self._own, ignore_errors=True)
@@ -82,7 +81,7 @@ class Served:
         return self._plane.take_failures()
 
     def told(self) -> Iterator[str]:
-        """What the user needs to know, line by line."""
+        """Yield the lines of the user's instructions."""
         registrar, plugins, cdi = (self._folder / name for name in (_REGISTRAR, "plugins", "cdi"))
         driver = self._driver_name or "NAME"
         yield f"serving {self._plane.version()}, an emulation, at {self._plane.url}"
@@ -91,7 +90,7 @@ class Served:
         yield f"  registrar   {registrar}"
         yield f"  plugins     {plugins}"
         yield f"  cdi         {cdi}"
-        yield "start your driver with these, then judge it:"
+        yield "start your driver with these, then test it:"
         yield (
             f"  dra-conformance run --profile driver-core --control-plane kubeconfig:{self.kubeconfig}"
             f" --driver-name {driver} --driver socket:{registrar}/{driver}-reg.sock"

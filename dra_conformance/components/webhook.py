@@ -1,8 +1,7 @@
-"""The webhook of a run: what starts it, where it listens, and the calls that the harness makes itself.
+"""The webhook of a run: its start, its endpoint, and direct calls of the harness.
 
-The harness makes address, certificate and key; the webhook is given them and must serve HTTPS there. The reference
-starts afresh for every scenario; a program behind `exec:` lives through the run, once for each set of feature gates
-that scenarios ask for. All of it ends with the run.
+The harness creates address, certificate and key; the webhook must serve HTTPS with them. The reference is started for
+every scenario. A program (`exec:`) runs until the end of the run, once for each set of feature gates.
 
 Source: admission.k8s.io/v1 and k8s.io/apiserver pkg/admission/plugin/webhook, v0.36.
 """
@@ -39,7 +38,7 @@ _REFERENCE = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call came to: an HTTP answer, or `problem` where there was none."""
+    """The result of a call: an HTTP response, or the `problem` without one."""
 
     status: int = 0
     content_type: str = ""
@@ -54,7 +53,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a webhook listens. `authority` is the CA that signed the certificate which it was given."""
+    """The address of a webhook. `authority` is the CA of its certificate."""
 
     port: int
     path: str
@@ -62,7 +61,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Where it takes reviews."""
+        """The URL for admission reviews."""
         return f"https://{HOST}:{self.port}{self.path}"
 
     def call(
@@ -75,7 +74,7 @@ class Endpoint:
         content_type: str | None = None,
         scheme: str = "https",
     ) -> Reply:
-        """One request on a connection of its own. `timeout` in seconds; whatever goes wrong is the reply's problem."""
+        """Send one request on a new connection. `timeout` in seconds; the reply has any error as `problem`."""
         headers = {"Content-Type": content_type} if content_type else {}
         connection = (
             HTTPSConnection(
@@ -102,7 +101,7 @@ class Endpoint:
 
 @contextlib.contextmanager
 def _cut_off(held: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
-    """End a connection after so many seconds in all: a socket's own time-out begins anew with every byte."""
+    """End a connection after a total number of seconds: a socket's timeout starts again with every byte."""
 
     def cut() -> None:
         late.set()
@@ -132,12 +131,12 @@ def _too_late(timeout: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text that may stand in a report, whatever a program sent."""
+    """Return text of a program in a form that is safe in reports."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 class WebhookComponent:
-    """Who sits in the component. `work` is the run's short-lived folder; certificate and key go there."""
+    """The webhook of a run. `work` is the run's temporary folder, for certificate and key."""
 
     def __init__(self, run: RunContext, spec: ComponentSpec, *, work: Path) -> None:
         self._run = run
@@ -147,12 +146,12 @@ class WebhookComponent:
         self._part: Component | None = None
         self._processes: dict[str, tuple[ManagedProcess, Endpoint]] = {}
         self.endpoint: Endpoint | None = None
-        """Where the scenario's webhook listens; None where it is not ours."""
+        """The endpoint of the scenario's webhook; None for a webhook of the cluster."""
 
     def start(self, gates: Mapping[str, bool] | None = None) -> None:
-        """Fill the component for a scenario; the gates of GATES that are not named are off.
+        """Start the webhook for a scenario; gates of GATES that are not given are off.
 
-        Raises TargetUnreachable for a program that ends, or listens nowhere, and where no certificate can be made.
+        Raises TargetUnreachable for a program that exits or does not listen, and if no certificate can be created.
         """
         if self._spec.kind not in ("reference", "exec"):
             return
@@ -164,7 +163,7 @@ class WebhookComponent:
             self._start_process(",".join(f"{gate}={str(on).lower()}" for gate, on in wanted.items()))
 
     def release(self) -> None:
-        """The scenario needs it no more: the reference part stops, programs stay."""
+        """End the use by a scenario: the reference stops, programs continue to run."""
         part, self._part, self.endpoint = self._part, None, None
         if part is not None:
             part.stop()
@@ -213,7 +212,7 @@ class WebhookComponent:
             log_path=self._run.folder / "logs" / "webhook.log",
             env={"KUBECONFIG": values["kubeconfig"]},
         )
-        # What brought the last one down has been judged by the scenario before; in a cluster it would come back too.
+        # The scenario in which it exited has reported that; a cluster would restart it too.
         action = "start" if held is None else "restart"
         self._run.log.emit(ComponentChanged(component="webhook", implementation=self._spec.kind, action=action))
         process.start()

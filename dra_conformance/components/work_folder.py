@@ -1,8 +1,8 @@
-"""The short-lived folder of a run, for sockets and state, and what killed runs have left of theirs.
+"""The temporary folder of a run, for sockets and state, and removal of folders of killed runs.
 
-Whoever makes one ends it with `end`. A run that is killed cannot; so each folder holds a file that its owner keeps
-locked. The kernel takes the lock away with the process, whatever ended it, and the next run of the same user removes
-the folders whose lock it can take. A folder without such a file is nobody's business here.
+The owner removes its folder with `end`. A killed run cannot; so each folder has a file that its owner keeps locked. The
+kernel releases the lock when the process ends, and the next run of the same user removes the folders whose lock it can
+take. Folders without such a file are ignored.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ _PREFIX = "dra-"
 _LOCK = "dra-conformance.lock"
 _MEMORY = 1 << 30
 ROOM = 40
-"""Characters that are left for the folder's root."""
+"""Maximum length of the folder's root."""
 
 
 class WorkFolder:
-    """A fresh folder, mode 0700, with a path short enough for Unix sockets (108 bytes in all).
+    """A new folder, mode 0700, with a path short enough for Unix sockets (108 bytes).
 
-    `small`: it gets little, but thousands of files, so memory is a good place for it.
+    `small`: for little data in thousands of files, preferably in memory.
     """
 
     def __init__(self, *, small: bool = False) -> None:
         root = root_for_sockets(small=small)
-        for each in {root_for_sockets(), root_for_sockets(small=True)}:  # runs of the other kind may be long in coming
+        # Both kinds of folders: runs of the other kind may be rare.
+        for each in {root_for_sockets(), root_for_sockets(small=True)}:
             remove_abandoned(each)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-        # Locked before it has its name: nobody can find it unlocked while we live.
+        # The file is locked before it gets its name, so that no other run finds it unlocked.
         new = self.path / f"{_LOCK}.new"
         self._lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -48,10 +49,10 @@ class WorkFolder:
 
 
 def remove_abandoned(root: Path) -> list[Path]:
-    """Remove the folders below `root` that dead runs of this user have left; what was removed."""
+    """Remove the folders of this user's killed runs below `root`, and return them."""
     removed = []
     for folder in sorted(root.glob(f"{_PREFIX}*")):
-        with contextlib.suppress(OSError):  # gone, or somebody else's: not ours to remove
+        with contextlib.suppress(OSError):  # already removed, or of another user
             found = folder.lstat()
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and _is_abandoned(folder / _LOCK):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +61,7 @@ def remove_abandoned(root: Path) -> list[Path]:
 
 
 def _is_abandoned(lock: Path) -> bool:
-    """Whether the folder of this lock file has an owner no more. Raises OSError where there is no such file."""
+    """Whether the owner of this lock file's folder has ended. Raises OSError if the file does not exist."""
     descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -74,7 +75,7 @@ def _is_abandoned(lock: Path) -> bool:
 
 
 def root_for_sockets(*, small: bool = False) -> Path:
-    """Where the folders of runs are made: the user's runtime folder, TMPDIR, or what the machine has."""
+    """Return the parent of run folders: the user's runtime folder, TMPDIR, or the system's default."""
     root = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or (_in_memory() if small else "")
     root = root or tempfile.gettempdir()
     if len(root) > ROOM or not os.access(root, os.W_OK):
@@ -83,7 +84,7 @@ def root_for_sockets(*, small: bool = False) -> Path:
 
 
 def _in_memory() -> str:
-    """A file system in memory from which libraries can be loaded and which has room; empty where there is none."""
+    """Return a file system in memory with space, from which libraries can be loaded; empty if there is none."""
     folder = "/dev/shm"  # noqa: S108 - mkdtemp makes the folder below it private
     try:
         found = os.statvfs(folder)

@@ -1,1 +1,1 @@
-"""Preflight: what a run needs, what is missing, and the way out. Nothing here writes."""
+"""Prerequisites of a run, what is missing, and suggested fixes (read-only)."""

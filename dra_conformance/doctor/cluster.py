@@ -1,7 +1,6 @@
-"""The cluster behind a kubeconfig: release, served APIs, gates, rights, drivers, what earlier runs left.
+"""Checks of the cluster of a kubeconfig: release, served APIs, gates, permissions, drivers, leftovers of earlier runs.
 
-Reads only: GET, LIST of namespaces by label, and SelfSubjectAccessReviews, which the server answers and does not
-store. The connection lives as long as the look.
+Read-only: GET, LIST of namespaces by label, and SelfSubjectAccessReviews, which the server does not store.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
 from dra_conformance.rbac import roles
 
-_AREA, _RIGHTS = "Cluster", "Rights"
+_AREA, _PERMISSIONS = "Cluster", "Rights"
 _KNOWN = (Version(1, 34), Version(1, 37))
 _USABLE = ("v1", "v1beta2", "v1beta1")
 _OPTIONAL = {"bind-requests": BIND_REQUESTS, "imex": COMPUTE_DOMAINS}
@@ -40,7 +39,7 @@ _REVIEWS = Resource(
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
-    """Nothing where the run has a control plane of its own."""
+    """Yield the findings; none if the run starts its own control plane."""
     if options.component("control-plane").kind != "kubeconfig":
         return
     plane = KubeconfigControlPlane(options.component("control-plane").argument)
@@ -55,7 +54,7 @@ def look(options: RunOptions) -> Iterator[Finding]:
         yield _version(plane.version())
         yield from _apis(client, options)
         yield _gates(plane)
-        yield from _rights(client, options)
+        yield from _permissions(client, options)
         yield from _drivers(client, options)
         yield _leftovers(client)
     except (ApiError, TransportError) as error:
@@ -110,17 +109,17 @@ def _apis(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
 def _gates(plane: KubeconfigControlPlane) -> Finding:
     gates = plane.feature_gates
     if not gates:
-        cause = "this user may not read /metrics, where an API server tells its gates"
+        cause = "this user may not read /metrics, which has the feature gates of the API server"
         way_out = "Grant get on the non-resource URL /metrics; else the release's defaults are assumed."
         return missing(_AREA, "feature gates", cause, way_out, needed=False)
     off = sorted(name for name, on in gates.items() if name.startswith("DRA") and not on)
     return ok(_AREA, "feature gates", f"DRA gates off: {', '.join(off) or 'none'}")
 
 
-def _rights(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
-    """One finding a holder: all that it may not do, in one sentence."""
+def _permissions(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
+    """Yield one finding per role, with all missing permissions in one sentence."""
     answers: dict[tuple[str, str, str], bool] = {}
-    for holder, asked in groupby(roles.questions(options), key=lambda question: question[0]):
+    for role, asked in groupby(roles.questions(options), key=lambda question: question[0]):
         refused: defaultdict[str, list[str]] = defaultdict(list)
         count = 0
         for _, group, resource, verb in asked:
@@ -133,9 +132,9 @@ def _rights(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
         if refused:
             told = "; ".join(f"{', '.join(verbs)} {what}" for what, verbs in refused.items())
             way_out = "`dra-conformance rbac --user NAME`, with the same options, prints what is needed."
-            yield wrong(_RIGHTS, holder, f"may not {told}", way_out, found=f"{count} asked")
+            yield wrong(_PERMISSIONS, role, f"may not {told}", way_out, found=f"{count} asked")
         else:
-            yield ok(_RIGHTS, holder, f"all {count} that it needs")
+            yield ok(_PERMISSIONS, role, f"all {count} that it needs")
 
 
 def _may(client: KubeClient, group: str, resource: str, verb: str) -> bool:
@@ -146,14 +145,14 @@ def _may(client: KubeClient, group: str, resource: str, verb: str) -> bool:
 
 
 def _drivers(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
-    """Whether the driver under test publishes anything, where it is the cluster's."""
+    """Yield whether the driver under test publishes ResourceSlices, if it is the cluster's."""
     name = options.driver_name
     ours = options.component("driver").kind != "cluster"
     try:
         published = [obj for obj in client.list(RESOURCE_SLICES).items if obj["spec"].get("driver") == name]
         classes = client.list(DEVICE_CLASSES).items
     except ApiError:
-        return  # told under rights
+        return  # the permissions have a finding about it
     except LookupError:
         return
     if published:

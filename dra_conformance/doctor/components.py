@@ -1,4 +1,4 @@
-"""What sits in the components: programs of `exec:`, sockets of drivers, parts that would act on a whole cluster."""
+"""Checks of the components: programs of `exec:`, sockets of drivers, components that would act on a whole cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AREA = "Components"
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
-    """One finding for each component but the control plane."""
+    """Yield one finding for each component except the control plane."""
     cluster = options.component("control-plane").kind == "kubeconfig"
     for name, spec in options.components().items():
         if name == "control-plane":

@@ -1,4 +1,4 @@
-"""What the doctor says: one finding for each thing that it looked at."""
+"""Findings of the doctor, one for each check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class State(Enum):
-    """`missing` is not there; `wrong` is there, but not as it must be."""
+    """`missing`: does not exist; `wrong`: exists, but cannot be used."""
 
     OK = "ok"
     MISSING = "missing"
@@ -16,10 +16,9 @@ class State(Enum):
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing that was looked at.
+    """The result of one check.
 
-    `found` is what is there; `cause` says what is wrong with it and `way_out` what to do. `needed` is whether the run
-    that was asked about can do without.
+    `found` is the state, `cause` the problem and `way_out` the suggested fix. `needed`: whether the run needs it.
     """
 
     area: str
@@ -31,21 +30,21 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     needed: bool = True
 
     @property
-    def stands_in_the_way(self) -> bool:
-        """Whether the run cannot go on like this."""
+    def prevents_run(self) -> bool:
+        """Whether the finding prevents the run."""
         return self.needed and self.state is not State.OK
 
 
 def ok(area: str, name: str, found: str = "", *, needed: bool = True) -> Finding:
-    """All is well."""
+    """Return a finding without a problem."""
     return Finding(area, name, State.OK, found, needed=needed)
 
 
 def missing(area: str, name: str, cause: str, way_out: str, *, needed: bool = True) -> Finding:
-    """It is not there."""
+    """Return a finding about something that does not exist."""
     return Finding(area, name, State.MISSING, "", cause, way_out, needed)
 
 
 def wrong(area: str, name: str, cause: str, way_out: str, *, found: str = "", needed: bool = True) -> Finding:
-    """It is there, but not as it must be."""
+    """Return a finding about something that exists but cannot be used."""
     return Finding(area, name, State.WRONG, found, cause, way_out, needed)

@@ -1,6 +1,6 @@
-"""What a real kubelet with real containers would need on this machine, and which of it is not there.
+"""Checks of the prerequisites of a real kubelet with real containers on this machine.
 
-The needs are those of `dra_conformance.kubelet.real.requirements`, which a run with `--kubelet kubelet` refuses for.
+They are those of `dra_conformance.kubelet.real.requirements`, without which `--kubelet kubelet` does not start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def look(
     release: str = "",
     bin_dir: str = "",
 ) -> Iterator[Finding]:
-    """One finding for each prerequisite. `release` is that of the kubelet that is wanted; empty takes any."""
+    """Yield one finding for each prerequisite. `release` is the kubelet's; empty means any."""
     for need in requirements.look(root=root, which=which):
         if not need.lacks:
             yield ok(_AREA, need.name, need.found, needed=needed)

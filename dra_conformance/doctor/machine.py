@@ -1,7 +1,7 @@
-"""The machine and the installation: Python, packages, folders for reports and sockets, GPUs real and fake.
+"""Checks of machine and installation: Python, packages, folders for reports and sockets, real and fake GPUs.
 
-Reads /proc, the file system and the metadata of installed packages. The real NVML library is asked in a process of its
-own, because a driver that hangs must not take the doctor along.
+Reads /proc, the file system and the metadata of installed packages. A separate process calls the real NVML library,
+because a hanging NVIDIA driver must not block the doctor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dra_conformance.doctor.finding import Finding, missing, ok, wrong
 _PYTHON = (3, 11)
 _SPACE = 200 << 20
 _NVML_TIMEOUT = 20.0
-_ASK_NVML = """\
+_QUERY_NVML = """\
 import pynvml as n
 n.nvmlInit()
 names = [n.nvmlDeviceGetName(n.nvmlDeviceGetHandleByIndex(i)) for i in range(n.nvmlDeviceGetCount())]
@@ -38,7 +38,7 @@ print(f"driver {n.nvmlSystemGetDriverVersion()}: {text}" + (f"; MIG on {mig}" if
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
-    """Everything about this machine that does not depend on a cluster."""
+    """Yield the findings about this machine."""
     yield from _python()
     yield from _folders(options)
     yield from _gpus(options)
@@ -125,7 +125,7 @@ def _gpus(options: RunOptions) -> Iterator[Finding]:
 def _real_nvml(area: str) -> Finding:
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _ASK_NVML], check=False, capture_output=True, text=True, timeout=_NVML_TIMEOUT
+            [sys.executable, "-c", _QUERY_NVML], check=False, capture_output=True, text=True, timeout=_NVML_TIMEOUT
         )
     except subprocess.TimeoutExpired:
         cause = f"the library gave no answer within {_NVML_TIMEOUT:.0f} s"

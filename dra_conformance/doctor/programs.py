@@ -1,4 +1,4 @@
-"""The programs behind a control plane: Kubernetes' own on this machine, Docker for those in containers."""
+"""Checks of the programs of control planes: Kubernetes' binaries on this machine, and Docker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AREA = "Control plane"
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
-    """What the control plane of this run needs on the machine, and what others would need."""
+    """Yield findings about the prerequisites of this run's control plane, and of the others."""
     kind = options.component("control-plane").kind
     yield from _embedded(options, needed=kind == "embedded")
     yield from _binaries(options, needed=kind == "binaries")
@@ -80,7 +80,7 @@ def _gates(options: RunOptions, known: dict[str, bool]) -> Iterator[Finding]:
 
 
 def _docker(*, needed: bool) -> Finding:
-    """Docker as `--control-plane k3s` reaches it: by its API. No docker program is needed for that."""
+    """Return a finding about Docker's API, which `--control-plane k3s` uses without the docker program."""
     from dra_conformance.control_plane.k3s import docker_info
 
     name = "Docker (k3s)"

@@ -1,4 +1,4 @@
-"""Findings as text and as JSON: marks and colours on a terminal, one greppable line a finding in a pipe."""
+"""Findings as text and JSON: marks and colours on a terminal, one line per finding in a pipe."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ _WIDTH = 26
 
 
 def text(findings: Sequence[Finding], *, fancy: bool, color: bool) -> str:
-    """The whole report. `fancy` is for people at a terminal; else every line stands for itself."""
+    """Return the whole report. `fancy`: with headings, for a terminal; else every line is complete."""
     lines = list(_fancy(findings, color=color) if fancy else _plain(findings))
     return "\n".join([*lines, "", summary(findings)]) + "\n"
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """The last line: can it run, and what stands in the way."""
-    blocking = [each for each in findings if each.stands_in_the_way]
+    """Return the last line: whether the run can start, and the number of problems."""
+    blocking = [each for each in findings if each.prevents_run]
     others = sum(not each.needed and each.state is not State.OK for each in findings)
     is_or_are = "is" if others == 1 else "are"
     rest = f"; {others} more {is_or_are} missing or wrong, but not needed for it" if others else ""
     if not blocking:
-        return f"Nothing stands in the way of this run{rest}."
-    return f"{_count(len(blocking))} in the way of this run{rest}."
+        return f"This run can start{rest}."
+    return f"{_count(len(blocking))} this run{rest}."
 
 
 def document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The report as JSON holds it."""
+    """Return the report for JSON."""
     return {
         "apiVersion": "dra-conformance/v1",
         "kind": "DoctorReport",
-        "ready": not any(each.stands_in_the_way for each in findings),
+        "ready": not any(each.prevents_run for each in findings),
         "findings": msgspec.to_builtins(list(findings)),
     }
 
 
 def _count(number: int) -> str:
-    return "1 thing stands" if number == 1 else f"{number} things stand"
+    return "1 problem prevents" if number == 1 else f"{number} problems prevent"
 
 
 def _fancy(findings: Sequence[Finding], *, color: bool) -> Iterator[str]:
     for area, grouped in groupby(findings, key=lambda each: each.area):
         rows = list(grouped)
-        blocked = any(each.stands_in_the_way for each in rows)
+        blocked = any(each.prevents_run for each in rows)
         idle = not any(each.needed for each in rows)
         title = f"{area} (not needed for this run)" if idle else area
         yield ""

@@ -31,7 +31,7 @@ def ask(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str,
     return code, {f"{each['area']}: {each['name']}": each for each in report["findings"]}, report["ready"]
 
 
-def test_nothing_stands_in_the_way_of_a_rehearsal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_prevents_a_rehearsal(capsys: pytest.CaptureFixture[str]) -> None:
     code, found, ready = ask(capsys)
     assert (code, ready) == (ExitCode.OK, True)
     assert found["Python: interpreter"]["state"] == "ok"
@@ -174,7 +174,7 @@ def test_in_a_pipe_every_line_stands_for_itself() -> None:
         "missing  Real kubelet: runc: there is no runc (not needed for this run)\n"
         "         way out: Install it.\n"
         "\n"
-        "1 thing stands in the way of this run; 1 more is missing or wrong, but not needed for it.\n"
+        "1 problem prevents this run; 1 more is missing or wrong, but not needed for it.\n"
     )
 
 
@@ -188,4 +188,4 @@ def test_on_a_terminal_there_are_marks_and_colours() -> None:
 
 
 def test_nothing_in_the_way() -> None:
-    assert show.summary(FINDINGS[:1]) == "Nothing stands in the way of this run."
+    assert show.summary(FINDINGS[:1]) == "This run can start."
