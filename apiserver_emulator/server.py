@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -113,7 +114,7 @@ class ApiServer:
         builtin_table.register(self.resources)
         self.crds = CrdController(self.core)
         for key, obj in first_objects(self.clock.now()):
-            obj["metadata"]["uid"] = self.controllers.new_uid()
+            obj["metadata"]["uid"] = str(uuid.uuid4())
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._counts_lock = threading.Lock()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from apiserver_emulator.controllers import CRD_FINALIZER, CRDS
+from apiserver_emulator.controllers.namespaces import CRD_FINALIZER, CRDS
 from apiserver_emulator.core import Core
 from apiserver_emulator.crd.definition_checks import LABEL, LABEL_TEXT, version_errors
 from apiserver_emulator.crd.strategy import CustomStrategy, read_path

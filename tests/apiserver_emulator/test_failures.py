@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from apiserver_emulator.controllers import Controllers
+from apiserver_emulator.controllers.namespaces import NAMESPACES as NAMESPACE
+from apiserver_emulator.controllers.namespaces import ServiceAccountController
+from apiserver_emulator.controllers.thread import Task
+from apiserver_emulator.controllers.writes import ControllerWrites
 from apiserver_emulator.failures import LIMIT, Failures
 from apiserver_emulator.watch_stream import WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
@@ -38,7 +41,7 @@ def test_a_controller_task_that_raises_is_reported_and_the_thread_goes_on(
 ) -> None:
     assert plane.server.controllers.wait_idle(5)  # the accounts of the first namespaces
     with monkeypatch.context() as patch:
-        patch.setattr(Controllers, "_default_account", failing(KeyError("lost")))
+        patch.setattr(ServiceAccountController, "create_default", failing(KeyError("lost")))
         make_namespace(client, "first")
         assert plane.server.controllers.wait_idle(5)
     make_namespace(client, "second")
@@ -54,7 +57,7 @@ def test_a_refusal_of_a_controller_is_reported(
     plane: ApiServerEmulator, client: KubeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = StatusError(403, "Forbidden", "not today")
-    monkeypatch.setattr(Controllers, "_delete", failing(refusal))
+    monkeypatch.setattr(ControllerWrites, "delete", failing(refusal))
     ghost = {"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "00000000-0000-0000-0000-000000000000"}
     client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default", "ownerReferences": [ghost]}})
     assert plane.server.controllers.wait_idle(5)
@@ -67,7 +70,7 @@ def test_a_refusal_of_a_controller_is_reported(
 def test_a_lost_race_of_a_controller_is_no_failure(
     plane: ApiServerEmulator, client: KubeClient, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    monkeypatch.setattr(Controllers, "_default_account", failing(StatusError(409, reason, "too late")))
+    monkeypatch.setattr(ServiceAccountController, "create_default", failing(StatusError(409, reason, "too late")))
     make_namespace(client, "first")
     assert plane.server.controllers.wait_idle(5)
     assert plane.take_failures() == []
@@ -83,7 +86,7 @@ def test_an_account_for_a_terminating_namespace_is_no_failure(
     assert plane.server.controllers.wait_idle(5)
     with pytest.raises(ApiError, match="being terminated"):
         client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "x", "namespace": "held"}})
-    plane.server.controllers._push("account", ("", "namespaces"), ("", "held"), "")
+    plane.server.controllers._push(Task("account", NAMESPACE, ("", "held")))
     assert plane.server.controllers.wait_idle(5)
     assert plane.take_failures() == []
 

@@ -15,14 +15,14 @@ from dra_conformance.core.errors import ExitCode
 
 FOCUS = "claims/api_nodes#a-node-deletes-an-existing-slice-of-its-own"
 CONTROLLER_FAILS = """
-from apiserver_emulator.controllers import Controllers
+from apiserver_emulator.controllers.namespaces import ServiceAccountController
 
 
 def fail(self, namespace):
     raise RuntimeError("a task was lost")
 
 
-Controllers._default_account = fail
+ServiceAccountController.create_default = fail
 """
 FAILS_AT_THE_END = """
 from apiserver_emulator.emulator import ApiServerEmulator

@@ -1,0 +1,10 @@
+"""The controllers that the emulator runs itself: garbage collection, namespace and CRD deletion, service accounts.
+
+They write as the service accounts of kube-controller-manager, through the same operations as requests.
+
+Source: pkg/controller/garbagecollector (background, foreground, orphan), pkg/controller/namespace/deletion.
+"""
+
+from apiserver_emulator.controllers.thread import Controllers
+
+__all__ = ["Controllers"]
