@@ -1,4 +1,4 @@
-"""Faults of kubelet plugins, planted in the reference plugin from outside."""
+"""Mutants of kubelet plugins: faults injected into the reference plugin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answers = Mapping[str, PrepareResult]
 
 
 def answering(patch: Patch, bend: Callable[[Sequence[ClaimRef], dict[str, PrepareResult]], Answers]) -> None:
-    """Bend what Prepare answers."""
+    """Change the response of Prepare."""
 
     def make(original: Any) -> Any:
         def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
@@ -47,7 +47,7 @@ def with_devices(
 
 
 def registering(patch: Patch, **changes: Any) -> None:
-    """Change what GetInfo answers."""
+    """Change the response of GetInfo."""
 
     def make(original: Any) -> Any:
         def init(self: Any, *args: Any, **options: Any) -> None:
@@ -64,7 +64,7 @@ def registering(patch: Patch, **changes: Any) -> None:
 
 @mutant("registers-as-device-plugin", rule="NV-001")
 def _(patch: Patch) -> None:
-    """The plugin says that it is of another plugin type."""
+    """GetInfo returns another plugin type."""
     registering(patch, type="DevicePlugin")
 
 
@@ -106,7 +106,7 @@ def _(patch: Patch) -> None:
 
 @mutant("answers-getinfo-once", rule="NV-001d")
 def _(patch: Patch) -> None:
-    """Once a kubelet took the registration, the registration socket goes away."""
+    """The registration socket is removed after the first registration."""
 
     def make(original: Any) -> Any:
         def restart(self: Any, **options: Any) -> None:
@@ -294,7 +294,7 @@ def _(patch: Patch) -> None:
 
 @mutant("cdi-version-too-low", rule="NV-049d")
 def _(patch: Patch) -> None:
-    """The CDI specification claims a version that does not know its fields."""
+    """The CDI specification has a version that does not support its fields."""
     patch.replace("reference_impl.kubelet_plugin.cdi:CDI_VERSION", "0.3.0")
 
 
@@ -414,7 +414,7 @@ def _(patch: Patch) -> None:
 
 @mutant("every-container-gets-everything", rule="DRA-271b")
 def _(patch: Patch) -> None:
-    """The kubelet hands a container the devices of all claims of its node."""
+    """The kubelet gives a container the devices of all claims of its node."""
 
     def make(original: Any) -> Any:
         def given(self: Any, pod: Any, container: Any) -> Any:
@@ -625,7 +625,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unprepare-asks-the-api", rule="NV-110")
 def _(patch: Patch) -> None:
-    """Unprepare reads the claim first and fails when it is gone."""
+    """Unprepare reads the claim first and fails if it was deleted."""
 
     def make(original: Any) -> Any:
         def one(self: Any, reference: ClaimRef) -> Any:
@@ -640,7 +640,7 @@ def _(patch: Patch) -> None:
 
 @mutant("holds-devices-for-ever", rule="NV-064")
 def _(patch: Patch) -> None:
-    """Unprepare forgets to release the device."""
+    """Unprepare does not release the device."""
     unpreparing(patch, lambda original: lambda self, uid: None)
 
 
@@ -684,7 +684,7 @@ def _(patch: Patch) -> None:
 
 @mutant("a-restart-sweeps-the-cdi-folder", rule="NV-052")
 def _(patch: Patch) -> None:
-    """A start removes all CDI files, and the checkpoint is believed."""
+    """A start removes all CDI files, but keeps the claims of the checkpoint."""
 
     def sweep(plugin: Any) -> None:
         for path in plugin.options.cdi_root.iterdir():
@@ -719,7 +719,7 @@ def _(patch: Patch) -> None:
 
 @mutant("a-left-over-socket-is-in-the-way", rule="NV-052d")
 def _(patch: Patch) -> None:
-    """The plugin does not start where a killed one left its socket."""
+    """The plugin does not start if the socket of a killed one is left."""
     program = (
         "import sys\n"
         "from dra_api.rpc.server import SocketServer\n"
@@ -817,7 +817,7 @@ def _(patch: Patch) -> None:
 
 @mutant("all-gpus-in-every-container", rule="NV-095")
 def _(patch: Patch) -> None:
-    """The edits of a claim bring the first GPU to everybody."""
+    """The edits of every claim add the first GPU."""
 
     def make(original: Any) -> Any:
         def edits(self: Any) -> Any:
@@ -856,7 +856,7 @@ for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
 
     @mutant(f"says-only-failed-{_number}", rule=_rule)
     def _(patch: Patch) -> None:
-        """Refusals tell no reason."""
+        """Refusals have no reason."""
         saying(patch, "failed")
 
 
@@ -896,7 +896,7 @@ def _(patch: Patch) -> None:
 
 
 def decoding(patch: Patch, error_text: str) -> None:
-    """Take the default configuration where decoding fails with this text."""
+    """Use the default configuration if decoding fails with this text."""
 
     def make(original: Any) -> Any:
         def decode(parameters: Any, **options: Any) -> Any:

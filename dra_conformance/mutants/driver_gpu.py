@@ -1,4 +1,4 @@
-"""Faults of the GPU driver on its node: configuration, checkpoint, lock, driver root; planted from outside."""
+"""Mutants of the GPU driver on its node: configuration, checkpoint, lock, driver root."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def in_the_process(patch: Patch, *lines: str) -> None:
     patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
 
 
-# -- what NVML and sysfs do not know -----------------------------------------------------------------------------------
+# -- missing values of NVML and sysfs -------------------------------------------------------------------------------------
 
 
 @mutant("no-gpu-without-sysfs", rule="NV-024")
 def _(patch: Patch) -> None:
-    """A GPU that sysfs does not know is left out."""
+    """A GPU without an entry in sysfs is left out."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, handle, gpu: original(self, handle, gpu) if gpu.pcie_root else []
@@ -63,13 +63,13 @@ def _(patch: Patch) -> None:
 
 @mutant("unknown-memory-is-none", rule="NV-027")
 def _(patch: Patch) -> None:
-    """A GPU whose memory is not told has a capacity of zero."""
+    """A GPU whose memory is not reported has a capacity of zero."""
     patch.wrap(f"{DEVICES}:capacity_of", lambda original: lambda d: original(d) or {"memory": {"value": "0"}})
 
 
 @mutant("unknown-addressing-mode-is-none", rule="NV-028")
 def _(patch: Patch) -> None:
-    """A GPU that does not tell its addressing mode is published with the mode None."""
+    """A GPU that does not report its addressing mode is published with the mode None."""
     patch.wrap(f"{DISCOVERY}:Nvml._addressing_mode", lambda original: lambda self, h: original(self, h) or "None")
 
 
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
 
 
 def refusing(patch: Patch, wanted: Callable[[Any, Any], bool]) -> None:
-    """Let an entry of another claim keep its devices where `wanted(entry, result)` says so."""
+    """Let an entry of another claim keep its devices if `wanted(entry, result)` is true."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
@@ -144,7 +144,7 @@ def _(patch: Patch) -> None:
 
 @mutant("spec-that-cannot-be-written-is-logged", rule="NV-099b")
 def _(patch: Patch) -> None:
-    """A CDI specification that cannot be written keeps nobody from answering with its ids."""
+    """A CDI specification that cannot be written does not fail the claim."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def write(self: Any, *args: Any) -> None:
@@ -325,7 +325,7 @@ def _(patch: Patch) -> None:
 
 @mutant("stale-claims-stay", rule="NV-104")
 def _(patch: Patch) -> None:
-    """Nobody looks whether claims that were begun are still in the API."""
+    """Unfinished claims are kept without checking that they still exist."""
     patch.replace(f"{PREPARER}.clean_stale", lambda self: [])
 
 
@@ -343,13 +343,13 @@ def _(patch: Patch) -> None:
 
 @mutant("started-claims-swept-at-start", rule="NV-105")
 def _(patch: Patch) -> None:
-    """Every claim that was begun and never finished is forgotten at start."""
+    """Every unfinished claim is removed at start."""
     patch.replace(f"{PREPARER}.is_stale", lambda self, uid, entry: entry.state == "PrepareStarted")
 
 
 @mutant("completed-claims-swept-too", rule="NV-106")
 def _(patch: Patch) -> None:
-    """A completed claim that is gone from the API is unprepared by the plugin itself."""
+    """A completed claim that was deleted is unprepared by the plugin itself."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def clean(self: Any) -> Any:
@@ -382,7 +382,7 @@ def _(patch: Patch) -> None:
 
 @mutant("taint-times-renewed", rule="DRA-294")
 def _(patch: Patch) -> None:
-    """Whatever is published anew gets new times."""
+    """Devices that are published again get new times."""
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
@@ -460,7 +460,7 @@ def _(patch: Patch) -> None:
 
 @mutant("health-of-the-first-device-only", rule="DRA-295b")
 def _(patch: Patch) -> None:
-    """The stream tells of one device."""
+    """The stream reports one device only."""
     patch.wrap(
         "reference_impl.kubelet_plugin.service:HealthyDriverService.watch_health",
         lambda original: lambda self: (list(devices)[:1] for devices in original(self)),
@@ -488,7 +488,7 @@ def _(patch: Patch) -> None:
 
 @mutant("a-new-instance-begins-with-nothing", rule="NV-070d")
 def _(patch: Patch) -> None:
-    """An instance that starts does not know what the older one prepared, and answers otherwise."""
+    """A starting instance ignores what the older one prepared, and returns other devices."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def device_name(self: Any, uid: str, device: str) -> str:
@@ -517,13 +517,13 @@ def _(patch: Patch) -> None:
 
 @mutant("health-of-any-service", rule="NV-013")
 def _(patch: Patch) -> None:
-    """A health check answers for services that it does not know."""
+    """A health check responds for unknown services."""
     patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: True)
 
 
 @mutant("health-without-liveness", rule="NV-013")
 def _(patch: Patch) -> None:
-    """A health check knows the server as a whole only."""
+    """A health check supports the server as a whole only."""
     patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: not service)
 
 
@@ -535,11 +535,11 @@ def _(patch: Patch) -> None:
 
 @mutant("registration-not-asked", rule="NV-013b")
 def _(patch: Patch) -> None:
-    """A health check asks the service socket only."""
+    """A health check tests the service socket only."""
     patch.replace("reference_impl.kubelet_plugin.liveness:answers_registration", lambda options, *, clock: None)
 
 
 @mutant("service-not-asked", rule="NV-013b")
 def _(patch: Patch) -> None:
-    """A health check asks the registration socket only."""
+    """A health check tests the registration socket only."""
     patch.replace("reference_impl.kubelet_plugin.liveness:answers_calls", lambda options, *, clock: None)

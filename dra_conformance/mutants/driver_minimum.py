@@ -1,4 +1,4 @@
-"""Faults that the seven behaviours of KEP-5970 must catch, and drivers beside others; planted from outside."""
+"""Mutants that the seven behaviours of KEP-5970 must detect, and mutants of drivers next to others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Original = Callable[..., Any]
 
 @mutant("sockets-with-nobody-behind", rule="DRA-351")
 def _(patch: Patch) -> None:
-    """The registration socket is never made."""
+    """The registration socket is never created."""
     patch.replace("dra_api.rpc:PluginServer.start", lambda self: None)
 
 
@@ -30,7 +30,7 @@ def _(patch: Patch) -> None:
 
 @mutant("pool-that-is-never-complete", rule="DRA-353")
 def _(patch: Patch) -> None:
-    """The pool says that it has one slice more than there is, so no scheduler uses it."""
+    """The pool reports one slice more than exists, so no scheduler uses it."""
 
     def make(original: Original) -> Original:
         def spec(self: Any, content: Any, generation: int, count: int) -> Any:
@@ -152,7 +152,7 @@ def _(patch: Patch) -> None:
 
 @mutant("lists-without-edits", rule="DRA-359b")
 def _(patch: Patch) -> None:
-    """What an inventory says of containers is passed over."""
+    """The variables of an inventory are not added to containers."""
     patch.replace(
         "reference_impl.inventory_plugin.prepare:InventoryPreparer.edits",
         lambda self, device: {"env": [f"DRA_DEVICE={device}"]},

@@ -1,4 +1,4 @@
-"""Faults in how the GPU driver passes GPUs through, planted from outside."""
+"""Mutants of pass-through in the GPU driver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _(patch: Patch) -> None:
 
 @mutant("twins-without-their-gate", rule="NV-175b")
 def _(patch: Patch) -> None:
-    """GPUs are passed through whatever the gate says."""
+    """GPUs are passed through even if the gate is off."""
 
     def make(original: Original) -> Original:
         def start(self: Any, client: Any, **how: Any) -> None:
@@ -78,7 +78,7 @@ def _(patch: Patch) -> None:
 
 @mutant("persistence-forgotten", rule="NV-177b")
 def _(patch: Patch) -> None:
-    """Nobody looks at the mode before the GPU goes."""
+    """The persistence mode of the GPU is not recorded."""
     patch.replace("reference_impl.kubelet_plugin.persistence:PersistenceMode.is_on", lambda self, address: False)
 
 
@@ -106,7 +106,7 @@ def _(patch: Patch) -> None:
 
 @mutant("twins-stay-hidden", rule="NV-178")
 def _(patch: Patch) -> None:
-    """Nobody tells that a claim was unprepared."""
+    """No update is triggered when a claim is unprepared."""
 
     def make(original: Original) -> Original:
         def unprepare(self: Any, uid: str) -> None:
@@ -196,13 +196,13 @@ def _(patch: Patch) -> None:
 
 @mutant("half-bound", rule="NV-181")
 def _(patch: Patch) -> None:
-    """A Prepare that fails leaves bound what it has bound."""
+    """A Prepare that fails leaves GPUs bound to vfio-pci."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
 @mutant("taken-from-others", rule="NV-182")
 def _(patch: Patch) -> None:
-    """Nobody asks who has the GPU."""
+    """The processes on the GPU are not checked."""
     patch.replace(f"{THROUGH}.check_free", lambda self, device: None)
 
 
@@ -215,7 +215,7 @@ def _(patch: Patch) -> None:
 
 @mutant("given-back-at-start", rule="NV-184")
 def _(patch: Patch) -> None:
-    """A driver that starts takes back what its predecessor handed over."""
+    """A starting driver binds GPUs that are passed through to nvidia again."""
 
     def make(original: Original) -> Original:
         def repair(self: Any) -> None:

@@ -1,4 +1,4 @@
-"""Faults in how the GPU driver shares GPUs and reads its flags, planted from outside."""
+"""Mutants of sharing and of flags in the GPU driver."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unknown-gates-passed-over", rule="NV-009")
 def _(patch: Patch) -> None:
-    """A gate that the driver does not know is ignored."""
+    """An unknown feature gate is ignored."""
 
     def make(original: Original) -> Original:
         def parse(cls: Any, text: str) -> Any:
@@ -138,7 +138,7 @@ def default_memory(mode: str, value: str | None) -> Callable[[Any, dict[str, Any
 
 @mutant("all-shares-by-default", rule="NV-043")
 def _(patch: Patch) -> None:
-    """A request takes every share unless it says less."""
+    """A request takes every share unless it requests fewer."""
 
     def change(self: Any, capacity: dict[str, Any]) -> None:
         if "shares" in capacity:
@@ -149,7 +149,7 @@ def _(patch: Patch) -> None:
 
 @mutant("no-memory-by-default-in-mode-memory", rule="NV-044")
 def _(patch: Patch) -> None:
-    """In the mode memory a request takes the least unless it says more."""
+    """In the mode memory a request takes the minimum unless it requests more."""
     capacities(patch, default_memory("memory", "1Mi"))
 
 
@@ -167,7 +167,7 @@ def _(patch: Patch) -> None:
 
 @mutant("limits-in-bytes", rule="NV-045c")
 def _(patch: Patch) -> None:
-    """The limit of memory is told in bytes."""
+    """The memory limit is set in bytes."""
 
     def make(original: Original) -> Original:
         def limits(self: Any, position: int, consumed: Any) -> Any:
@@ -189,7 +189,7 @@ def _(patch: Patch) -> None:
 
 @mutant("shares-with-any-configuration", rule="NV-065")
 def _(patch: Patch) -> None:
-    """Nobody compares the configurations of claims on one device."""
+    """The configurations of claims on one device are not compared."""
     patch.replace(f"{PREPARER}.check_shares", lambda self, claim, results, held: None)
 
 
@@ -234,7 +234,7 @@ def _(patch: Patch) -> None:
 
 @mutant("compute-mode-not-reset", rule="NV-085")
 def _(patch: Patch) -> None:
-    """The compute mode stays what it was."""
+    """The compute mode is not changed."""
 
     def make(original: Original) -> Original:
         def set_slice(self: Any, uuid: str, interval: str) -> None:
@@ -295,7 +295,7 @@ def _(patch: Patch) -> None:
 
 @mutant("nvidia-smi-is-not-heard", rule="NV-089")
 def _(patch: Patch) -> None:
-    """Nobody looks at nvidia-smi's exit status."""
+    """The exit status of nvidia-smi is ignored."""
 
     def make(original: Original) -> Original:
         def call(self: Any, arguments: Any) -> None:
@@ -340,7 +340,7 @@ def _(patch: Patch) -> None:
 
 @mutant("mps-beside-shares", rule="NV-066")
 def _(patch: Patch) -> None:
-    """A claim that asks for MPS is prepared although its device is shared."""
+    """A claim that requests MPS is prepared although its device is shared."""
     patch.replace(f"{CONFIGS}:requests_mps", lambda config: False)
 
 
@@ -355,7 +355,7 @@ def _(patch: Patch) -> None:
 
 @mutant("mps-daemon-sees-every-gpu", rule="NV-092")
 def _(patch: Patch) -> None:
-    """The daemon is not told which GPUs are the claim's."""
+    """The daemon does not receive the GPUs of the claim."""
 
     def make(original: Original) -> Original:
         def run(self: Any, daemon: Any, arguments: Any, **how: Any) -> None:
@@ -431,7 +431,7 @@ def _(patch: Patch) -> None:
 
 @mutant("mps-daemon-is-not-heard", rule="NV-092d")
 def _(patch: Patch) -> None:
-    """Nobody looks at whether the daemon came."""
+    """The start of the daemon is not checked."""
 
     def make(original: Original) -> Original:
         def run(self: Any, *what: Any, **how: Any) -> None:
@@ -466,5 +466,5 @@ def _(patch: Patch) -> None:
 
 @mutant("mps-leaves-half-a-daemon", rule="NV-092d")
 def _(patch: Patch) -> None:
-    """What a daemon that did not start was given stays."""
+    """The files of a daemon that did not start are kept."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)

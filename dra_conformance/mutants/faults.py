@@ -1,4 +1,4 @@
-"""Faults in how parts live with failing requests: what is forgotten, taken for free, or never looked at again."""
+"""Faults of components whose requests fail: lost decisions, wrong assumptions, and missing retries."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def _of(part: str) -> Callable[[Any], bool]:
 
 @mutant("claims-are-made-without-looking", rule="DRA-340")
 def _(patch: Patch) -> None:
-    """A claim that the pod's status does not name is made, whatever was made before."""
+    """A claim that is not in the pod's status is created even if one exists."""
     patch.replace(f"{CONTROLLER}.find_owned", lambda self, pod, claim_name: None)
     patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
 
 
 @mutant("a-claim-that-was-refused-is-given-up", rule="DRA-340")
 def _(patch: Patch) -> None:
-    """A pod whose claims could not be made or recorded is not looked at again."""
+    """A pod whose claims could not be created or recorded is not retried."""
     patch.wrap(f"{CONTROLLER}.sync_pod", _given_up)
 
 
@@ -85,7 +85,7 @@ def _given_up(original: Method) -> Method:
 
 @mutant("an-unanswered-claim-is-sought-in-the-cache", rule="DRA-341")
 def _(patch: Patch) -> None:
-    """Whether a claim was made, the cache alone is asked."""
+    """Only the cache is checked for an existing claim."""
     patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
 
 
@@ -107,13 +107,13 @@ def _releasing(original: Method) -> Method:
 
 @mutant("claim-controller-resumes-from-now", rule="DRA-343")
 def _(patch: Patch) -> None:
-    """After 410 the claim controller goes on from the newest version and misses what came before."""
+    """After 410 the claim controller continues from the newest version and misses earlier events."""
     _resuming_from_now(patch, _of("claim-controller"))
 
 
 @mutant("a-failed-decision-is-forgotten", rule="DRA-344")
 def _(patch: Patch) -> None:
-    """A pod whose decision could not be written waits for somebody to touch it."""
+    """A pod whose decision could not be written waits until it is changed."""
     patch.replace(f"{SCHEDULER}.retry_later", lambda self, key, pod: None)
 
 
@@ -124,13 +124,13 @@ def _(patch: Patch) -> None:
     "[answers-500-to]",
 )
 def _(patch: Patch) -> None:
-    """A BindRequest that could not be deleted is taken for gone."""
+    """A BindRequest that could not be deleted counts as deleted."""
     patch.wrap(f"{SCHEDULER}._clean_up", _swallowing())
 
 
 @mutant("a-failed-condition-is-hoped-for", rule="DRA-373")
 def _(patch: Patch) -> None:
-    """A pod is taken for told once the patch was sent."""
+    """The condition of a pod counts as written once the patch was sent."""
     patch.wrap(f"{BINDING_QUEUE}.write_condition", _swallowing())
 
 
@@ -140,7 +140,7 @@ def _(patch: Patch) -> None:
     scenario="faults/claims#the-claim-of-a-finished-pod-is-deleted-when-the-api-server-does-its-deletion[answers-503-to]",
 )
 def _(patch: Patch) -> None:
-    """A claim whose deletion was asked for is taken for deleted, whatever came of it."""
+    """A claim counts as deleted once its deletion was requested, even if it failed."""
 
     def make(original: Method) -> Method:
         tried: set[tuple[Any, ...]] = set()
@@ -164,7 +164,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-resumes-from-now", rule="DRA-346")
 def _(patch: Patch) -> None:
-    """After 410 the scheduler goes on from the newest version and misses what came before."""
+    """After 410 the scheduler continues from the newest version and misses earlier events."""
     _resuming_from_now(patch, _of("scheduler"))
 
 
@@ -176,13 +176,13 @@ def _(patch: Patch) -> None:
 
 @mutant("driver-resumes-from-now", rule="DRA-348")
 def _(patch: Patch) -> None:
-    """After 410 the driver goes on from the newest version and misses what came before."""
+    """After 410 the driver continues from the newest version and misses earlier events."""
     _resuming_from_now(patch, lambda informer: "spec.driver" in informer._field_selector)
 
 
 @mutant("a-failed-reading-is-remembered", rule="DRA-349")
 def _(patch: Patch) -> None:
-    """What went wrong with a claim once is answered again, without asking."""
+    """An error of a claim is returned again without another attempt."""
 
     def make(original: Method) -> Method:
         failed: dict[str, BaseException] = {}
@@ -221,7 +221,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-resumes-from-now", rule="KAI-262")
 def _(patch: Patch) -> None:
-    """After 410 the binder goes on from the newest version and misses what came before."""
+    """After 410 the binder continues from the newest version and misses earlier events."""
     _resuming_from_now(patch, _of("binder"))
 
 
@@ -233,7 +233,7 @@ def _(patch: Patch) -> None:
 
 @mutant("taint-eviction-resumes-from-now", rule="DRA-371")
 def _(patch: Patch) -> None:
-    """After 410 the taint eviction goes on from the newest version and misses what came before."""
+    """After 410 the taint eviction continues from the newest version and misses earlier events."""
     _resuming_from_now(patch, _of("taint-eviction"))
 
 
@@ -251,13 +251,13 @@ def _(patch: Patch) -> None:
 
 @mutant("a-domain-goes-although-something-is-left", rule="NV-196")
 def _(patch: Patch) -> None:
-    """What could not be deleted is taken for deleted, and the finalizer goes."""
+    """An object that could not be deleted counts as deleted, and the finalizer is removed."""
     patch.wrap(f"{DOMAINS}.remove_owned", _swallowing())
 
 
 @mutant("a-node-counts-as-joined-before-its-label", rule="NV-197")
 def _(patch: Patch) -> None:
-    """A node that was to join once has joined, whatever became of its label."""
+    """A node counts as joined after one attempt, even if its label was not written."""
 
     def make(original: Method) -> Method:
         joined: set[str] = set()

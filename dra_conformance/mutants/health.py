@@ -1,4 +1,4 @@
-"""Faults in how a kubelet shows the health of devices, and in what a GPU driver makes of NVML's events."""
+"""Faults of the health that a kubelet shows, and of the taints that a GPU driver adds for NVML events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _entries(change: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Cal
 
 @mutant("health-never-updated", rule="DRA-295")
 def _(patch: Patch) -> None:
-    """The kubelet takes a new health into its cache and does not tell the pods."""
+    """The kubelet stores a new health in its cache and does not update the pods."""
     patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", lambda self, driver, devices: None)
 
 
@@ -49,7 +49,7 @@ def _(patch: Patch) -> None:
 
 @mutant("health-of-any-device-of-the-driver", rule="DRA-295")
 def _(patch: Patch) -> None:
-    """One sick device makes all devices of its driver look sick."""
+    """One unhealthy device makes all devices of its driver unhealthy."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def _(patch: Patch) -> None:
 
 @mutant("stale-health-believed", rule="DRA-297")
 def _(patch: Patch) -> None:
-    """The kubelet believes the last word for ever."""
+    """The kubelet keeps the last report indefinitely."""
 
     def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
         from dra_conformance.kubelet.health import _NAMES
@@ -95,7 +95,7 @@ def _(patch: Patch) -> None:
 
 @mutant("own-timeout-ignored", rule="DRA-297")
 def _(patch: Patch) -> None:
-    """The kubelet takes 30 seconds whatever the driver says."""
+    """The kubelet uses 30 seconds even if the driver sets a timeout."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         from dataclasses import replace
@@ -301,7 +301,7 @@ def _(patch: Patch) -> None:
 
 @mutant("tainted-device-not-prepared", rule="NV-126")
 def _(patch: Patch) -> None:
-    """Prepare refuses what NVML complained of."""
+    """Prepare refuses devices with an NVML error."""
     sick: list[int] = []
 
     def remember(original: Callable[..., Any]) -> Callable[..., Any]:

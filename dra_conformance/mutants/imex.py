@@ -1,4 +1,4 @@
-"""Faults in the ComputeDomain API, in its controller, and in what a node's driver gives of channels."""
+"""Mutants of the ComputeDomain API, its controller, and the channels of the driver on a node."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _(patch: Patch) -> None:
 
 @mutant("domain-without-daemons", rule="NV-146")
 def _(patch: Patch) -> None:
-    """The controller makes nothing for daemons."""
+    """The controller creates nothing for daemons."""
     patch.replace(f"{CONTROLLER}.ensure_daemons", lambda self, domain: None)
 
 
@@ -126,13 +126,13 @@ def _(patch: Patch) -> None:
 
 @mutant("template-forgets-the-mode", rule="NV-147")
 def _(patch: Patch) -> None:
-    """The claim template always says Single."""
+    """The claim template always has the mode Single."""
     _patch_template(patch, lambda parameters, domain: parameters.update(allocationMode="Single"))
 
 
 @mutant("domain-ready-without-nodes", rule="NV-149")
 def _(patch: Patch) -> None:
-    """A ComputeDomain is Ready when nobody says otherwise."""
+    """A ComputeDomain without nodes is Ready."""
 
     def global_status(domain: Any, nodes: Any) -> str:
         return "Ready" if all(node["status"] == "Ready" for node in nodes) else "NotReady"
@@ -148,7 +148,7 @@ def _(patch: Patch) -> None:
 
 @mutant("the-dead-stay-in-their-clique", rule="NV-151")
 def _(patch: Patch) -> None:
-    """Nobody looks whether the daemons of a clique are still there."""
+    """Entries of a clique are kept without checking their daemons."""
     patch.replace(
         "reference_impl.compute_domain.controller:ComputeDomainController.remove_dead_entries",
         lambda self, domain: None,
@@ -157,7 +157,7 @@ def _(patch: Patch) -> None:
 
 @mutant("domain-lists-no-nodes", rule="NV-150")
 def _(patch: Patch) -> None:
-    """The status does not say which nodes joined."""
+    """The status does not list the nodes that joined."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: {key: value for key, value in original(*args).items() if key != "nodes"}
@@ -167,7 +167,7 @@ def _(patch: Patch) -> None:
 
 @mutant("domain-gone-before-its-objects", rule="NV-153")
 def _(patch: Patch) -> None:
-    """The controller lets a deleted domain go and leaves what it made."""
+    """The controller removes its finalizer without deleting the objects of the domain."""
     patch.replace(f"{CONTROLLER}.remove_owned", lambda self, uid, *, foreign_namespace=None: None)
 
 
@@ -264,7 +264,7 @@ def _(patch: Patch) -> None:
 
 @mutant("channel-given-twice", rule="NV-164")
 def _(patch: Patch) -> None:
-    """Nobody looks whether a channel is in use."""
+    """A channel is prepared without checking that it is free."""
     patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
 
 
@@ -290,7 +290,7 @@ def _(patch: Patch) -> None:
 
 @mutant("node-taken-over", rule="NV-165")
 def _(patch: Patch) -> None:
-    """A node moves to the domain that asked last."""
+    """A node moves to the domain of the last claim."""
     patch.replace(f"{MEMBERSHIP}.check_free", lambda self, current, uid: None)
 
 
@@ -353,7 +353,7 @@ def _(patch: Patch) -> None:
 
 @mutant("daemons-of-no-clique", rule="NV-157")
 def _(patch: Patch) -> None:
-    """A daemon is not told its clique."""
+    """A daemon gets no clique."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def edits(self: Any, *what: Any) -> Any:
@@ -374,13 +374,13 @@ def _(patch: Patch) -> None:
 
 @mutant("late-calls-are-heard", rule="NV-168")
 def _(patch: Patch) -> None:
-    """What was given up can be asked for again."""
+    """An aborted claim can be prepared again."""
     patch.replace(f"{PREPARER}.check_not_aborted", lambda self, claim, entry: None)
 
 
 @mutant("starts-without-channel-driver", rule="NV-016")
 def _(patch: Patch) -> None:
-    """Nobody looks at start whether the kernel has IMEX channels."""
+    """The kernel is not checked for IMEX channels at start."""
     patch.replace(f"{CHANNELS}.check", lambda self: None)
 
 
@@ -396,19 +396,19 @@ def _fabric_gate(*, strict: bool) -> Callable[[Patch], None]:
 
 @mutant("fabric-in-progress-is-none", rule="NV-017")
 def _(patch: Patch) -> None:
-    """A fabric that is not up is taken for none, whatever the gate says."""
+    """A fabric that is not up counts as no fabric, even if the gate is on."""
     _fabric_gate(strict=False)(patch)
 
 
 @mutant("fabric-gate-unheard", rule="NV-017b")
 def _(patch: Patch) -> None:
-    """A fabric that is not up ends the driver, whatever the gate says."""
+    """A fabric that is not up stops the driver, even if the gate is off."""
     _fabric_gate(strict=True)(patch)
 
 
 @mutant("fabric-in-progress-has-a-clique", rule="NV-017b")
 def _(patch: Patch) -> None:
-    """Of a GPU whose fabric is not up the clique is believed all the same."""
+    """The clique of a GPU whose fabric is not up is used."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def gpu_clique(nvml: Any, handle: Any, *, strict: bool = True) -> Any:
@@ -427,7 +427,7 @@ def _(patch: Patch) -> None:
 
 @mutant("isolation-unread", rule="NV-018")
 def _(patch: Patch) -> None:
-    """An isolation that nobody implements is taken for domain."""
+    """An unsupported isolation counts as domain."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check(self: Any, gates: Any) -> None:
@@ -440,7 +440,7 @@ def _(patch: Patch) -> None:
 
 @mutant("host-managed-daemon-published", rule="NV-047")
 def _(patch: Patch) -> None:
-    """A daemon is offered where the driver runs none."""
+    """A daemon is published although the driver runs none."""
     patch.wrap("reference_impl.compute_domain.plugin:published_devices", lambda original: lambda **_: original())
 
 
@@ -463,7 +463,7 @@ def _(patch: Patch) -> None:
 
 @mutant("host-managed-node-labelled", rule="NV-171b")
 def _(patch: Patch) -> None:
-    """A channel claim labels its node, whoever runs the daemons."""
+    """A channel claim labels its node even in mode hostManaged."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def edits(self: Any, claim: Any, config: Any) -> Any:
@@ -483,7 +483,7 @@ def _(patch: Patch) -> None:
 
 @mutant("host-managed-domain-with-daemons", rule="NV-171d")
 def _(patch: Patch) -> None:
-    """The controller makes daemons for a domain that needs none."""
+    """The controller creates daemons for a domain that needs none."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def reconcile(self: Any, domain: Any) -> None:

@@ -1,4 +1,4 @@
-"""Faults of a kubelet, planted in the harness's own from outside."""
+"""Mutants of the harness's own kubelet."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ def _(patch: Patch) -> None:
 
 @mutant("never-deletes-slices", rule="DRA-286")
 def _(patch: Patch) -> None:
-    """Slices stay although their driver is gone."""
+    """Slices stay although their driver stopped."""
     patch.replace(f"{PLUGINS}._plan_wipe", nothing)
 
 

@@ -1,4 +1,4 @@
-"""Faults of an admission webhook, planted in the reference from outside."""
+"""Mutants of the reference admission webhook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIGS = "reference_impl.kubelet_plugin.configs"
 
 
 def change_answer(patch: Patch, change: Callable[[dict[str, Any]], object]) -> None:
-    """Let `change` spoil every AdmissionReview that goes out."""
+    """Apply `change` to every AdmissionReview that is returned."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def answer(*args: Any, **more: Any) -> Any:
@@ -30,7 +30,7 @@ def change_answer(patch: Patch, change: Callable[[dict[str, Any]], object]) -> N
 
 
 def change_decision(patch: Patch, when: Callable[[dict[str, Any]], bool]) -> None:
-    """Admit what was to be refused, where `when` says so of the refusal's status."""
+    """Admit what should be refused, if `when` is true for the status of the refusal."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decide(*args: Any, **more: Any) -> Any:
@@ -43,7 +43,7 @@ def change_decision(patch: Patch, when: Callable[[dict[str, Any]], bool]) -> Non
 
 
 def change_handler(patch: Patch, make_mixin: Callable[[type], type]) -> None:
-    """Let every connection be served by a class made from the reference's own."""
+    """Serve every connection by a class derived from that of the reference."""
     patch.wrap(f"{SERVER}:_handler", lambda original: lambda gates: make_mixin(original(gates)))
 
 
@@ -60,7 +60,7 @@ def forgive(patch: Patch, text: str) -> None:
 
 
 def reword(patch: Patch, old: str, new: str) -> None:
-    """Say something else in every problem."""
+    """Change the text of every problem."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def problems_in(*args: Any, **more: Any) -> Any:
@@ -76,7 +76,7 @@ def reword(patch: Patch, old: str, new: str) -> None:
 
 @mutant("webhook-reads-any-content-type", rule="NV-129")
 def _(patch: Patch) -> None:
-    """What is not declared as JSON is read all the same."""
+    """A body with another content type than JSON is read."""
 
     def mixin(base: Any) -> type:
         class Handler(base):  # type: ignore[misc]
@@ -101,7 +101,7 @@ def _(patch: Patch) -> None:
     scenario="webhook/protocol#the-webhook-rejects-reviews-without-tls",
 )
 def _(patch: Patch) -> None:
-    """Whoever does not begin with a TLS handshake is served plain HTTP."""
+    """Clients without a TLS handshake are served plain HTTP."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def finish_request(self: Any, request: Any, client_address: Any) -> None:
@@ -120,13 +120,13 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-takes-every-kind-of-review", rule="NV-130")
 def _(patch: Patch) -> None:
-    """Nobody looks what kind of document came."""
+    """The kind of the document is not checked."""
     patch.replace(f"{REVIEW}:request_of", lambda review: review.get("request") or {})
 
 
 @mutant("webhook-reads-half-documents", rule="NV-130")
 def _(patch: Patch) -> None:
-    """What is no JSON counts as an empty review."""
+    """A body that is not JSON counts as an empty review."""
     empty = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {}}
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +163,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-answers-without-kind", rule="NV-131a")
 def _(patch: Patch) -> None:
-    """The answer does not say what it is."""
+    """The response has no content type."""
     change_answer(patch, lambda found: (found.pop("kind"), found.pop("apiVersion")))
 
 
@@ -203,7 +203,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-admits-other-resources", rule="NV-132")
 def _(patch: Patch) -> None:
-    """What it does not know it lets pass."""
+    """Unknown resources are admitted."""
     change_decision(patch, lambda status: status.get("message", "").startswith("expected resource"))
 
 
@@ -215,13 +215,13 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-reads-broken-claims", rule="NV-132a")
 def _(patch: Patch) -> None:
-    """What has the wrong shape counts as empty."""
+    """An object of the wrong shape counts as empty."""
     patch.replace(f"{REVIEW}:_a", lambda value, kind, where: value if isinstance(value, kind) else kind())
 
 
 @mutant("webhook-hangs-up-on-broken-claims", rule="NV-132a")
 def _(patch: Patch) -> None:
-    """What has the wrong shape ends the connection."""
+    """An object of the wrong shape closes the connection."""
 
     def hang_up(value: Any, kind: type, where: str) -> Any:
         if value is not None and not isinstance(value, kind):
@@ -268,13 +268,13 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-passes-unknown-kinds", rule="NV-133b")
 def _(patch: Patch) -> None:
-    """A kind that does not exist is somebody else's."""
+    """An unknown kind counts as one of another driver."""
     forgive(patch, "no kind")
 
 
 @mutant("webhook-passes-configurations-without-kind", rule="NV-133b")
 def _(patch: Patch) -> None:
-    """What does not say its kind is let pass."""
+    """Configuration without a kind is admitted."""
     forgive(patch, "Object 'Kind' is missing")
 
 
@@ -309,7 +309,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-passes-any-percentage", rule="NV-133c")
 def _(patch: Patch) -> None:
-    """Nobody looks at the share of threads."""
+    """The thread percentage is not checked."""
     forgive(patch, "active thread percentage")
 
 
@@ -382,7 +382,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-tells-the-first-problem", rule="NV-134")
 def _(patch: Patch) -> None:
-    """Whoever made two mistakes hears of one."""
+    """Only the first of two mistakes is reported."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def problems_in(*args: Any, **more: Any) -> Any:
@@ -401,7 +401,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-takes-templates-for-claims", rule="NV-135")
 def _(patch: Patch) -> None:
-    """Places in a template are told as in a claim."""
+    """The paths in a template are those of a claim."""
     reword(patch, "spec.spec.", "spec.")
 
 
@@ -449,7 +449,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-refuses-mps-settings-beside-time-slicing", rule="NV-140")
 def _(patch: Patch) -> None:
-    """What the driver refuses is refused here already."""
+    """Configuration that the driver refuses later is refused by the webhook."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
@@ -466,7 +466,7 @@ def _(patch: Patch) -> None:
 
 
 def with_gates(patch: Patch, **gates: bool) -> None:
-    """Run the webhook with these gates, whatever it was told."""
+    """Run the webhook with these gates, and ignore its configuration."""
     patch.wrap(f"{SERVER}:_handler", lambda original: lambda held: original(replace(held, **gates)))
 
 

@@ -12,7 +12,7 @@ from dra_conformance.engine.world import Seen, World
 
 
 def of_type(world: World, node: str, kind: str) -> list[Obj]:
-    """Return the published devices whose attribute `type` is this; `published` stands for all."""
+    """Return the published devices whose attribute `type` is this, or all with `published`."""
     return [
         device
         for device in world.node(node).devices()
