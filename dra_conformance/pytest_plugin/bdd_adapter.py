@@ -1,8 +1,7 @@
-"""The three steps that pytest-bdd sees: any Given, any When, any Then of the vocabulary.
+"""Defines three steps for pytest-bdd: any Given, any When and any Then of the step vocabulary.
 
-Before each step of a scenario pytest-bdd looks at every step that it knows; with some hundred sentences that was a
-quarter of a run's time. So each keyword has one step here, which finds its sentence in a table. A pytest plugin while
-the suite is collected.
+pytest-bdd matches every registered step before each step of a scenario, which took a quarter of a run with some hundred
+definitions. Here each keyword has one registered step, which finds its definition in a table.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _Table = list[list[str]]
 
 
 class AnySentence(StepParser):
-    """Every sentence of one keyword. The field `call` of a matching text is its function with the fields filled in."""
+    """Matches every sentence of one keyword. The field `call` is the step function with its arguments."""
 
     def __init__(self, keyword: str) -> None:
         super().__init__(keyword)
@@ -31,11 +30,11 @@ class AnySentence(StepParser):
         self._found: dict[str, StepDefinition | None] = {}
 
     def is_matching(self, name: str) -> bool:
-        """Whether a step's text is one of the sentences."""
+        """Whether the text of a step matches a definition."""
         return self._find(name) is not None
 
     def parse_arguments(self, name: str) -> dict[str, Any] | None:
-        """What to call for a matching text."""
+        """Return the call for a matching text, or None."""
         found = self._find(name)
         return {"call": partial(found.function, **(found.parser.parse_arguments(name) or {}))} if found else None
 
@@ -48,28 +47,30 @@ class AnySentence(StepParser):
 
 
 @cache
-def _wants(function: Callable[..., object]) -> frozenset[str]:
+def _parameters(function: Callable[..., object]) -> frozenset[str]:
     return frozenset(inspect.signature(function).parameters)
 
 
 def _run(world: World, call: partial[object], docstring: str | None, datatable: _Table | None) -> None:
-    given_below = {"docstring": docstring, "datatable": datatable}
-    call(world, **{key: value for key, value in given_below.items() if value is not None and key in _wants(call.func)})
+    arguments = {"docstring": docstring, "datatable": datatable}
+    call(
+        world, **{key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
+    )
 
 
 @given(AnySentence("given"))
 def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
-    """Bring about what the sentence says."""
+    """Run the definition of a Given step."""
     _run(world, call, docstring, datatable)
 
 
 @when(AnySentence("when"))
 def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
-    """Do what the sentence says."""
+    """Run the definition of a When step."""
     _run(world, call, docstring, datatable)
 
 
 @then(AnySentence("then"))
 def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
-    """Check what the sentence says."""
+    """Run the definition of a Then step."""
     _run(world, call, docstring, datatable)

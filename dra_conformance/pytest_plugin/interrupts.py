@@ -1,9 +1,8 @@
-"""Ctrl-C and SIGTERM end a run, whatever it was doing.
+"""Ends a run on Ctrl-C and SIGTERM, also if Python loses the KeyboardInterrupt.
 
-A signal's KeyboardInterrupt is raised wherever the first thread happens to be. Python drops it in a finalizer or a weak
-reference's callback (imports have many), and a clean-up that fails on something half made puts its own exception in its
-place. So the signal is remembered, and KeyboardInterrupt is raised again until pytest has heard of it.
-The handlers are the process's own; whoever installs them puts the former ones back with `restore`.
+The handler raises KeyboardInterrupt at any line of the main thread. Python drops it in a finalizer or in the callback
+of a weak reference (imports have many), and a cleanup that fails on a partly created object replaces it with another
+exception. Therefore the handler records the signal, and raises KeyboardInterrupt again until pytest handles it.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from typing import Any
 import pytest
 
 AGAIN_S = 2.0
-"""Seconds after which an interrupt that nobody heard is raised again."""
+"""Seconds after which an interrupt that pytest has not handled is raised again."""
 
 
 class Interrupts:
-    """A pytest plugin that holds the handlers of SIGINT and SIGTERM during a session."""
+    """A pytest plugin that handles SIGINT and SIGTERM during a session."""
 
     def __init__(self) -> None:
         self.signalled = False
-        """Whether a signal asked the run to end."""
+        """Whether a signal was received."""
         self._previous: dict[signal.Signals, Any] = {}
 
     def install(self) -> None:
-        """Handle both signals from now on. Does nothing outside the first thread, where Python has no handlers."""
+        """Handle both signals from now on. Does nothing outside the main thread, where Python cannot set handlers."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number, handler in (
@@ -39,30 +38,29 @@ class Interrupts:
             self._previous[number] = signal.signal(number, handler)
 
     def restore(self) -> None:
-        """Put the former handlers back. Idempotent."""
+        """Restore the previous handlers. Idempotent."""
         if self._previous:
             signal.setitimer(signal.ITIMER_REAL, 0)
         while self._previous:
             signal.signal(*self._previous.popitem())
 
-    def heard(self) -> None:
-        """Ignore both signals from now on: what cleans up must not be stopped."""
+    def ignore(self) -> None:
+        """Ignore both signals from now on, so that they cannot stop the cleanup."""
         if self._previous:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """The session's end stops what runs and writes the report, in peace.
+        """Ignore further signals while the session stops its components and writes the report.
 
-        pytest calls this also for its own ways to stop early (`-x`, `session.shouldstop`), which are no
-        KeyboardInterrupt.
+        pytest also calls this hook when it stops early for another reason (`-x`, `session.shouldstop`).
         """
         if excinfo.type is KeyboardInterrupt:
-            self.heard()
+            self.ignore()
 
     def _first(self, _number: int, _frame: FrameType | None) -> None:
-        if self.signalled:  # one at a time: a second Ctrl-C must not break what the first one unwinds
+        if self.signalled:  # a second Ctrl-C must not interrupt the unwinding of the first one
             return
         self.signalled = True
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)

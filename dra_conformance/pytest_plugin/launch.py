@@ -1,4 +1,4 @@
-"""Run the suite under pytest in this process, isolated from the user's own pytest configuration."""
+"""Runs the suite under pytest in this process, isolated from the user's pytest configuration."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dra_conformance.core.options import Order, RunOptions, to_json
 from dra_conformance.engine import preflight
 from dra_conformance.pytest_plugin import SUITE
 
-# The run is ours, not the user's test run: no other plugin, no conftest.py, no cache, no rewritten bytecode.
+# No plugin, conftest.py, cache or configuration of the user's own tests.
 _PYTEST = (
     "--disable-plugin-autoload",
     *("-p", "pytest_bdd.plugin"),
     *("-p", "dra_conformance.pytest_plugin"),
     *("-p", "no:terminal"),
     *("-p", "no:cacheprovider"),
-    *("-p", "no:unraisableexception"),  # collects garbage five times at the end: half a second
+    *("-p", "no:unraisableexception"),  # runs the garbage collector five times at the end, which takes half a second
     *("-p", "no:logging"),
-    # Fixtures that no step uses: pytest-bdd asks each of them, before every step, whether it is the step's.
+    # Plugins whose fixtures no step uses: pytest-bdd inspects every fixture before every step.
     *(
         word
         for name in ("doctest", "junitxml", "legacypath", "monkeypatch", "recwarn", "subtests")
@@ -36,10 +36,10 @@ _PYTEST = (
 
 
 def execute(options: RunOptions, *, workers: int | None = None, command: str = "") -> int:
-    """Run the suite under pytest in this process; the exit code."""
+    """Run the suite under pytest in this process and return the exit code."""
     preflight.check(options)
     if options.component("driver").kind == "socket" and workers and workers > 1:
-        raise UsageError("-n: one running driver cannot serve several workers at once", hint="Leave -n out.")
+        raise UsageError("-n: a running driver cannot serve several workers", hint="Remove -n.")
     folder = Path(options.out).absolute()
     temporary = folder / ".workers"
     spread = _spread(workers, temporary, fail_fast=options.fail_fast)
@@ -49,10 +49,10 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
         handed.write_bytes(to_json(Order(options=options, command=command)))
     except OSError as error:
         raise UsageError(
-            f"cannot write to {error.filename}: {error.strerror}", hint="--out names another folder."
+            f"cannot write to {error.filename}: {error.strerror}", hint="Use --out for another directory."
         ) from None
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
-    # Until the session has handlers of its own (pytest_plugin/interrupts.py), which it takes back itself.
+    # Until the session installs its own handlers (pytest_plugin/interrupts.py).
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = pytest.main(["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread])
@@ -70,5 +70,5 @@ def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[st
     try:
         import xdist  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        raise UsageError("-n needs pytest-xdist", hint="pip install pytest-xdist") from None
+        raise UsageError("-n requires pytest-xdist", hint="Run `pip install pytest-xdist`.") from None
     return ["-p", "xdist.plugin", "-n", str(workers), f"--basetemp={temporary}", *(["-x"] if fail_fast else [])]

@@ -32,10 +32,10 @@ from dra_conformance.steps.catalogue import modules as step_modules
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant: `killed` or `survived`, by which scenario, and why.
+    """The result of a mutant: `killed` or `survived`, the scenario, and the reason.
 
-    `again`: it survived beside others and was asked a second time, alone. One that is killed then is seen by its
-    scenario, but not always: who hears of what first decides.
+    `again`: it survived beside other mutants and was retried alone. A mutant that is killed only then depends on the
+    order of events.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Outcome:
     again: bool = False
 
 
-# What nearly every child needs, imported once in the parent. None of them starts a thread or opens a file by that.
+# Imported once in the parent, because nearly every child needs them. Their import starts no thread and opens no file.
 LOADED_BEFORE_FORKING = (
     "dra_conformance.control_plane.embedded",
     "apiserver_emulator.dra",
@@ -67,8 +67,8 @@ LOADED_BEFORE_FORKING = (
 def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, limit: float = 120.0) -> Iterator[Outcome]:
     """Run every mutant with the scenarios of its rule, `jobs` at a time (default: three for two processors).
 
-    Scenarios run once without any mutant first: one that does not pass then cannot kill anything. `limit` is the
-    seconds that one mutant may take; one that hangs longer has survived. Survivors are asked once more, alone.
+    First, the scenarios run without a mutant: a scenario that does not pass cannot kill a mutant. `limit` is the time
+    limit of one mutant in seconds; a mutant that exceeds it has survived. Survivors are retried alone.
     """
     survivors = []
     for outcome in _round(mutants, options, jobs=jobs, limit=limit):
@@ -108,7 +108,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
         if isinstance(answer, str):
             answer = dict.fromkeys(share, (Status.ERROR.value, answer))
         baseline[key].update(answer)
-    # Ours to remove: a mutant may take its process with it.
+    # The parent deletes this directory, because a mutant may kill its process.
     with tempfile.TemporaryDirectory(prefix="dra-mutants-") as scratch:
         work = [
             (one, targets[one.id], wanted[_key(one)][0], baseline[_key(one)], Path(scratch) / str(number))
@@ -119,7 +119,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
 
 
 def _default_jobs(processors: int) -> int:
-    """Half of a mutant's time is its scenario waiting in vain for what the mutant took away."""
+    """Return the default number of jobs. A mutant waits half of its time for an event that does not occur."""
     return processors + processors // 2
 
 
@@ -152,10 +152,10 @@ def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, 
         for check in row["checks"]:
             if check["status"] == Status.FAILED and one.rule in check["rules"]:
                 return Outcome(one.id, one.rule, scenario, "killed", check["message"])
-    told = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
+    reasons = "; ".join(f"{scenario} {row['status']}: {row['reason']}"[:240] for scenario, row in results.items())
     if not results:
-        told = "the run with the mutant judged nothing; does the specification still read?"
-    return Outcome(one.id, one.rule, able[0], "survived", told)
+        reasons = "the run with the mutant judged no scenario; is the specification valid?"
+    return Outcome(one.id, one.rule, able[0], "survived", reasons)
 
 
 def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Live progress of a run: one line a chapter that grows on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run: one line for each chapter, updated in place on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Tells how a run goes. `mode` is `auto`, `live` (rewrites its line), `plain` or `none`."""
+    """The progress display. `mode` is `auto`, `live` (updates a line in place), `plain` or `none`."""
 
     def __init__(self, mode: str = "auto", *, out: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -30,12 +30,12 @@ class Progress:
         self._planned: Counter[str] = Counter()
         self._done: dict[str, list[Status]] = defaultdict(list)
         self._time: defaultdict[str, float] = defaultdict(float)
-        self._chapter = ""  # the one whose line is open
+        self._chapter = ""  # the chapter of the current line
         self._closed: set[str] = set()
-        self._told = 0.0
+        self._shown = 0.0
 
     def begin(self, run: Run, plan: Plan) -> None:
-        """Say what runs against what."""
+        """Show the target and the plan."""
         target = run.describe()
         self._planned = Counter(scenario.chapter for scenario in plan.to_run)
         left_out = Counter(d.status.value for d in plan.decisions if d.status is not None)
@@ -45,18 +45,18 @@ class Progress:
         self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
         self._say(f"target   {target.control_plane}, Kubernetes {target.kubernetes_version}; {components}")
         if target.resource_api != "v1":
-            self._say(f"         resource.k8s.io/{target.resource_api}: what is v1 to the suite travels as this")
+            self._say(f"         resource.k8s.io/{target.resource_api}: the client converts from and to v1")
         self._say(f"         driver {target.driver}; kubelet: {target.kubelet}; nvml: {target.nvml}")
         others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
         self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")
 
     def scenario_started(self, scenario: Scenario) -> None:
-        """A scenario begins."""
+        """Show the start of a scenario."""
         self._chapter = scenario.chapter
         self._line(now=scenario.name)
 
     def scenario_finished(self, scenario: Scenario, status: Status, reason: str, duration: float) -> None:
-        """A scenario ended."""
+        """Show the end of a scenario."""
         self._done[scenario.chapter].append(status)
         self._time[scenario.chapter] += duration
         self._chapter = scenario.chapter
@@ -96,8 +96,8 @@ class Progress:
         if self._mode != "live":
             return
         moment = time.monotonic()
-        if now or moment - self._told > 0.05:
-            self._told = moment
+        if now or moment - self._shown > 0.05:
+            self._shown = moment
             self._write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
 
     def _close_line(self) -> None:
@@ -124,9 +124,9 @@ class Progress:
         try:
             self._out.write(text)
             self._out.flush()
-        except BrokenPipeError:  # `| head` has what it wanted; the run goes on, its report is what counts
+        except BrokenPipeError:  # the reader has exited (`| head`); the run continues and writes its report
             self._mode = "none"
             nobody = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nobody, self._out.fileno())
             os.close(nobody)
-            self._out.flush()  # what is still buffered must not fail at exit either
+            self._out.flush()  # buffered text must not fail at exit

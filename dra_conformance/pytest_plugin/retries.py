@@ -1,7 +1,7 @@
-"""Asks a failed scenario again (`--retries`). A pass then is `flaky`, which is never a pass.
+"""Retries failed scenarios (`--retries`). A scenario that passes on retry is `flaky`, not passed.
 
-For targets on machines and clusters that stall: the report tells a fault that is always there from one that comes and
-goes. Registered for a run that asks for it; every attempt has a world of its own and stays in the log.
+This separates permanent faults from intermittent ones on slow machines and clusters. Each attempt has its own scenario
+context, and all attempts are in the log.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dra_conformance.core.events import ScenarioRetried
 from dra_conformance.core.status import Status
 from dra_conformance.pytest_plugin.session import Session
 
-_WORTH_IT = (Status.FAILED, Status.UNTESTABLE)  # an error is the suite's own fault: again it would be the same
+_WORTH_IT = (Status.FAILED, Status.UNTESTABLE)  # an error of the suite would occur again
 
 
 class Retries:
-    """A pytest plugin; `times` is how often a scenario is asked again at most."""
+    """A pytest plugin; `times` is the maximum number of retries of one scenario."""
 
     def __init__(self, state: Session, times: int) -> None:
         self._state = state
@@ -25,7 +25,7 @@ class Retries:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Run one scenario, at most `times` + 1 times, and tell pytest what came of the last attempt."""
+        """Run one scenario up to `times` + 1 times, and report the last attempt to pytest."""
         state = self._state
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         first = ""
@@ -44,7 +44,7 @@ class Retries:
                 if report.when == "call":
                     report.outcome, report.longrepr = "failed", state.outcome[1]
         for report in reports:
-            state.tell_outcome(item, report)
+            state.attach_outcome(item, report)
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True

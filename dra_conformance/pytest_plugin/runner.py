@@ -1,4 +1,5 @@
-"""Runs the plan under pytest: maps items to scenarios, keeps the log, tells failures from harness errors.
+"""Runs the plan under pytest: maps items to scenarios, writes the log, and separates failures of the target from
+errors of the harness.
 
 Loaded by the plugin only when the suite is collected. With pytest-xdist every worker has a run of its own (control
 plane, components, log); the first process merges the logs and writes the reports.
@@ -49,21 +50,21 @@ if TYPE_CHECKING:
     from pytest_bdd.parser import Step
 
 _COLLECT_EVERY = (10_000, 20, 20)
-_FILES: list[Path] = []  # set at configure, read when pytest imports the scenarios module; pytest has no other way
+_FILES: list[Path] = []  # set in pytest_configure, read when pytest imports dra_conformance.scenarios
 
 
 def feature_files() -> list[Path]:
-    """The feature files with scenarios that this pytest run is to run."""
+    """Return the feature files with scenarios that this pytest run executes."""
     return _FILES
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Make the vocabulary's sentences visible to all scenarios."""
+    """Register the step definitions for all scenarios."""
     pluginmanager.register(bdd_adapter, "dra-steps")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read options, open the run's folder and log, and plan."""
+    """Read the options, open the report directory and the log, and plan the run."""
     if STATE in config.stash:
         return
     worker_input: dict[str, Any] = getattr(config, "workerinput", {})
@@ -101,7 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if order.options.retries:
         config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
     _prepare(state, order.command)
-    # Modules, features and rules live as long as the process: the collector need not walk over them at each turn.
+    # Modules, features and rules live as long as the process, so the garbage collector can ignore them.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_EVERY)
@@ -117,7 +118,7 @@ def _print_plan(options: RunOptions) -> NoReturn:
 
 
 def _prepare(state: Session, command: str) -> None:
-    """Read the specification, meet the target and decide on every scenario; what goes wrong is the run's problem."""
+    """Read the specification and plan every scenario. An error becomes the problem of the run."""
     run = state.run
     problem: SuiteError | None = None
     try:
@@ -136,7 +137,7 @@ def _prepare(state: Session, command: str) -> None:
 
 
 def _check_sentences(state: Session) -> None:
-    """Every step must be a sentence. Raises SpecificationError for the first that is not.
+    """Raise SpecificationError for the first step without a definition.
 
     The first of several processes runs no step, so a child of it looks: what the steps import would stay with it.
     """
@@ -163,7 +164,7 @@ def _first_undefined(scenarios: list[features.Scenario]) -> tuple[()] | tuple[st
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close the log; a run that ended before its session began writes its report here."""
+    """Close the log. A run that ended before its session started writes its report here."""
     state = config.stash.get(STATE, None)
     if state is not None and not state.finished:
         state.interrupted = True
@@ -181,7 +182,7 @@ def order_of(config: pytest.Config) -> Order:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give pytest-xdist's workers the run's id and seed."""
+    """Pass the id and the seed of the run to the workers of pytest-xdist."""
     state = node.config.stash[STATE]
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
@@ -192,7 +193,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Under pytest's own terminal a problem of the plan is told as pytest tells wrong use."""
+    """With pytest's own terminal, report a problem of the plan as a usage error of pytest."""
     state = session.config.stash[STATE]
     if state.problem is not None and state.progress is None and not state.is_worker:
         raise pytest.UsageError(str(state.problem))
@@ -202,32 +203,32 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A suite that cannot be collected is the suite's own fault, and says so also where pytest's terminal is off."""
+    """Report a failed collection as an error of the suite, also without pytest's terminal."""
     report = yield
     state = collector.config.stash.get(STATE, None)
     if report.failed and state is not None and state.problem is None:
-        told = str(report.longrepr).strip().splitlines()
-        state.fail(SuiteError(f"the scenarios cannot be collected: {told[-1] if told else 'no reason given'}"))
+        lines = str(report.longrepr).strip().splitlines()
+        state.fail(SuiteError(f"the scenarios cannot be collected: {lines[-1] if lines else 'no reason given'}"))
     return report
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
-    """Turn a tag into a marker; `a:b` becomes `a_b`, so that -m can name it."""
+    """Turn a tag into a marker; `a:b` becomes `a_b`, which -m accepts."""
     _marker(tag)(function)
     return True
 
 
 @cache
 def _marker(tag: str) -> pytest.MarkDecorator:
-    # pytest.mark reads the list of known markers again for each name that it has not seen: 5 % of a run.
+    # pytest.mark reads the list of known markers again for each new name, which takes 5 % of a run.
     found: pytest.MarkDecorator = getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)
     return found
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the items that the plan runs, in its order; what pytest itself left out is reported as filtered."""
+    """Keep the items of the plan, in its order. Scenarios that pytest deselected are reported as filtered."""
     state = config.stash[STATE]
     by_key = {_key_of(scenario): (number, scenario) for number, scenario in enumerate(state.plan.to_run)}
     kept: list[tuple[int, pytest.Item]] = []
@@ -242,7 +243,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-    # pytest's own -k and -m have selected before this hook (it runs last): what they left out is the user's choice.
+    # This hook runs last, so pytest's -k and -m have already deselected items.
     here = {item.stash[SCENARIO].id for item in items}
     state.plan = plan.Plan(
         [
@@ -277,7 +278,7 @@ def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Frame one scenario in the log."""
+    """Write the start and the end of a scenario to the log."""
     state = item.config.stash.get(STATE, None)
     scenario = item.stash.get(SCENARIO, None)
     if state is None or scenario is None:
@@ -306,7 +307,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """The world of one scenario; see dra_conformance.engine.world."""
+    """Provide the context of one scenario; see dra_conformance.engine.world."""
     state = request.config.stash[STATE]
     scenario = request.node.stash[SCENARIO]
     state.run.start()
@@ -327,7 +328,7 @@ def _world_before_steps(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
-    """Log the step and point checks at the rules that it names."""
+    """Log the step, and attribute its checks to the rules that it names."""
     state = request.config.stash[STATE]
     if state.world is None:
         return
@@ -340,7 +341,7 @@ def pytest_bdd_before_step(request: pytest.FixtureRequest, step: Step) -> None:
 
 
 def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
-    """A Then step that checked nothing is a fault of the suite."""
+    """Raise SuiteError for a Then step without a check."""
     state = request.config.stash[STATE]
     if state.world is not None and step.type == "then" and state.world.checks.made == 0:
         raise SuiteError(f"the step checked nothing: Then {step.name}")
@@ -350,19 +351,19 @@ def pytest_bdd_after_step(request: pytest.FixtureRequest, step: Step) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell what an exception means, and save the evidence while it is there."""
+    """Set the outcome for an exception, and save the evidence before the scenario is cleaned up."""
     report = yield
     state = item.config.stash.get(STATE, None)
     if state is None or SCENARIO not in item.stash:
         return report
-    if state.interrupts.signalled:  # and the KeyboardInterrupt was lost, or the failure is only what it left half done
+    if state.interrupts.signalled:  # Python may have dropped the KeyboardInterrupt, or the failure follows from it
         raise KeyboardInterrupt
     if call.excinfo is not None:
         _judge(state, item, call, call.excinfo, report)
     if call.when == "teardown":
         _report_missing_permissions(state, report)
         _report_failures(state, report)
-    state.tell_outcome(item, report)
+    state.attach_outcome(item, report)
     return report
 
 
@@ -382,7 +383,7 @@ def _judge(
     if status is Status.ERROR and not isinstance(error, SuiteError):
         state.run.log.emit(Traceback(text=str(excinfo.getrepr(style="long"))[-6000:]))
     if call.when == "call":
-        # People read the reason; the traceback of the suite's own code only where that code is at fault.
+        # The traceback shows code of the suite, which helps only if the suite is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
             state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
@@ -398,25 +399,25 @@ def _judge(
 
 
 def _report_missing_permissions(state: Session, report: pytest.TestReport) -> None:
-    """A scenario that does not pass says which rights were missing meanwhile, for that may be all that is wrong.
+    """Add denied API requests to the reason of a scenario that did not pass, because they may be its cause.
 
-    One that passes on a cluster although a part of ours was refused what it needs is untestable: who was judged had
-    to do with a part that could not do its work.
+    A scenario that passed on an existing cluster although a component of the run was denied a request is untestable:
+    the target worked with a component that could not do its work.
     """
     status, reason = state.outcome
     refused = state.run.calls.take_denied()
     if not refused:
         return
-    told = missing.message(refused)
+    denied = missing.message(refused)
     if status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
-        state.outcome = (status, f"{reason}; {told}")
+        state.outcome = (status, f"{reason}; {denied}")
     elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:
-        state.outcome = (Status.UNTESTABLE, f"a part of the run could not do its work; {told}")
+        state.outcome = (Status.UNTESTABLE, f"a component of the run could not do its work; {denied}")
         report.outcome, report.longrepr = "failed", state.outcome[1]
 
 
 def _report_failures(state: Session, report: pytest.TestReport) -> None:
-    """Turn any outcome into an error if control plane or harness failed: then nothing is known about the target."""
+    """Set the outcome to an error if the control plane or the harness failed, which says nothing about the target."""
     failures = state.run.take_failures()
     if not failures:
         return
@@ -445,14 +446,14 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Stop the components, write the last event and the reports, and set the exit code."""
+    """Stop the components, write the last event and the report, and set the exit code."""
     state = session.config.stash.get(STATE, None)
     if state is None or state.finished:
         return
     stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
     interrupted = state.interrupts.signalled or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
     state.interrupted = state.interrupted or interrupted
-    state.interrupts.heard()
+    state.interrupts.ignore()
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
     report = finish(state)
@@ -461,13 +462,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_internalerror(excrepr: Any) -> bool:
-    """Tell an internal error once; with pytest's terminal off it would be silent, by default it is told twice."""
+    """Print an internal error once. pytest prints none without its terminal, and two by default."""
     print(f"harness error:\n{excrepr}", file=sys.stderr)
     return True
 
 
 def exit_code_of(result: int | pytest.ExitCode) -> int:
-    """The process exit code behind what pytest.main returned."""
+    """Return the exit code of the process for a result of pytest.main."""
     if result == pytest.ExitCode.USAGE_ERROR:
         return ExitCode.USAGE
     return int(result)

@@ -1,4 +1,4 @@
-"""What the hooks of one pytest process share, from configure to the report, and how it ends.
+"""The state that the hooks of one pytest process share, from pytest_configure to the report.
 
 Made by `runner` at configure, kept in pytest's stash, ended by `finish`, which writes the last event and the reports.
 Knows nothing of the hooks, so that plug-ins of the run (`retries`) can hold one.
@@ -28,7 +28,7 @@ OUTCOME = "dra-outcome"
 
 
 class Session:
-    """What the hooks of one pytest process share."""
+    """The state that the hooks of one pytest process share."""
 
     def __init__(self, run: Run, *, is_worker: bool, has_workers: bool, progress: Progress | None) -> None:
         self.run = run
@@ -47,8 +47,8 @@ class Session:
         self.began = 0.0
         self.retries_left = 0
 
-    def tell_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Put a worker's outcome of a scenario into its last report, for the first process."""
+    def attach_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Add the outcome of a scenario to the last report of a worker, for the main process."""
         if not self.is_worker or report.when != "teardown":
             return
         status, reason = self.outcome
@@ -57,20 +57,20 @@ class Session:
         report.user_properties = [*kept, (OUTCOME, [item.stash[SCENARIO].id, status.value, reason, duration])]
 
     def fail(self, error: SuiteError) -> None:
-        """The run cannot judge: say why in the log, once."""
+        """Record the problem that prevents a verdict, and log it."""
         self.problem = error
         self.run.log.emit(ProblemFound(message=error.message, hint=error.hint, exit=int(error.exit_code)))
 
 
 class Follower:
-    """Shows the progress of pytest-xdist's workers in the first process."""
+    """Shows the progress of pytest-xdist's workers in the main process."""
 
     def __init__(self, state: Session, progress: Progress) -> None:
         self._progress = progress
         self._scenarios = {scenario.id: scenario for scenario in state.scenarios}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A worker has ended a scenario."""
+        """Show a scenario that a worker finished."""
         for name, value in report.user_properties:
             if name == OUTCOME and isinstance(value, (list, tuple)):
                 scenario, status, reason, duration = value
@@ -78,7 +78,7 @@ class Follower:
 
 
 def finish(state: Session) -> Report | None:
-    """End the run; the report, where this process is the one to write it."""
+    """End the run. Return the report, or None in a worker."""
     state.finished = True
     run = state.run
     leftovers = run.leftovers()
@@ -103,7 +103,7 @@ def finish(state: Session) -> Report | None:
 
 
 def _merge(state: Session) -> list[str]:
-    """Append the workers' logs to the run's own, scenario by scenario, and remove them; what they left behind."""
+    """Append the logs of the workers to the log of the run and delete them. Return the objects left behind."""
     leftovers: list[str] = []
     planned = False
     for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
@@ -114,6 +114,6 @@ def _merge(state: Session) -> list[str]:
                 planned = planned or isinstance(event, RunPlanned)
                 state.run.log.append(event)
         path.unlink()
-    if not planned:  # no worker came as far as that
+    if not planned:  # every worker ended before its plan
         state.run.log_plan(state.plan)
     return leftovers

@@ -114,7 +114,7 @@ def test_an_output_folder_that_cannot_be(capsys: pytest.CaptureFixture[str], tmp
     code, _, err = said(capsys, "run", "--out", str(tmp_path / "file"))
     assert (code, err) == (
         ExitCode.USAGE,
-        f"error: cannot write to {tmp_path}/file: File exists\n  --out names another folder.\n",
+        f"error: cannot write to {tmp_path}/file: File exists\n  Use --out for another directory.\n",
     )
 
 
