@@ -1,4 +1,4 @@
-"""A driver that is broken ends in one clear message, an exit code and a report; never in a traceback or a process."""
+"""Tests of broken drivers: one clear message, an exit code and a report; no traceback, no leftover process."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_driver_that_dies_in_a_call(tmp_path: Path) -> None:
     in_good_order(ended)
 
 
-def test_a_driver_that_answers_garbage(tmp_path: Path) -> None:
+def test_a_driver_that_returns_garbage(tmp_path: Path) -> None:
     ended = run(tmp_path, broken("garbage"), "--focus", f"^{ONE} ")
     assert ended.code == 1
     assert "is not a message of this service" in ended.reason(ONE)
@@ -104,7 +104,7 @@ def test_a_cdi_id_without_specification(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["absent", "file"])
-def test_a_socket_that_is_none(tmp_path: Path, what: str) -> None:
+def test_a_file_that_is_not_a_socket(tmp_path: Path, what: str) -> None:
     path = tmp_path / "driver-reg.sock"
     if what == "file":
         path.write_text("no socket")

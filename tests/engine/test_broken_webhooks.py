@@ -1,4 +1,4 @@
-"""A webhook that is broken ends in one clear message or in failed rules; never in a traceback or a process."""
+"""Tests of broken webhooks: one clear message or failed rules; no traceback, no leftover process."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def seen(ended: Ended, scenario: str) -> tuple[str, str]:
     return row["status"], row["reason"]
 
 
-def test_one_that_ends_at_once(cli: CommandLine) -> None:
+def test_a_webhook_that_exits_at_once(cli: CommandLine) -> None:
     ended = run(cli, "exits", ASKED)
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert "the webhook ended with exit code 3 before it listened; it said last: cannot read" in ended.out
 
 
-def test_one_that_listens_nowhere(cli: CommandLine) -> None:
+def test_a_webhook_that_does_not_listen(cli: CommandLine) -> None:
     ended = run(cli, "silent", ASKED)
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert "20 s after its start the webhook does not listen on 127.0.0.1:" in ended.out
@@ -56,7 +56,7 @@ def test_one_that_listens_nowhere(cli: CommandLine) -> None:
         ("drips", "no complete answer came within 1 s", "context deadline exceeded"),
     ],
 )
-def test_one_that_answers_wrongly_fails(cli: CommandLine, fault: str, asked: str, stored: str) -> None:
+def test_a_webhook_with_wrong_responses_fails(cli: CommandLine, fault: str, asked: str, stored: str) -> None:
     ended = run(cli, fault, ASKED, STORED)
     assert ended.code == ExitCode.FAILURES
     assert ended.report["verdict"] == "not-conformant"
@@ -66,14 +66,14 @@ def test_one_that_answers_wrongly_fails(cli: CommandLine, fault: str, asked: str
         assert said in reason
 
 
-def test_one_that_admits_everything_is_found_out(cli: CommandLine) -> None:
+def test_a_webhook_that_admits_everything_fails(cli: CommandLine) -> None:
     refused = "webhook/admission#time-slices-of-a-mig-device-are-refused"
     ended = run(cli, "admits", ASKED, STORED, refused)
     assert seen(ended, ASKED)[0] == seen(ended, STORED)[0] == "passed"
     assert seen(ended, refused)[0] == "failed"
 
 
-def test_mistakes_of_the_user_are_told_before_anything_starts(cli: CommandLine) -> None:
+def test_usage_errors_are_reported_before_anything_starts(cli: CommandLine) -> None:
     for options, said in (
         (["--webhook", f"exec:{sys.executable} {{prt}}"], "unknown placeholder {prt}"),
         (["--webhook", "reference:foo=1"], "the reference has no setting 'foo'"),

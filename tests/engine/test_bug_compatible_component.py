@@ -9,7 +9,7 @@ from reference_impl.scheduler.bug_compatible import RELEASES, UnknownRelease, re
 from verification.third_party.catalogue import load
 
 
-def test_the_component_breaks_what_kube_scheduler_breaks(cli: CommandLine) -> None:
+def test_the_component_fails_the_rules_that_kube_scheduler_fails(cli: CommandLine) -> None:
     """The rules of allocation that kube-scheduler 1.36.2 breaks, and no others of those that stand beside them."""
     (program,) = (one for one in load() if one.name == "kube-scheduler")
     # DRA-226c is a panic of its slice tracker, which is not part of the allocator.
@@ -22,7 +22,7 @@ def test_the_component_breaks_what_kube_scheduler_breaks(cli: CommandLine) -> No
     assert {found[rule] for rule in beside} == {"passed"}
 
 
-def test_a_release_that_nobody_compared_is_refused(cli: CommandLine) -> None:
+def test_an_unknown_release_is_a_usage_error(cli: CommandLine) -> None:
     with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.34, 1\.35, 1\.36, 1\.36\.2 are known"):
         release("1.40")
     ended = cli.suite("--scheduler", "reference:bug-compatible=1.40")

@@ -1,4 +1,4 @@
-"""Another process beside a scenario: what it says, how it ends, and that it does not outlive its owner."""
+"""Tests of a helper process of a scenario: its output, its end, and that it does not outlive its owner."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_lines_go_in_and_come_out(start: Start) -> None:
     assert child.line(0.0) == NOTHING
 
 
-def test_lines_that_come_together_are_told_apart(start: Start) -> None:
+def test_lines_that_arrive_together_are_separated(start: Start) -> None:
     child = start("print('one\\ntwo\\nthree', flush=True); input(); print('four')")
     assert [child.line(WAIT) for _ in range(3)] == ["one", "two", "three"]
     assert child.line(0.0) == NOTHING
@@ -46,14 +46,14 @@ def test_lines_that_come_together_are_told_apart(start: Start) -> None:
     assert child.words(WAIT) == ["four"]
 
 
-def test_words_until_its_end_or_how_it_ended(start: Start) -> None:
+def test_the_output_or_the_exit_status_is_returned(start: Start) -> None:
     assert start("print(1, 2); print(3)").words(WAIT) == ["1", "2", "3"]
     assert start("raise SystemExit('so it is')").words(WAIT) == ["ended with 1: so it is"]
     assert start("import os; os.kill(os.getpid(), 9)").words(WAIT) == ["ended with -9: "]
     assert start("import threading; threading.Event().wait()").words(0.2) == ["no end after 0.2 s"]
 
 
-def test_one_that_has_ended_hears_nothing(start: Start) -> None:
+def test_writing_to_an_ended_process_has_no_effect(start: Start) -> None:
     child = start("")
     assert child.line(WAIT) == ""
     assert child.line(WAIT) == ""

@@ -1,4 +1,4 @@
-"""The whole system where resource.k8s.io is served in one version only: it runs, and the report says in which."""
+"""Tests of runs with resource.k8s.io served in one version only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_rule_about_fields_that_v1beta1_lacks_does_not_apply(cli: CommandLine)
         ("resource.k8s.io/v1=false,resource.k8s.io/v1beta1=false,resource.k8s.io/v1beta2=false", "is disabled"),
     ],
 )
-def test_what_cannot_be_switched_is_named(cli: CommandLine, value: str, told: str) -> None:
+def test_invalid_runtime_config_is_a_usage_error(cli: CommandLine, value: str, told: str) -> None:
     code, _, err = cli.run("run", "--runtime-config", value)
     assert code == ExitCode.USAGE
     assert told in err

@@ -1,7 +1,7 @@
-"""`--nvml real`: the machine's own library under the reference driver, and one sentence where there is none.
+"""Tests of `--nvml real`: the machine's own library below the reference driver.
 
-The machine's own library is whatever the loader finds as libnvidia-ml.so.1. Here that is a fake node's, put in front by
-the environment, so nothing but the environment tells this from a machine with a driver.
+The machine's own library is the one that the loader finds as libnvidia-ml.so.1. In these tests it is a fake node's,
+selected by the environment.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def report(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_machine_without_a_driver_says_so_in_a_sentence(tmp_path: Path) -> None:
+def test_a_machine_without_a_driver_is_reported_in_one_sentence(tmp_path: Path) -> None:
     code, text = run(tmp_path / "report", {"LD_LIBRARY_PATH": str(tmp_path)}, "--focus", SCENARIO)
     assert code == 10
     said = [line for line in text.splitlines() if "--nvml real" in line]

@@ -1,4 +1,4 @@
-"""Runs from beginning to end, as processes: what they report, how they stop, and that nothing is left of them."""
+"""Tests of complete runs, as processes: reports, interrupts, workers, and that nothing is left behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
     assert re.search(r"^probe +█+ +4/4 ", ended.out, re.MULTILINE)
 
 
-def test_a_failure_names_rule_expectation_and_evidence(cli: CommandLine) -> None:
+def test_a_failure_shows_rule_expected_value_and_evidence(cli: CommandLine) -> None:
     ended = cli.suite(*cli.features("good", "bad"))
     assert ended.code == ExitCode.FAILURES
     assert ended.report["verdict"] == "not-conformant"
@@ -63,7 +63,7 @@ def test_nothing_selected(cli: CommandLine) -> None:
     assert ended.report["verdict"] == "invalid"
 
 
-def test_below_what_was_required(cli: CommandLine) -> None:
+def test_a_verdict_below_the_required_one(cli: CommandLine) -> None:
     assert cli.suite(*cli.features("good"), "--require", "conformant").code == ExitCode.BELOW_REQUIRED
 
 
@@ -86,7 +86,7 @@ def test_waivers_from_the_configuration_file(cli: CommandLine) -> None:
         ('Given the manifest "probe/missing"', None),
     ],
 )
-def test_steps_that_cannot_be_judge_the_suite_not_the_target(cli: CommandLine, text: str, said: str | None) -> None:
+def test_an_undefined_step_is_an_error_of_the_suite(cli: CommandLine, text: str, said: str | None) -> None:
     options = cli.features("good")
     feature = f'@profile:api\nFeature: F\n  @DRA-100\n  Scenario: S\n    {text}\n    Then the Node "n" still exists\n'
     (cli.folder / "probe" / "odd.feature").write_text(feature)
@@ -113,7 +113,7 @@ def test_an_unknown_tag_and_broken_gherkin_end_the_run_before_it_starts(cli: Com
     assert "problem: probe/odd.feature:4: does not parse as Gherkin" in ended.out
 
 
-def test_a_users_own_pytest_settings_stay_out(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_settings_of_the_user_have_no_effect(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     (cli.folder / "conftest.py").write_text("raise SystemExit('the conftest of somebody else')\n")
     (cli.folder / "pytest.ini").write_text("[pytest]\naddopts = --nonsense\n")
     monkeypatch.setitem(os.environ, "PYTHONWARNINGS", "ignore")
@@ -122,7 +122,7 @@ def test_a_users_own_pytest_settings_stay_out(cli: CommandLine, monkeypatch: pyt
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one-process", "workers"])
-def test_a_signal_ends_the_run_with_the_report_of_what_ran(cli: CommandLine, number: int, workers: list[str]) -> None:
+def test_a_signal_ends_the_run_with_a_report(cli: CommandLine, number: int, workers: list[str]) -> None:
     options = [*cli.features("good", "slow"), "--patience", "60", *workers]
     waiting = b"is gone"
     ended = cli.suite(
@@ -159,9 +159,7 @@ def pytest_bdd_before_step(step):
     [(signal.SIGINT, "still exists"), (signal.SIGTERM, "is gone")],
     ids=["in-a-step-that-passes", "in-a-step-that-waits"],
 )
-def test_an_interrupt_that_python_drops_ends_the_run_all_the_same(
-    cli: CommandLine, number: signal.Signals, step: str
-) -> None:
+def test_an_interrupt_that_python_drops_ends_the_run_too(cli: CommandLine, number: signal.Signals, step: str) -> None:
     cli.features("good", "slow")
     (cli.folder / "lost.py").write_text(LOST.format(signal=number.name, step=step))
     own = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "lost"]
@@ -188,7 +186,7 @@ def test_a_second_ctrl_c_does_not_stop_the_clean_up(cli: CommandLine) -> None:
     cli.nothing_left()
 
 
-def test_a_run_that_is_killed_leaves_a_log_that_can_be_reported(cli: CommandLine) -> None:
+def test_a_killed_run_leaves_a_log_for_a_report(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("good", "slow"), "--patience", "60")
     wait_until(lambda: b"is gone" in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
@@ -205,7 +203,7 @@ def test_a_run_that_is_killed_leaves_a_log_that_can_be_reported(cli: CommandLine
     assert "interrupted" in out
 
 
-def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(cli: CommandLine) -> None:
+def test_the_next_run_removes_the_folder_of_a_killed_one_and_no_other(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("slow"), "--patience", "60")
     wait_until(lambda: b"is gone" in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
@@ -292,7 +290,7 @@ def test_pytest_spreads_over_workers(cli: CommandLine) -> None:
     assert rows == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
 
 
-def test_pytest_is_told_mistakes_as_pytest_tells_them(cli: CommandLine) -> None:
+def test_pytest_reports_mistakes_as_usage_errors(cli: CommandLine) -> None:
     code, out, err = cli.run("--pyargs", SUITE, "-p", "no:cacheprovider", "--dra-driver", "exce:x", module="pytest")
     assert code == ExitCode.USAGE
     assert "ERROR: unknown driver 'exce' (choose from reference" in out + err
@@ -301,7 +299,7 @@ def test_pytest_is_told_mistakes_as_pytest_tells_them(cli: CommandLine) -> None:
     assert "argument --dra-seed: invalid int value: 'x'" in out + err
 
 
-def test_the_plugin_stays_out_of_other_test_runs(cli: CommandLine) -> None:
+def test_the_plugin_has_no_effect_on_other_test_runs(cli: CommandLine) -> None:
     (cli.folder / "test_x.py").write_text(
         "import sys\ndef test_x(): assert 'dra_conformance.pytest_plugin.runner' not in sys.modules\n"
     )
@@ -313,7 +311,7 @@ def test_the_plugin_stays_out_of_other_test_runs(cli: CommandLine) -> None:
 # -- progress ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_reader_has_gone_ends_as_it_would_have(cli: CommandLine) -> None:
+def test_a_run_ends_normally_if_the_reader_of_its_output_is_gone(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("good", "bad"))
     assert process.stdout is not None
     assert process.stderr is not None
@@ -327,7 +325,7 @@ def test_a_run_whose_reader_has_gone_ends_as_it_would_have(cli: CommandLine) -> 
     cli.nothing_left()
 
 
-def test_progress_lives_on_a_terminal_and_is_plain_elsewhere(cli: CommandLine) -> None:
+def test_progress_is_live_on_a_terminal_and_plain_elsewhere(cli: CommandLine) -> None:
     ours, theirs = pty.openpty()
     process = cli.start("run", *cli.features("good", "bad"), stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -354,7 +352,7 @@ def test_progress_can_be_silent(cli: CommandLine) -> None:
     assert cli.run("run", *cli.features("good"), "--progress", "none") == (ExitCode.OK, "", "")
 
 
-def test_a_terminal_without_our_signs_is_no_reason_to_fail(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_unicode_is_supported(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     code, out, _ = cli.run("run", *cli.features("bad"))
     assert code == ExitCode.FAILURES
@@ -364,7 +362,7 @@ def test_a_terminal_without_our_signs_is_no_reason_to_fail(cli: CommandLine, mon
 # -- a cluster ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_that_is_not_there(cli: CommandLine) -> None:
+def test_an_unreachable_cluster(cli: CommandLine) -> None:
     ended = cli.suite(*cli.features("good"), "--control-plane", "kubeconfig:nowhere")
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert ended.report["verdict"] == "invalid"
@@ -403,7 +401,7 @@ main()
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_what_passes_on_a_retry_only_is_flaky(cli: CommandLine, workers: list[str]) -> None:
+def test_a_scenario_that_passes_on_a_retry_is_flaky(cli: CommandLine, workers: list[str]) -> None:
     (cli.folder / "fails_once.py").write_text(FAILS_ONCE)
     retried = ["run", "--progress", "plain", *cli.features("good"), "--focus", "^probe/good#.*1", "--retries", "2"]
     code, out, _ = cli.run(*retried, *workers, module="fails_once" if not workers else "dra_conformance")
@@ -417,7 +415,7 @@ def test_what_passes_on_a_retry_only_is_flaky(cli: CommandLine, workers: list[st
     assert cli.run("verify")[0] == ExitCode.OK
 
 
-def test_what_always_fails_is_asked_as_often_as_said_and_failed(cli: CommandLine) -> None:
+def test_a_scenario_that_fails_each_retry_is_failed(cli: CommandLine) -> None:
     ended = cli.suite(*cli.features("bad"), "--retries", "2", "--fail-fast")
     assert ended.code == ExitCode.FAILURES
     assert ended.statuses == {BAD: "failed"}

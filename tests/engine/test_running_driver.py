@@ -1,4 +1,4 @@
-"""A driver that somebody else started, on a control plane that somebody serves: judged, and left running."""
+"""Tests of an externally started driver on a served control plane: judged, and left running."""
 
 from __future__ import annotations
 
@@ -163,14 +163,14 @@ def path(cli: CommandLine) -> Iterator[str]:
         yield str(folder / "d.sock")
 
 
-def test_the_node_is_that_of_the_slices_or_the_users_word(cli: CommandLine, path: str) -> None:
+def test_the_node_comes_from_the_slices_or_from_the_option(cli: CommandLine, path: str) -> None:
     (cli.temp / "cdi").mkdir()
     found = external_driver.find(path, [slice_for("a"), slice_for("b", "other"), slice_for("a")], driver="d")
     assert (found.node, found.registrar, found.cdi_roots) == ("a", cli.temp / "reg", (cli.temp / "cdi",))
     assert external_driver.find(path, [], driver="d", node_name="n", cdi_root=str(cli.temp)).cdi_roots == (cli.temp,)
 
 
-def test_what_cannot_be_told_is_asked_for(path: str) -> None:
+def test_an_ambiguous_node_needs_an_option(path: str) -> None:
     with pytest.raises(TargetUnreachable, match="no ResourceSlice with a nodeName"):
         external_driver.find(path, [slice_for("a", "other")], driver="d", cdi_root=str(Path(path).parent))
     with pytest.raises(TargetUnreachable, match="publishes for the nodes a, b"):

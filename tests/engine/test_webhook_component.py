@@ -1,4 +1,4 @@
-"""The webhook's component: when its scenarios apply, and what is registered for it."""
+"""Tests of the webhook component: scenarios that apply, and the registration of a webhook."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_scenarios_of_the_webhook_by_target(
         assert (decisions[scenario].status is None) == (not reason)
 
 
-def test_a_cluster_s_webhook_is_found_by_its_rules(tmp_path: Path) -> None:
+def test_a_webhook_of_the_cluster_is_found_by_its_rules(tmp_path: Path) -> None:
     plane = ApiServerEmulator(kubernetes_version="1.36", directory=tmp_path / "api", clock=RealClock(), seed=1)
     plane.start()
     try:

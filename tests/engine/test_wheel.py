@@ -1,4 +1,4 @@
-"""The wheel holds all that a run needs: commands, features, fixtures, mutants, schemas and the compiled library."""
+"""Tests of the wheel: commands, features, fixtures, mutants, schemas and the compiled library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[
     return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_everything_is_inside(installed: Path) -> None:
+def test_the_wheel_is_complete(installed: Path) -> None:
     names = set(zipfile.ZipFile(installed / "the.whl").namelist())
     for folder in ("features", "fixtures"):
         for path in (ROOT / folder).rglob("*.*"):
@@ -45,7 +45,7 @@ def test_everything_is_inside(installed: Path) -> None:
     assert packages == {"apiserver_emulator", "dra_api", "dra_conformance", "fake_nvml", "reference_impl"}
 
 
-def test_it_runs_from_there(installed: Path, tmp_path: Path) -> None:
+def test_the_suite_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     done = run(
         installed,
         *(sys.executable, str(installed / "site" / "bin" / "dra-conformance"), "run", "--rule", "DRA-100"),
@@ -59,7 +59,7 @@ def test_it_runs_from_there(installed: Path, tmp_path: Path) -> None:
     assert where.stdout.startswith(str(installed / "site"))
 
 
-def test_mutants_and_the_other_command_are_there(installed: Path, tmp_path: Path) -> None:
+def test_mutants_and_the_second_command_run_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     scripts = installed / "site" / "bin"
     listed = run(installed, sys.executable, str(scripts / "dra-conformance"), "mutants", "--list", cwd=tmp_path)
     assert listed.stdout.rstrip().endswith("mutants")

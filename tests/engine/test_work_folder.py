@@ -1,4 +1,4 @@
-"""Folders of runs: a living owner keeps its own, a dead one's goes, and what is not known to be ours stays."""
+"""Tests of the short-lived folders of runs: only folders of dead runs are removed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_folder_is_private_and_ends_with_its_owner(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_a_living_owner_keeps_its_folder_and_a_killed_one_loses_it(root: Path) -> None:
+def test_the_folder_of_a_killed_run_is_removed_and_that_of_a_running_one_is_not(root: Path) -> None:
     process, path = owner(root)
     assert remove_abandoned(root) == []
     own = WorkFolder()
@@ -74,7 +74,7 @@ def test_a_living_owner_keeps_its_folder_and_a_killed_one_loses_it(root: Path) -
 
 
 @pytest.mark.parametrize("there", ["nothing", "folder", "link", "half-made"])
-def test_what_is_not_known_to_be_ours_stays(root: Path, there: str) -> None:
+def test_other_folders_are_not_removed(root: Path, there: str) -> None:
     folder = root / "dra-x"
     if there == "link":
         (root / "elsewhere").mkdir()
@@ -90,7 +90,7 @@ def test_what_is_not_known_to_be_ours_stays(root: Path, there: str) -> None:
     assert folder.exists()
 
 
-def test_many_at_once_never_take_each_others(root: Path) -> None:
+def test_concurrent_runs_do_not_remove_each_others_folders(root: Path) -> None:
     made: list[WorkFolder] = []
 
     def make() -> None:
@@ -108,7 +108,7 @@ def test_many_at_once_never_take_each_others(root: Path) -> None:
         folder.end()
 
 
-def test_a_run_in_memory_removes_what_was_left_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_memory_removes_abandoned_folders_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     roots = {True: tmp_path / "memory", False: tmp_path / "disk"}
     for root in roots.values():
         (root / "dra-old").mkdir(parents=True)
