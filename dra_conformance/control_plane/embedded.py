@@ -15,7 +15,7 @@ from dra_conformance.core.errors import TargetUnreachable, UsageError
 
 
 class EmbeddedControlPlane:
-    """The emulator, started and stopped by the run. Its files are in `directory`; what it shows is a rehearsal only.
+    """The emulator, started and stopped by the run. Its files are in `directory`; its results are a rehearsal only.
 
     Raises UsageError if the feature gates do not fit the release.
     """

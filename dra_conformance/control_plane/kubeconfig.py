@@ -1,4 +1,4 @@
-"""A cluster that is there already, reached through a kubeconfig. Nothing of it is ours."""
+"""An existing cluster, reached through a kubeconfig. The run owns nothing of it."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class KubeconfigControlPlane:
 
     @property
     def evidence(self) -> str:
-        """`rehearsal` behind `dra-conformance control-plane serve`, which says so of itself; else `evidence`."""
+        """`rehearsal` for `dra-conformance control-plane serve`, whose version names the emulation; else `evidence`."""
         return "rehearsal" if self._simulated else "evidence"
 
     @property
     def name(self) -> str:
-        """What the report calls it; never the server's address or user."""
+        """The name for the report, without the server's address and user."""
         return "kubeconfig"
 
     @property
     def kubeconfig(self) -> Path:
-        """The file that was given or found."""
+        """The given or found file."""
         return Path(self._path or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """As the server's /metrics tell them; empty where this user may not read those, as most may not."""
+        """The gates in the server's /metrics; empty if this user may not read them, which is usual."""
         if self._gates is None and self._transport is not None:
             try:
                 answer = self._transport.request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
@@ -57,7 +57,7 @@ class KubeconfigControlPlane:
         return self._gates or {}
 
     def start(self) -> None:
-        """Connect. Raises TargetUnreachable when the kubeconfig or the server fails."""
+        """Connect. Raises TargetUnreachable if the kubeconfig or the server fails."""
         try:
             self._transport = HttpTransport.from_kubeconfig(self._path or None)
             answer = self._transport.request("GET", "/version", timeout=10.0)
@@ -77,20 +77,20 @@ class KubeconfigControlPlane:
 
     def kill(self, program: str) -> None:
         """Raises NotOurs."""
-        raise NotOurs(f"the cluster's {program} is not ours to kill")
+        raise NotOurs(f"the run cannot kill the cluster's {program}")
 
     def restart(self, program: str) -> None:
         """Raises NotOurs."""
-        raise NotOurs(f"the cluster's {program} is not ours to start")
+        raise NotOurs(f"the run cannot start the cluster's {program}")
 
     def transport(self) -> Transport:
-        """The connection."""
+        """Return the connection."""
         if self._transport is None:
             raise TargetUnreachable("the cluster is not connected")
         return self._transport
 
     def version(self) -> str:
-        """The server's gitVersion."""
+        """Return the server's gitVersion."""
         return self._version
 
     def watches_drained(self) -> bool:

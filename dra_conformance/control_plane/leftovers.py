@@ -1,8 +1,8 @@
-"""Objects that a run left on a cluster: found by the run's label, removed without touching anything else.
+"""Objects of interrupted runs on a cluster: found by the run's label, deleted by UID.
 
-What is looked for comes from the access table: every kind that a run may create. Everything in a namespace that a run
-made is the run's; so are ResourceSlices of nodes that it made, whoever wrote them. A deletion names the object's uid,
-so that an object which somebody else made under the same name meanwhile stays. Nothing here outlives the call.
+The permission table has the resources that a run may create. Everything in a namespace of a run belongs to the run, and
+so do ResourceSlices of its nodes, independent of their creator. A deletion has the object's UID as precondition, so
+that a new object of the same name remains.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from dra_conformance.rbac.table import finalized_by_runs, made_by_runs
 
 FINALIZERS = frozenset(
     {
-        "resource.kubernetes.io/delete-protection",  # schedulers and binders put it on claims
-        "resource.nvidia.com/computeDomain",  # the fabric's controller
-        "dra-conformance/hold",  # scenarios that watch a slow deletion
+        "resource.kubernetes.io/delete-protection",  # of schedulers and binders, on claims
+        "resource.nvidia.com/computeDomain",  # of the ComputeDomain controller
+        "dra-conformance/hold",  # of scenarios with a slow deletion
     }
 )
-"""Finalizers that a run, or a part that it runs, puts on its objects. Only these are ever taken off."""
+"""Finalizers that a run or its components add to objects. The cleanup removes no other finalizers."""
 
 _GRACE, _ROUND = 5.0, 1.0
 _TURN = 0.2
-_LAST = (NODES.plural, NAMESPACES.plural)  # what others are found by goes last
+_LAST = (NODES.plural, NAMESPACES.plural)  # deleted last: other objects are found through them
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One object of a run that is still there. `held_by` are finalizers that keep it."""
+    """One existing object of a run. `held_by` are finalizers that block its deletion."""
 
     resource: Resource
     namespace: str
@@ -64,16 +64,16 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found, and the kinds that this user may not list, so that nothing can be said of them."""
+    """The objects found, and the resources that this user may not list."""
 
     leftovers: Sequence[Leftover]
     unseen: Sequence[str] = field(default=())
 
 
 def find(client: KubeClient, run_id: str = "", *, profiles: tuple[str, ...] = ()) -> Found:
-    """All objects of one run, or of every run when `run_id` is empty. Reads only.
+    """Return all objects of one run, or of all runs if `run_id` is empty. Read-only.
 
-    `profiles` are those of the run: what they never make is not looked for (none: everything).
+    `profiles` of the run restrict the resources (none: all).
     """
     selector = f"{RUN_LABEL}={run_id}" if run_id else RUN_LABEL
     found: dict[str, Leftover] = {}
@@ -92,10 +92,9 @@ def find(client: KubeClient, run_id: str = "", *, profiles: tuple[str, ...] = ()
 
 
 def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -> list[Leftover]:
-    """Delete what was found and wait until it is gone, `patience` seconds at most; what is still there, with reasons.
+    """Delete objects, wait at most `patience` seconds for their end, and return the remaining ones with reasons.
 
-    First the cluster's own controllers get some seconds to finish what they hold; then finalizers of ours that
-    are still there are taken off.
+    The cluster's controllers have some seconds to remove their finalizers; then the run's finalizers are removed.
     """
     reasons: dict[str, str] = {}
     for each in found.leftovers:
@@ -103,11 +102,13 @@ def remove(client: KubeClient, found: Found, *, clock: Clock, patience: float) -
             _empty(client, each.name)
         _delete(client, each, reasons)
     deadline = clock.monotonic() + patience
-    refused = [each for each in found.leftovers if each.uid in reasons]  # nobody deletes them while we wait
+    refused = [
+        each for each in found.leftovers if each.uid in reasons
+    ]  # no deletion is in progress, so waiting is useless
     deleted = [each for each in found.leftovers if each.uid not in reasons]
     remaining = _wait(client, deleted, clock, clock.monotonic() + min(patience / 2, _GRACE))
     while remaining and clock.monotonic() < deadline:
-        # Again and again: a cluster empties a namespace in turns, pods first, and deletes the rest only then.
+        # Repeated: a cluster deletes the contents of a namespace in rounds, pods first.
         for each in remaining:
             held = _content(client, each.name) if each.resource.plural == NAMESPACES.plural else []
             for resource, obj in held or [(each.resource, _now(client, each) or {})]:
@@ -141,7 +142,7 @@ def _leftover(resource: Resource, obj: Obj, run_id: str) -> Leftover:
 def _list(client: KubeClient, resource: Resource, unseen: list[str], *, label_selector: str = "") -> list[Obj]:
     try:
         return client.list(resource, label_selector=label_selector, limit=500).items
-    except NotFound:  # the cluster does not serve this kind, so no run made one
+    except NotFound:  # the cluster does not serve this resource, so no run has created one
         return []
     except Forbidden:
         unseen.append(str(resource))
@@ -149,7 +150,7 @@ def _list(client: KubeClient, resource: Resource, unseen: list[str], *, label_se
 
 
 def _content(client: KubeClient, namespace: str) -> list[tuple[Resource, Obj]]:
-    """Objects in a run's namespace of every kind that may carry a finalizer of ours."""
+    """Return objects in a run's namespace of all resources that may have a finalizer of a run."""
     found: list[tuple[Resource, Obj]] = []
     for resource in finalized_by_runs():
         try:
@@ -160,7 +161,7 @@ def _content(client: KubeClient, namespace: str) -> list[tuple[Resource, Obj]]:
 
 
 def _empty(client: KubeClient, namespace: str) -> None:
-    """Delete the pods of a run's namespace at once: their nodes are no machines, so nobody else would end them."""
+    """Delete the pods of a run's namespace at once: their nodes have no kubelet that would end them."""
     try:
         pods = client.list(PODS, namespace).items
     except (NotFound, Forbidden):
@@ -181,14 +182,14 @@ def _delete(client: KubeClient, each: Leftover, reasons: dict[str, str]) -> None
             uid=each.uid,
             grace_period_seconds=0 if each.resource == PODS else None,
         )
-    except (NotFound, Conflict):  # gone, or another object of that name by now
+    except (NotFound, Conflict):  # deleted, or replaced by a new object
         return
     except ApiError as error:
         reasons[each.uid] = error.message
 
 
 def _release(client: KubeClient, resource: Resource, obj: Obj) -> None:
-    """Take our finalizers off an object that is being deleted; other people's stay."""
+    """Remove the run's finalizers from an object that is being deleted; others remain."""
     held = list(meta(obj).get("finalizers") or ())
     kept = [name for name in held if name not in FINALIZERS]
     if not held or kept == held or not meta(obj).get("deletionTimestamp"):
@@ -201,7 +202,7 @@ def _release(client: KubeClient, resource: Resource, obj: Obj) -> None:
 
 
 def _wait(client: KubeClient, leftovers: Iterable[Leftover], clock: Clock, deadline: float) -> list[Leftover]:
-    """Those that are still there at the deadline."""
+    """Return the objects that exist at the deadline."""
     never = threading.Event()
     remaining = list(leftovers)
     while True:
@@ -219,7 +220,7 @@ def _there(client: KubeClient, each: Leftover) -> bool:
 
 
 def _now(client: KubeClient, each: Leftover) -> Obj | None:
-    """The object as it is now. By a list, so that the right to list is all that a cleanup needs to read."""
+    """Return the current object. It uses list, the only permission for reading that a cleanup needs."""
     selector = f"metadata.name={each.name}"
     try:
         found = client.list(each.resource, each.namespace or None, field_selector=selector).items
@@ -229,7 +230,7 @@ def _now(client: KubeClient, each: Leftover) -> Obj | None:
 
 
 def _why(client: KubeClient, each: Leftover) -> str:
-    """What keeps an object that was deleted."""
+    """Return what blocks the deletion of an object."""
     if each.resource.plural == NAMESPACES.plural:
         held = [
             f"{resource.kind} {name_of(obj)} by {', '.join(meta(obj)['finalizers'])}"

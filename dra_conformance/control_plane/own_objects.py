@@ -1,11 +1,11 @@
-"""Keeps a run to its own objects on a cluster that is not its own.
+"""Restricts a run on an existing cluster to its own objects.
 
-Every object that is created through the transport is labelled with the run's id; a write to anything that the run did
-not make is answered with 403 here and never sent. What is the run's own: what it created, everything in namespaces
-that it created, what carries its label, and ResourceSlices of its nodes. The ledger lives as long as the run; the
-labels stay on the cluster until the objects go, so that `dra-conformance cleanup` finds what a killed run left.
+The transport adds the run's id as a label to every object that it creates. It rejects writes to other objects with 403
+without sending them. The run's own objects are those that it created, everything in namespaces that it created, objects
+with its label, and ResourceSlices of its nodes. With the labels `dra-conformance cleanup` finds the objects of a killed
+run.
 
-Programs outside this process (`exec:`, `cluster`) have connections of their own and do not pass through here.
+External programs (`exec:`, `cluster`) have their own connections, which are not restricted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dra_api.request import Request, RequestInfo, request_info
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
 
 RUN_LABEL = "dra-conformance/run"
-"""Label on every object that a run made on a cluster; its value is the run's id."""
+"""Label of every object that a run creates on a cluster; its value is the run's id."""
 
 CLEANER = "dra-conformance-cleanup"
-"""User agent of whoever removes what a run made; its rights are a role of their own."""
+"""User agent of the cleanup, which has a ClusterRole of its own."""
 
 _QUESTIONS = frozenset({"authorization.k8s.io", "authentication.k8s.io"})  # reviews are answered, not stored
 _READS = frozenset({"get", "list", "watch"})
@@ -32,7 +32,7 @@ _Key = tuple[str, str, str, str]
 
 
 class Ledger:
-    """What one run has made so far. Thread-safe."""
+    """The objects that one run has created. Thread-safe."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -41,27 +41,27 @@ class Ledger:
         self._lock = threading.Lock()
 
     def add(self, group: str, plural: str, namespace: str, name: str) -> None:
-        """Remember an object that the run made."""
+        """Add an object that the run has created."""
         with self._lock:
             self._made.add((group, plural, namespace, name))
 
     def borrow(self, node: str) -> None:
-        """A node that the user lends: its kubelet is the run's, so the run writes to it; its end is not the run's."""
+        """Add an existing node whose kubelet the run replaces: the run writes to it, but does not delete it."""
         with self._lock:
             self._borrowed.add(node)
 
     def borrows(self, node: str) -> bool:
-        """Whether a node is lent."""
+        """Whether a node is borrowed."""
         with self._lock:
             return node in self._borrowed
 
     def forget(self, group: str, plural: str, namespace: str, name: str) -> None:
-        """An object is gone: one that somebody makes under the same name is not ours."""
+        """Remove a deleted object: a new one of the same name does not belong to the run."""
         with self._lock:
             self._made.discard((group, plural, namespace, name))
 
     def holds(self, group: str, plural: str, namespace: str, name: str) -> bool:
-        """Whether the run made this object, or the namespace that it lies in."""
+        """Whether the run has created this object or its namespace."""
         with self._lock:
             return (group, plural, namespace, name) in self._made or (
                 bool(namespace) and ("", "namespaces", "", namespace) in self._made
@@ -69,7 +69,7 @@ class Ledger:
 
 
 class OwnObjectsTransport(TransportAround):
-    """Labels what it creates and writes to nothing else."""
+    """Adds the run's label to new objects, and rejects writes to objects of others."""
 
     def __init__(self, inner: Transport, ledger: Ledger) -> None:
         super().__init__(inner)
@@ -86,7 +86,7 @@ class OwnObjectsTransport(TransportAround):
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Response:
-        """Send a request, unless it would change what is not the run's own."""
+        """Send a request, unless it would change an object that does not belong to the run."""
 
         def send(sent: bytes | None) -> Response:
             return self._inner.request(
@@ -117,7 +117,7 @@ class OwnObjectsTransport(TransportAround):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _labelled(self, body: bytes | None) -> bytes | None:
-        """The body with the run's label; one that is no JSON object with metadata is the server's to refuse."""
+        """Return the body with the run's label. The server rejects bodies that are not objects with metadata."""
         try:
             obj = orjson.loads(body or b"")
         except orjson.JSONDecodeError:
@@ -139,15 +139,15 @@ class OwnObjectsTransport(TransportAround):
         self._ledger.add(*_key(info, name))
 
     def _own(self, info: RequestInfo, headers: Mapping[str, str]) -> bool | None:
-        """Whether an object is the run's; None where there is none, which the server then says better than we."""
+        """Whether an object belongs to the run; None if it does not exist, so that the server reports that."""
         key = _key(info, info.name)
         if self._ledger.holds(*key):
             return True
         if info.resource == "nodes" and not info.group and self._ledger.borrows(info.name):
             return info.verb != "delete"
-        if not info.name:  # a whole collection, of a namespace that is not ours
+        if not info.name:  # a whole collection, in a namespace of others
             return False
-        # Not made through here: by a program on one of our nodes, or by another process of the run.
+        # Not created by this transport: by a program on one of the run's nodes, or by another process of the run.
         answer = self._read(info, headers)
         if answer.status != 200:
             return None if answer.status == 404 else False
@@ -165,7 +165,7 @@ class OwnObjectsTransport(TransportAround):
         return own
 
     def _read(self, info: RequestInfo, headers: Mapping[str, str]) -> Response:
-        """The object as a list of one at most: who changes objects of a kind here may list them, but not always get."""
+        """Return a list with the object: the roles that write a resource may list it, but not always get it."""
         path = info.path.removesuffix(f"/{info.subresource}") if info.subresource else info.path
         named = [("fieldSelector", f"metadata.name={info.name}")]
         return self._inner.request("GET", path.rpartition("/")[0], query=named, headers=headers)
@@ -191,7 +191,7 @@ def _key(info: RequestInfo, name: str) -> _Key:
 
 
 def _is_gone(answer: Response) -> bool:
-    """Whether a deletion left nothing behind: the server then answers a Status, or the object without finalizers."""
+    """Whether a deletion is complete: the server then returns a Status, or the object without finalizers."""
     if answer.status != 200:
         return False
     metadata = orjson.loads(answer.body).get("metadata") or {}

@@ -153,7 +153,7 @@ def test_each_need_of_a_real_kubelet_is_a_finding(tmp_path: Path, monkeypatch: p
     assert [found[name].state for name in ("privileges", "cgroups", "kernel")] == [State.OK, State.WRONG, State.MISSING]
     assert found["cgroups"].cause == "v1 without pids"
     assert found["programs"].cause.startswith("not found: kubelet v1.0.0")
-    assert "make third-party" in found["programs"].way_out
+    assert "--build --containers" in found["programs"].way_out
     assert all(each.needed for each in found.values())
 
 

@@ -1,4 +1,4 @@
-"""A real control plane of the run's own: etcd and the Kubernetes programs, on loopback, with certificates and RBAC."""
+"""A real control plane of the run: etcd and Kubernetes programs on loopback, with certificates and RBAC."""
 
 from __future__ import annotations
 

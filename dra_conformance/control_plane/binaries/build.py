@@ -32,9 +32,9 @@ _GO = re.compile(r"^go (\S+)", re.MULTILINE)
 def build(
     release: str, *, environ: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda text: None
 ) -> Path:
-    """Build a release such as 1.35.4 into the cache; its folder. Minutes when Go's cache is cold.
+    """Build a release such as 1.35.4 into the cache and return its folder. It takes minutes with an empty Go cache.
 
-    Raises UsageError without Go, without a checkout or for a text that is no release; TargetUnreachable when Go fails.
+    Raises UsageError without Go, without a checkout or for an invalid release; TargetUnreachable if Go fails.
     """
     found = _RELEASE.fullmatch(release)
     if not found:
@@ -104,7 +104,7 @@ def link_flags(version: str) -> str:
 
 
 def module_text(upstream: str, version: str, staging_version: str) -> str:
-    """A go.mod for one release, from that release's own go.mod. Raises TargetUnreachable when that has no staging."""
+    """Return a go.mod for one release, from its own go.mod. Raises TargetUnreachable if that has no staging modules."""
     staging, etcd, go = _STAGING.findall(upstream), _ETCD.search(upstream), _GO.search(upstream)
     if not staging or not etcd or not go:
         raise TargetUnreachable(f"the go.mod of k8s.io/kubernetes {version} is not of the known shape")

@@ -1,8 +1,8 @@
 """etcd, kube-apiserver and kube-controller-manager as one control plane that belongs to the run.
 
-Owns its folder (keys, tokens, kubeconfigs, etcd's data) and its processes: `stop` ends and removes all of it. The
-programs' output stays in the log folder. The controllers and the scheduler that have a component of their own are not
-started here: whoever fills the component starts them with `component_command`.
+It owns its folder (keys, tokens, kubeconfigs, etcd's data) and its processes; `stop` ends and removes all of them. The
+programs' output remains in the log folder. Scheduler and controllers that are components of their own are not started
+here, but by the component manager with `component_command`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _SYSTEM = {CONTROLLERS: "system:kube-controller-manager", SCHEDULER: "system:kub
 class BinariesControlPlane:
     """A real control plane. `kubernetes_version` is a minor ("1.36") or a release ("1.36.2").
 
-    `directory` gets everything that it needs and is removed by `stop`; `logs` gets the programs' output and stays.
-    `feature_gates` go to every program; a gate that the release does not know is refused by `start`.
-    `runtime_config` switches versions of resource.k8s.io; without it all are served.
-    `audit` gets a JSON line for each request of anybody but the system's own parts and the admin.
+    `directory` is for all its files and is removed by `stop`; `logs` is for the programs' output and remains.
+    `feature_gates` are for every program; `start` rejects unknown gates.
+    `runtime_config` enables versions of resource.k8s.io; by default all are served.
+    `audit` is a file with a JSON line per request, except those of Kubernetes' components and the administrator.
     """
 
     own = True
@@ -87,11 +87,11 @@ class BinariesControlPlane:
         self._processes: dict[str, ManagedProcess] = {}
         self._transports: list[HttpTransport] = []
 
-    # -- what is known of it ---------------------------------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """The name for the report."""
         return f"kube-apiserver {self._programs.version}" if self._programs else "kube-apiserver"
 
     @property
@@ -103,12 +103,12 @@ class BinariesControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin kubeconfig (0600), there after `start`."""
+        """The administrator's kubeconfig (0600), after `start`."""
         return self._directory / "kubeconfig"
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """Every gate that this release's API server knows, as it runs. Raises ProgramsMissing."""
+        """All gates of this release's API server with their values. Raises ProgramsMissing."""
         if self._gates is None:
             self._gates = {**self.programs.default_gates(), **self._overrides}
         return self._gates
@@ -133,7 +133,7 @@ class BinariesControlPlane:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start all programs and wait until they serve. Raises TargetUnreachable with what one that died said last."""
+        """Start all programs and wait until they serve. Raises TargetUnreachable with a program's last output."""
         if self._processes:
             return
         self._check_gates()
@@ -165,7 +165,7 @@ class BinariesControlPlane:
             transport.close()
         self._transports.clear()
         for process in reversed(self._processes.values()):
-            process.kill()  # nothing here is worth a graceful end: the data goes too
+            process.kill()  # no graceful end is necessary: the data is removed too
         self._processes.clear()
         if self._layout is not None:
             self._layout = None
@@ -179,7 +179,7 @@ class BinariesControlPlane:
         self.stop()
 
     def dead(self) -> str:
-        """Which program ended by itself, with its last lines; empty while all is well."""
+        """Return which program has exited by itself, with its last output; empty if none has."""
         for name, process in self._processes.items():
             if not process.running:
                 return _obituary(name, process)
@@ -190,7 +190,7 @@ class BinariesControlPlane:
         return {name: process.pid for name, process in self._processes.items() if process.pid is not None}
 
     def kill(self, program: str) -> None:
-        """End one program at once, as a crash would."""
+        """Kill one program, as a crash would."""
         self._processes[program].kill()
 
     def restart(self, program: str) -> None:
@@ -199,18 +199,18 @@ class BinariesControlPlane:
         self._processes[program].start()
         self._wait_ready()
 
-    # -- who may ask -----------------------------------------------------------------------------------------------
+    # -- users -----------------------------------------------------------------------------------------------
 
     def transport(self) -> Transport:
-        """A connection as the admin."""
+        """Return a connection as the administrator."""
         return self._connect(self.kubeconfig)
 
     def transport_for(self, user: str, groups: Iterable[str] = ()) -> Transport:
-        """A connection as a user, who is known by a client certificate."""
+        """Return a connection as a user with a client certificate."""
         return self._connect(self.kubeconfig_for(user, groups))
 
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
-        """A kubeconfig (0600) with a fresh client certificate for a user in groups."""
+        """Return a kubeconfig (0600) with a new client certificate for a user in groups."""
         if self._authority is None:
             raise TargetUnreachable("the control plane is not started")
         pair = self._authority.client(user, groups)
@@ -222,7 +222,7 @@ class BinariesControlPlane:
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 
     def component_kubeconfig(self, program: str) -> Path:
-        """A kubeconfig with the identity that a program has in a cluster."""
+        """Return a kubeconfig with the identity that a program has in a cluster."""
         return self.kubeconfig_for(_SYSTEM[program])
 
     def component_command(
@@ -234,11 +234,10 @@ class BinariesControlPlane:
         kubeconfig: Path | None = None,
         arguments: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """The command line of a program that fills a component: kube-scheduler, or one controller of its manager.
+        """Return the command line of a program for a component: kube-scheduler, or one controller.
 
-        `gates` go beside those of the control plane, to this program alone. `kubeconfig` is the way to the API server;
-        None: straight, as itself. `arguments` are fields of kube-scheduler's DynamicResourcesArgs, which no flag sets:
-        they go into a file beside the keys.
+        `gates` are additional gates of this program. `kubeconfig` selects the connection; None: directly, with its own
+        identity. `arguments` are fields of kube-scheduler's DynamicResourcesArgs; they have no flags and need a file.
         """
         chosen = {**self._overrides, **(gates or {})}
         kubeconfig = kubeconfig or self.component_kubeconfig(program)
@@ -260,7 +259,7 @@ class BinariesControlPlane:
         return self._layout
 
     def _lay_out(self) -> None:
-        """Make the folder with keys, certificates, tokens and the admin kubeconfig."""
+        """Create the folder with keys, certificates, tokens and the administrator's kubeconfig."""
         folder = self._directory
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._layout = flags.Layout(folder, *_free_ports(3))
@@ -331,7 +330,7 @@ class BinariesControlPlane:
             self._clock.wait(self._never, _TURN)
 
     def _wait_controllers(self) -> None:
-        """Wait for the first thing that only a running controller manager brings: a service account."""
+        """Wait for a service account, the first object that only a running controller manager creates."""
         client = KubeClient(self._connect(self.kubeconfig))
         deadline = self._clock.monotonic() + _READY_TIMEOUT
         while self._clock.monotonic() < deadline:
@@ -353,7 +352,7 @@ class BinariesControlPlane:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports on loopback that nobody has now; somebody may take one before it is used, which `start` survives."""
+    """Return free ports on loopback. Another program may take one before its use; `start` retries then."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -370,9 +369,9 @@ def _obituary(name: str, process: ManagedProcess) -> str:
 
 
 def _ends_with_us(command: list[str]) -> list[str]:
-    """The command so that the kernel kills it when the harness is killed, where util-linux's setpriv is there.
+    """Return the command with util-linux's setpriv, if installed, so that the kernel kills it with the harness.
 
-    The signal comes when the thread that started the program ends: start control planes from a thread that lives on.
+    The kernel sends the signal when the starting thread ends: start control planes from a thread that remains.
     """
     setpriv = shutil.which("setpriv") if sys.platform.startswith("linux") else None
     return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv and os.access(setpriv, os.X_OK) else command

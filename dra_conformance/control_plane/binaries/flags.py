@@ -1,7 +1,7 @@
 """The command lines of a control plane's programs. Pure functions of paths and ports.
 
-Loopback only; everything that is served asks for a certificate or a token. What trades durability for speed (etcd
-without fsync) is fine here: the data goes with the run.
+Loopback only; every server requires a certificate or a token. etcd runs without fsync: durability is not needed, since
+the data is removed with the run.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
-RESOURCE_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")  # v1 is served without being asked for
+RESOURCE_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")  # v1 is served by default
 
 AUDIT_POLICY_FILE = "audit-policy.yaml"
-# Who asked for what, once a request: what the system's own parts do with each other is left out.
+# User and resource, once per request, without requests of Kubernetes' own components.
 AUDIT_POLICY = b"""apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -27,7 +27,7 @@ rules:
 - level: Metadata
 """
 
-# The controllers that have a component of their own, by the component's option name.
+# The controllers that are components of their own, by option name.
 COMPONENT_CONTROLLERS: Mapping[str, str] = {
     "claim-controller": "resourceclaim-controller",
     "taint-eviction": "device-taint-eviction-controller",
@@ -36,7 +36,7 @@ COMPONENT_CONTROLLERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything of one control plane lies: its folder, and the ports that were free when it was laid out."""
+    """Folder and ports of one control plane; the ports were free when it was created."""
 
     folder: Path
     etcd_port: int
@@ -59,13 +59,13 @@ class Layout:
 
 
 def gates(values: Mapping[str, bool]) -> list[str]:
-    """`--feature-gates`, or nothing where no gate is set."""
+    """Return `--feature-gates`, or nothing if no gate is set."""
     told = ",".join(f"{name}={str(value).lower()}" for name, value in sorted(values.items()))
     return [f"--feature-gates={told}"] if told else []
 
 
 def etcd(layout: Layout) -> list[str]:
-    """Flags of etcd: one member, TLS with client certificates on both doors."""
+    """Return etcd's flags: one member, TLS with client certificates for clients and peers."""
     peer = f"https://{LOOPBACK}:{layout.peer_port}"
     return [
         "--name=default",
@@ -97,12 +97,12 @@ def api_server(
     *,
     audit: Path | None = None,
 ) -> list[str]:
-    """Flags of kube-apiserver: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io.
+    """Return kube-apiserver's flags: Node and RBAC authorizers, NodeRestriction, every version of resource.k8s.io.
 
-    `runtime_config` overrides which versions are served. `audit` is the file that gets one JSON line a request, as
-    `AUDIT_POLICY` says; the policy lies in the folder.
+    `runtime_config` overrides the served versions. `audit` is the file for one JSON line per request, by
+    `AUDIT_POLICY`, which is in the folder.
     """
-    # The Node authorizer watches v1 ResourceSlices and keeps a server without them from ever being ready (1.36.2).
+    # The Node authorizer watches v1 ResourceSlices; without v1 the server never becomes ready (1.36.2).
     authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
     served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **(runtime_config or {})}
     audited = (
@@ -144,9 +144,9 @@ def api_server(
 def controllers(
     kubeconfig: Path, feature_gates: Mapping[str, bool], *, run: Sequence[str], layout: Layout | None = None
 ) -> list[str]:
-    """Flags of kube-controller-manager that runs the controllers `run` (`*` and `-name` as in its own flag).
+    """Return flags of kube-controller-manager with the controllers `run` (`*` and `-name` as in its flag).
 
-    `layout` gives the files that only the control plane's own one has. It serves nothing: port 0.
+    `layout` has the files of the control plane's own manager. It serves nothing: port 0.
     """
     own = (
         []
@@ -154,7 +154,7 @@ def controllers(
         else [
             f"--root-ca-file={layout.file('ca.crt')}",
             f"--service-account-private-key-file={layout.file('sa.key')}",
-            # The nodes of scenarios have no kubelet that renews leases: none of them may be called dead.
+            # Nodes of scenarios have no kubelet that renews leases; they must not become NotReady.
             "--node-monitor-grace-period=24h",
         ]
     )
@@ -172,9 +172,9 @@ def controllers(
 
 
 def scheduler_configuration(kubeconfig: Path, arguments: Mapping[str, str]) -> bytes:
-    """A KubeSchedulerConfiguration (JSON, which is YAML) of the default profile with arguments of DynamicResources.
+    """Return a KubeSchedulerConfiguration (JSON) of the default profile with arguments of DynamicResources.
 
-    What a file is given in place of, flags no longer say: kubeconfig and client limits.
+    With a file, kube-scheduler ignores the flags for kubeconfig and client limits, so the file has them.
     """
     version = "kubescheduler.config.k8s.io/v1"
     own = {"apiVersion": version, "kind": "DynamicResourcesArgs", **arguments}
@@ -191,7 +191,7 @@ def scheduler_configuration(kubeconfig: Path, arguments: Mapping[str, str]) -> b
 
 
 def scheduler(kubeconfig: Path, feature_gates: Mapping[str, bool]) -> list[str]:
-    """Flags of kube-scheduler with its default profile; client limits as scheduler_perf sets them. Serves nothing."""
+    """Return kube-scheduler's flags with its default profile and scheduler_perf's client limits. Serves nothing."""
     return [
         f"--kubeconfig={kubeconfig}",
         "--leader-elect=false",

@@ -1,8 +1,8 @@
-"""Fills the project's cache with the programs of one release, by download.
+"""Downloads the programs of one release into the project's cache.
 
-etcd and kube-apiserver come from the archive that setup-envtest uses, the other two from the release itself; every
-file is checked against the SHA-512 that its publisher tells before anything of it is unpacked or run. A release
-appears in the cache whole or not at all: it is made in a folder beside it and moved into place.
+etcd and kube-apiserver come from setup-envtest's archive, the other two from the release itself. The SHA-512 of every
+file is compared with the published one before the file is unpacked or run. A release is prepared in a separate folder
+and moved into the cache when complete.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FROM_ARCHIVE = (ETCD, API_SERVER)
 _FROM_RELEASE = (CONTROLLERS, SCHEDULER)
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _CHUNK = 1 << 20
-_LIMIT = 1 << 30  # no program is nearly as large; an endless answer must end somewhere
+_LIMIT = 1 << 30  # larger than any program; bounds an endless response
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Sources:
 
 
 def platform_name() -> str:
-    """What publishers call this machine, such as linux-amd64. Raises UsageError for one that they do not build for."""
+    """Return the published name of this platform, such as linux-amd64. Raises UsageError for others."""
     machine = _MACHINES.get(platform.machine().lower())
     if machine is None or not sys.platform.startswith("linux"):
         raise UsageError(
@@ -69,10 +69,9 @@ def download(
     environ: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Put a release into the cache; its folder. One that is there is left as it is.
+    """Download a release into the cache, unless it is there, and return its folder.
 
-    Raises TargetUnreachable for a server or file that cannot be had or has the wrong checksum, UsageError for a
-    release that is not published.
+    Raises TargetUnreachable for a failed download or a wrong checksum, UsageError for a release that is not published.
     """
     http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=10.0, read=60.0), retries=urllib3.Retry(3, redirect=5))
     try:
@@ -101,14 +100,14 @@ def download(
 
 
 def put(made: Path, target: Path) -> None:
-    """Move a finished folder into the cache, in the place of what was there."""
+    """Move a complete folder into the cache and replace the old one."""
     if target.is_dir():
         shutil.rmtree(target)
     made.rename(target)
 
 
 def _archive(http: urllib3.PoolManager, wanted: Wanted, index: str) -> tuple[str, Mapping[str, Any]]:
-    """The newest release of the index that is wanted and built for this machine."""
+    """Return the newest matching release of the index for this platform."""
     content = yaml.safe_load(_text(http, index))
     releases = content.get("releases") if isinstance(content, dict) else None
     if not isinstance(releases, dict):
@@ -118,7 +117,7 @@ def _archive(http: urllib3.PoolManager, wanted: Wanted, index: str) -> tuple[str
     for version, archives in releases.items():
         digits = version.removeprefix("v").split(".")
         if not wanted.matches(version) or not all(part.isdecimal() for part in digits):
-            continue  # alpha, beta and rc releases are not what anybody means by a minor
+            continue  # a minor does not include alpha, beta and rc releases
         found += [
             (tuple(map(int, digits)), version, archive) for name, archive in archives.items() if name.endswith(suffix)
         ]
@@ -170,7 +169,7 @@ def _text(http: urllib3.PoolManager, url: str) -> str:
 
 
 def _unpack(packed: Path, folder: Path) -> None:
-    """Take the programs, and nothing else, out of an envtest archive (controller-tools/envtest/NAME)."""
+    """Extract only the programs from an envtest archive (controller-tools/envtest/NAME)."""
     try:
         with tarfile.open(packed, "r:gz") as archive:
             for member in archive:

@@ -1,9 +1,9 @@
-"""Where the programs of a real control plane lie, and which release they are.
+"""Finds the programs of a real control plane and their release.
 
-Looked for in this order: the folder of `--bin-dir`, KUBEBUILDER_ASSETS, the cache of setup-envtest, the project's own
-cache, `verification/bin` of a checkout. kube-apiserver decides the release; kube-controller-manager and
-kube-scheduler must be of the same one, and may lie further down the order (envtest's archives hold neither). Nothing
-is written here.
+Searched in this order: the folder of `--bin-dir`, KUBEBUILDER_ASSETS, the cache of setup-envtest, the project's own
+cache, `verification/bin` of a checkout. kube-apiserver decides the release;
+kube-controller-manager and kube-scheduler must have the same one, but may be in a later folder (envtest's archives
+contain neither). Read-only.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _LOOK_TIMEOUT = 30.0
 
 
 class ProgramsMissing(TargetUnreachable):
-    """A program of the control plane is nowhere to be found in the release that is wanted."""
+    """A program of the control plane is missing in the requested release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A release as a user names it: `1.36` takes any patch release, `v1.36.2` only that one."""
+    """A requested release: `1.36` matches any patch release, `v1.36.2` only that one."""
 
     text: str
 
     def matches(self, version: str) -> bool:
-        """Whether a version such as v1.36.2 is what is wanted."""
+        """Whether a version such as v1.36.2 matches."""
         wanted, found = self.text.removeprefix("v").split("."), version.removeprefix("v").split(".")
         return not self.text or found[: len(wanted)] == wanted
 
@@ -55,19 +55,19 @@ class Programs:
         return self.paths[name]
 
     def default_gates(self) -> dict[str, bool]:
-        """The feature gates that this API server knows, with their defaults, as its own help tells them."""
+        """Return the feature gates of this API server with their defaults, from its help text."""
         return {name: value == "true" for name, value in _GATE.findall(_output(self.paths[API_SERVER], "--help"))}
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The project's own cache of control planes, one folder a release (XDG_CACHE_HOME, else ~/.cache)."""
+    """Return the project's cache of control planes, one folder per release (XDG_CACHE_HOME, else ~/.cache)."""
     env = os.environ if environ is None else environ
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".cache")
     return Path(base) / "dra-conformance" / "control-plane"
 
 
 def envtest_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where setup-envtest keeps its archives, one folder a release (its `tools/setup-envtest/store`)."""
+    """Return setup-envtest's cache, one folder per release (its `tools/setup-envtest/store`)."""
     env = os.environ if environ is None else environ
     home = Path(env.get("HOME") or Path.home())
     if sys.platform == "darwin":
@@ -76,7 +76,7 @@ def envtest_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list[tuple[str, Path]]:
-    """All folders to look in, in order, each with the name of its source. Folders need not exist."""
+    """Return all folders to search, in order, with the name of their source. Folders need not exist."""
     env = os.environ if environ is None else environ
     found: list[tuple[str, Path]] = []
     if bin_dir:
@@ -90,7 +90,7 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
 
 
 def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None = None) -> Programs:
-    """The first control plane of a release. Raises ProgramsMissing that says where was looked and what was there."""
+    """Return the first control plane of a release. Raises ProgramsMissing with the searched folders and contents."""
     places = folders(bin_dir, environ)
     if bin_dir and not Path(bin_dir).is_dir():
         raise ProgramsMissing(f"--bin-dir {bin_dir}: there is no such folder")
@@ -122,7 +122,7 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
 
 
 def version_of(program: Path) -> str:
-    """The version that a program tells, such as v1.36.2; empty where it tells none."""
+    """Return the version that a program prints, such as v1.36.2; empty if it prints none."""
     found = _VERSION.search(_output(program, "--version"))
     return f"v{found[0].removeprefix('v')}" if found else ""
 
@@ -130,7 +130,7 @@ def version_of(program: Path) -> str:
 def installed(
     bin_dir: str = "", environ: Mapping[str, str] | None = None
 ) -> list[tuple[str, Path, str, Sequence[str]]]:
-    """Every folder with a kube-apiserver: its source, path, release and the programs in it."""
+    """Return every folder with a kube-apiserver: its source, path, release and programs."""
     return [
         (source, server.parent, version_of(server), [name for name in NEEDED if (server.parent / name).exists()])
         for source, server in _each(API_SERVER, folders(bin_dir, environ))
@@ -145,7 +145,7 @@ def _each(name: str, places: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, 
 
 
 def _releases(folder: Path) -> list[Path]:
-    """Sub-folders named by a release (`v1.36.2`, `1.36.0-linux-amd64`), the newest first."""
+    """Return sub-folders named by a release (`v1.36.2`, `1.36.0-linux-amd64`), the newest first."""
     if not folder.is_dir():
         return []
     found = [

@@ -1,7 +1,7 @@
-"""The container of a k3s cluster: testcontainers' own, with a command line and folders of ours.
+"""The container of a k3s cluster, based on testcontainers' class, with own command line and folders.
 
-Importing this module needs the extra `k3s`. Whoever starts a container stops it; testcontainers' reaper removes the
-one of a harness that was killed.
+This module needs the extra `k3s`. The caller stops the container; testcontainers' reaper removes that of a killed
+harness.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dra_api.clock import RealClock
 from dra_conformance.core.errors import TargetUnreachable
 
 REAPER = testcontainers_config.ryuk_image
-"""The image of testcontainers' own, which is started beside the first container."""
+"""The image of testcontainers' reaper, which is started with the first container."""
 
 _CDI = "/etc/cdi"  # where containerd in the image looks for specs, beside the volatile /var/run/cdi
 _READY_LINE = b"Node controller sync successful"
@@ -50,7 +50,7 @@ class Container(K3SContainer):
         self.env.pop("K3S_URL", None)
 
     def get_container_host_ip(self) -> str:
-        """The name under which the container is reached; known before it runs, for the server's certificate."""
+        """Return the host name of the container; known before its start, for the server's certificate."""
         if self._container is not None:
             return str(super().get_container_host_ip())
         client = self.get_docker_client()
@@ -60,14 +60,14 @@ class Container(K3SContainer):
         return str(client.host())
 
     def serving(self, command: Sequence[str]) -> Container:
-        """Itself, with the words behind `k3s`."""
+        """Set the arguments of `k3s` and return the container."""
         self.with_command(list(command))
         return self
 
     def discard(self, folder: Path) -> None:
-        """Remove the container and what it left in `folder`, which it shared: files of root, and mounts of pods.
+        """Remove the container and its files and mounts in the shared `folder`.
 
-        Raises TargetUnreachable with what could not be removed.
+        Raises TargetUnreachable with anything that could not be removed.
         """
         client, container = self.get_docker_client().client, self._container
         self._container = None
@@ -88,7 +88,7 @@ class Container(K3SContainer):
             client.close()
 
     def _clear(self, client: Any, folder: Path) -> None:
-        """Let the image's own tools, as root in a container, remove what this user cannot."""
+        """Remove files of root with the image's tools in a container."""
 
         def let(tool: str, *arguments: str) -> None:
             shared = {str(folder): {"bind": str(folder), "mode": "rw,rshared"}}
@@ -109,7 +109,7 @@ class Container(K3SContainer):
         shutil.rmtree(folder, ignore_errors=True)
 
     def _connect(self) -> None:
-        """Wait for the line that tells of a running cluster. Raises TimeoutError, at once when the container ends."""
+        """Wait for the log line of a running cluster. Raises TimeoutError, at once if the container exits."""
         clock, never = RealClock(), threading.Event()
         deadline = clock.monotonic() + self._timeout
         wrapped = self.get_wrapped_container()
@@ -120,7 +120,7 @@ class Container(K3SContainer):
             clock.wait(never, _TURN)
 
     def config_yaml(self) -> str:
-        """The cluster's kubeconfig as seen from outside. Raises TimeoutError when the container does not tell it."""
+        """Return the kubeconfig for clients outside. Raises TimeoutError if the container does not print it."""
         clock, never = RealClock(), threading.Event()
         for _ in range(_ATTEMPTS):
             if text := str(super().config_yaml()):
@@ -129,7 +129,7 @@ class Container(K3SContainer):
         raise TimeoutError
 
     def state(self) -> str:
-        """What Docker says of it, with its last lines; for messages."""
+        """Return the container's state in Docker with its last output, for messages."""
         wrapped = self._container
         if wrapped is None:
             return "no container was made"
@@ -144,7 +144,7 @@ class Container(K3SContainer):
 
 
 def _mounts_below(folder: Path) -> list[str]:
-    """What is mounted below a folder as this process sees it, the innermost first."""
+    """Return the mounts below a folder in this process's view, innermost first."""
     try:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:  # not Linux: Docker runs in a machine of its own, whose mounts do not come here

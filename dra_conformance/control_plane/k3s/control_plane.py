@@ -1,8 +1,8 @@
-"""A k3s cluster in a container that belongs to the run.
+"""A k3s cluster in a container that the run starts.
 
-Owns the container and `directory` (kubeconfig, the kubelet's plugin folders, CDI files): `stop` removes both. k3s'
-own scheduler, controllers and kubelet sit in their components (`cluster`); a component that holds something else is taken from
-k3s when it starts.
+It owns the container and `directory` (kubeconfig, the kubelet's plugin folders, CDI files); `stop` removes both. k3s
+provides scheduler, controllers and kubelet (`cluster`), except for components with another implementation, which are
+disabled in k3s.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class K3sControlPlane:
 
     Arguments:
         image: the image with its tag, which tells the release (`rancher/k3s:v1.36.2-k3s1`).
-        directory: gets the kubeconfig and the folders that the container shares; removed by `stop`.
+        directory: for the kubeconfig and the shared folders; removed by `stop`.
         feature_gates: for every program of Kubernetes in it.
-        runtime_config: versions of resource.k8s.io that are switched; all are served without it.
-        foreign_components: components that the run fills itself, so that k3s must leave them out.
+        runtime_config: enabled versions of resource.k8s.io; by default all.
+        foreign_components: components with another implementation, which k3s does not run.
     """
 
     own = True
@@ -68,17 +68,17 @@ class K3sControlPlane:
         self._transports: list[HttpTransport] = []
         self._version = ""
 
-    # -- what is known of it ---------------------------------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """What the report calls it; an image whose name does not say that it is k3s is not called so."""
+        """The name for the report; it contains k3s only if the image's name does."""
         repository = self.image.rpartition(":")[0].rpartition("/")[2]
         return f"{'k3s' if repository == 'k3s' else 'container in the place of k3s'} ({self.image})"
 
     @property
     def kubeconfig(self) -> Path:
-        """The admin kubeconfig (0600), there after `start`."""
+        """The administrator's kubeconfig (0600), after `start`."""
         return self._directory / "kubeconfig"
 
     @property
@@ -93,12 +93,12 @@ class K3sControlPlane:
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:
-        """The gates of DRA as the image's release ships them, and those that were set."""
+        """The DRA gates of the image's release, with overrides."""
         release = _TAG.search(self.image)
         return {**(default_gates(release[2]) if release else {}), **self._gates}
 
     def version(self) -> str:
-        """What the server says; before `start`, what the image's tag says."""
+        """Return the server's version, or before `start` that of the image's tag."""
         if self._version:
             return self._version
         found = _TAG.search(self.image)
@@ -120,10 +120,10 @@ class K3sControlPlane:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the container and wait until the cluster serves. Raises TargetUnreachable with cause and way out."""
+        """Start the container and wait until the cluster serves. Raises TargetUnreachable with cause and hint."""
         if self._container is not None:
             return
-        self._check_versions()  # what cannot be is told before anything is pulled
+        self._check_versions()  # before the image is pulled
         for folder in (self._directory, self.kubelet_root, self.cdi):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -153,7 +153,7 @@ class K3sControlPlane:
         raise NotOurs(f"{program} of k3s cannot be started alone")
 
     def transport(self) -> Transport:
-        """A connection as the admin."""
+        """Return a connection as the administrator."""
         made = HttpTransport.from_kubeconfig(self.kubeconfig)
         self._transports.append(made)
         return made
@@ -195,7 +195,7 @@ class K3sControlPlane:
         self._check_gates()
 
     def _refused(self, error: Exception) -> TargetUnreachable:
-        """What Docker's refusal means: it may be about the reaper's image, or about a mount, and not about k3s."""
+        """Return an error for Docker's refusal, which may concern the reaper's image or a mount instead of k3s."""
         from dra_conformance.control_plane.k3s.container import REAPER
 
         told, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
@@ -220,7 +220,7 @@ class K3sControlPlane:
             )
 
     def _check_gates(self) -> None:
-        """Raise TargetUnreachable where the server's gates are not those that the plan was made for."""
+        """Raise TargetUnreachable if the server's gates differ from those of the plan."""
         answer = self.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
         told = {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
         wrong = [
@@ -246,9 +246,9 @@ class K3sControlPlane:
 
 
 def docker_info() -> Mapping[str, Any]:
-    """What the Docker daemon says of itself (`docker info`).
+    """Return the Docker daemon's `docker info`.
 
-    Raises TargetUnreachable where it, or the extra `k3s`, is not there.
+    Raises TargetUnreachable if the daemon or the extra `k3s` is missing.
     """
     try:
         import docker

@@ -1,7 +1,7 @@
 """The command line of `k3s server` for a run. Pure functions.
 
-k3s runs API server, controllers, scheduler and kubelet in one process; what it hands to each of them is behind
-`--kube-apiserver-arg` and its like. Parts whose component somebody else fills are left out, so that no two judge one claim.
+k3s runs API server, controllers, scheduler and kubelet in one process; `--kube-apiserver-arg` and similar flags pass
+arguments to them. A component with another implementation is disabled, so that no two handle one claim.
 
 Source: docs.k3s.io, cli/server; the flags behind `-arg` are Kubernetes' own.
 """
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, RESOURCE_VERSIONS
 
-# What k3s brings along that no scenario needs, and that would pull images.
+# Add-ons of k3s that no scenario needs, and that would pull images.
 _WITHOUT = ("traefik", "servicelb", "metrics-server", "local-storage", "coredns")
 _PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
 
@@ -25,14 +25,14 @@ def server(
     runtime_config: Mapping[str, bool],
     foreign_components: Collection[str],
 ) -> Sequence[str]:
-    """The words behind `k3s`.
+    """Return the arguments of `k3s`.
 
     Arguments:
-        host: the name under which the API server is reached from outside, for its certificate.
-        kubelet_root: the kubelet's root folder, the same path inside and outside, so that sockets mean the same.
+        host: the host name of the API server for clients outside, for its certificate.
+        kubelet_root: the kubelet's root folder, the same path inside and outside, for sockets.
         feature_gates: for every program.
-        runtime_config: overrides which versions of resource.k8s.io are served; all without it.
-        foreign_components: components that are not k3s' own in this run.
+        runtime_config: served versions of resource.k8s.io; by default all.
+        foreign_components: components with another implementation in this run.
     """
     words = ["server", f"--tls-san={host}", *(f"--disable={name}" for name in _WITHOUT)]
     served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **runtime_config}
@@ -40,7 +40,7 @@ def server(
     if feature_gates:
         words += [f"--{program}-arg=feature-gates={_pairs(feature_gates)}" for program in _PROGRAMS]
     words.append(f"--kubelet-arg=root-dir={kubelet_root}")
-    # Nodes of scenarios have no kubelet that renews leases: none of them may be called dead.
+    # Nodes of scenarios have no kubelet that renews leases; they must not become NotReady.
     words.append("--kube-controller-manager-arg=node-monitor-grace-period=24h")
     if "scheduler" in foreign_components:
         words.append("--disable-scheduler")
