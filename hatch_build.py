@@ -1,7 +1,7 @@
 """Build hook: compile the C sources below `fake_nvml/src/` into `fake_nvml/lib/` for wheels and editable installs.
 
 Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C
-compiler (`$CC`, else `cc`) is used where there is one; else the build asks for `ziglang` and uses its C compiler.
+compiler (`$CC`, else `cc`) is used if there is one; otherwise the build requires `ziglang` and uses its C compiler.
 `build_library()` does the same in place for a checkout: `python -m fake_nvml.build`.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
 
     class BuildHookInterface:
-        """What is used here of hatchling's class."""
+        """The attributes of hatchling's class that this hook uses."""
 
         root: str
         target_name: str
@@ -123,7 +123,7 @@ class CustomBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """A compiler from the package index, only where the platform has none."""
+        """Return a compiler of the package index if the platform has none."""
         return [] if find_compiler() else ["ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ _NUMBERS = itertools.count(1)
 
 
 class BoundLibrary(Protocol):
-    """What `load_pynvml` needs of a node."""
+    """The part of a node that `load_pynvml` needs."""
 
     @property
     def state_path(self) -> Path:
@@ -83,9 +83,9 @@ class PynvmlPool:
         return lent.module
 
     def give_back(self, module: Any) -> None:
-        """Nobody uses `module` any more: its node and every driver that had it have ended.
+        """Take back a module that is no longer used, because its node and every driver that used it have ended.
 
-        Raises KeyError for one that is not from here.
+        Raises KeyError for a module that this pool did not load.
         """
         with self._lock:
             lent = self._out.pop(id(module))

@@ -48,7 +48,7 @@ _INTERNAL: Final = frozenset({"uuid"})
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value with where it comes from."""
+    """One value with its source."""
 
     value: int | str  # "N/A": answers Not Supported
     source: str
@@ -149,7 +149,7 @@ def _with_unit(name: str, text: str) -> int | None:
 
 
 def describe_field(name: str) -> str:
-    """What field `name` holds, for an error message."""
+    """Return the meaning of field `name`, for an error message."""
     if name == "uuid":
         return "GPU- and a lower-case UUID"
     if name in STRINGS:
@@ -162,18 +162,18 @@ def describe_field(name: str) -> str:
     return f"a whole number{limits} ({SCALARS[name]}){also}"
 
 
-def load_board(name: str, *, asked: str = "") -> Board:
+def load_board(name: str, *, context: str = "") -> Board:
     """Read a board by name.
 
     Args:
         name: a name from `board_names()`.
-        asked: "file:line: key: " of who asks, put before an error about an unknown name.
+        context: "file:line: key: " of the reference, the prefix of the error about an unknown name.
 
     Raises: InventoryError.
     """
     path = BOARDS_DIR / f"{name}.yaml"
     if name not in board_names():
-        raise InventoryError(f"{asked}no board is called {name!r}. {nearest(name, board_names())}")
+        raise InventoryError(f"{context}no board is called {name!r}. {nearest(name, board_names())}")
     document = documents.read(path)
     top = document.mapping((), document.data)
     document.known((), top, ["extends", "pci", "groups", "mig", "nvlink"])

@@ -32,12 +32,12 @@ def variant(folder: Path, file: str, old: str, new: str) -> Path:
 
     Args:
         folder: gets the changed sources and the libraries; the caller removes it.
-        file: name of the source file.
-        old: text that stands in it exactly once.
-        new: what stands there instead.
+        file: path of the source file, relative to `src`.
+        old: text that occurs in it exactly once.
+        new: its replacement.
 
     Returns: the folder of the libraries.
-    Raises: SystemExit when `old` is not there once, or the result does not compile.
+    Raises: SystemExit if `old` does not occur exactly once, or the result does not compile.
     """
     source = folder / "src"
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "*.py"))

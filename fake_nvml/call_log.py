@@ -1,7 +1,7 @@
 """The call log of a node: which process called which NVML function, on which GPU, and when.
 
-The C library appends one line a call to the file `calls` beside the state while the node asks for it (`note` in
-src/calls/call_log.c). The file is made by `start` and goes with the node.
+The C library appends one line for each call to the file `calls` beside the state while logging is on (`note` in
+src/calls/call_log.c). `start` creates the file; it is removed with the node.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _opened(directory: Path | None) -> Iterator[Node]:
     if directory is None:
         state = os.environ.get("FAKE_NVML_STATE")
         if not state:
-            raise click.UsageError("which node? Give --node FOLDER, or set FAKE_NVML_NODE")
+            raise click.UsageError("no node is given: use --node FOLDER, or set FAKE_NVML_NODE")
         directory = Path(state).parent
     with Node.open(directory) as node:
         yield node
@@ -82,7 +82,7 @@ def main() -> None:
 
 @main.command()
 def path() -> None:
-    """Print where the library is."""
+    """Print the path of the library."""
     click.echo(library_path())
 
 
@@ -92,7 +92,7 @@ def path() -> None:
 @click.option("--name", help="The node's name; identities are made from it. Default: the folder's name.")
 @click.option("--nodes", type=int, help="Make a rack of so many nodes in one fabric, DIRECTORY/node-01 and on.")
 def create(directory: Path, inventory: str, name: str | None, nodes: int | None) -> None:
-    """Make a node in DIRECTORY and print the environment for its programs.
+    """Create a node in DIRECTORY and print the environment for its programs.
 
     \b
     eval "$(fake-nvml create /tmp/n1 -i dgx-h200)"
@@ -113,7 +113,7 @@ def create(directory: Path, inventory: str, name: str | None, nodes: int | None)
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, exists=True))
 def remove(directory: Path) -> None:
-    """End the node in DIRECTORY, or all of a rack: programs get Driver Not Loaded, the files go."""
+    """Remove the node in DIRECTORY, or all nodes of a rack; programs get Driver Not Loaded."""
     remove_node(directory)
 
 
@@ -146,7 +146,7 @@ def list_(directory: Path | None, inventories: bool, fields: bool, values: str |
 @_node_option
 @click.option("--seconds", type=float, help="End after so long; without it at Ctrl-C, or with the node.")
 def watch(directory: Path | None, seconds: float | None) -> None:
-    """Show what happens to a node, as it happens: values, events, MIG instances, links, processes, faults.
+    """Show changes of a node as they happen: values, events, MIG instances, links, processes, faults.
 
     \b
     fake-nvml watch
@@ -166,7 +166,7 @@ def watch(directory: Path | None, seconds: float | None) -> None:
 
 @main.command()
 @click.argument("inventory")
-@click.option("--unverified", is_flag=True, help="Only what was never seen on hardware.")
+@click.option("--unverified", is_flag=True, help="Only values that were not verified on hardware.")
 def describe(inventory: str, unverified: bool) -> None:
     """Show each value of INVENTORY (a name or a .yaml file) with its source; `?` marks what was not verified."""
     for line in describe_lines(Inventory.load(inventory), unverified_only=unverified):
@@ -214,9 +214,9 @@ def link(directory: Path | None, gpu: str, link: int, state: str) -> None:
 @click.option("--after", default=0, help="Calls let through first.")
 @click.option("--every", default=1, help="Of the calls after that, only every n-th.")
 @click.option("--probability", default=1.0, help="Of each of these, from above 0 to 1.")
-@click.option("--seed", default=0, help="The same seed draws the same run of faults.")
+@click.option("--seed", default=0, help="The same seed gives the same sequence of faults.")
 @click.option("--delay", default=0.0, help="Seconds the call takes.")
-@click.option("--hang", is_flag=True, help="The call does not come back before the rule is cleared.")
+@click.option("--hang", is_flag=True, help="The call hangs until the rule is cleared.")
 @click.option("--gpu", help="Only calls on this GPU.")
 @click.option("--pid", default=0, help="Only calls of this process.")
 @click.option("--program", default="", help="Only processes of this name (as in /proc/PID/comm).")
@@ -224,8 +224,8 @@ def link(directory: Path | None, gpu: str, link: int, state: str) -> None:
 def fault(
     directory: Path | None, function: str | None, error: str, gpu: str | None, clear: bool, **options: Any
 ) -> None:
-    """Make the NVML FUNCTION (or all that begin so, `nvmlDeviceGet*`) fail, be slow or hang; without one, list the
-    faults.
+    """Make the NVML FUNCTION (or all with a prefix, `nvmlDeviceGet*`) fail, be slow or hang; list the faults if none is
+    given.
 
     \b
     fake-nvml fault nvmlDeviceGetTemperature --error GPU_IS_LOST --gpu 3 --every 10
@@ -247,7 +247,7 @@ def fault(
 @_node_option
 @click.argument("error")
 def fail_init(directory: Path | None, error: str) -> None:
-    """Make nvmlInit answer ERROR, for example LIB_RM_VERSION_MISMATCH; SUCCESS ends it."""
+    """Make nvmlInit return ERROR, for example LIB_RM_VERSION_MISMATCH; SUCCESS ends it."""
     with _opened(directory) as node:
         node.fail_init(error)
 
@@ -255,7 +255,7 @@ def fail_init(directory: Path | None, error: str) -> None:
 @main.command("reload-driver")
 @_node_option
 def reload_driver(directory: Path | None) -> None:
-    """As a driver reload: open sessions answer Driver Not Loaded until they call nvmlInit again."""
+    """Reload the driver: open sessions return Driver Not Loaded until they call nvmlInit again."""
     with _opened(directory) as node:
         node.reload_driver()
 
@@ -265,7 +265,7 @@ def reload_driver(directory: Path | None) -> None:
 @click.option("--start", "change", flag_value="start", help="Begin a new log.")
 @click.option("--stop", "change", flag_value="stop", help="Stop logging; what was logged stays.")
 @click.option("--count", is_flag=True, help="Sums by program and function instead of single calls.")
-@click.option("--unimplemented", is_flag=True, help="Only functions that the fake answers Not Supported to.")
+@click.option("--unimplemented", is_flag=True, help="Only functions that the fake does not implement.")
 def calls(directory: Path | None, change: str | None, count: bool, unimplemented: bool) -> None:
     """Show which programs called which NVML functions since `calls --start`."""
     with _opened(directory) as node:
@@ -289,7 +289,7 @@ def calls(directory: Path | None, change: str | None, count: bool, unimplemented
 @click.option("--speed", default=1.0, help="2 plays twice as fast.")
 @click.option("--check", is_flag=True, help="Read the script and change nothing.")
 def play(directory: Path | None, script: Path, speed: float, check: bool) -> None:
-    """Play a timeline: a YAML file that says what happens to the node, and when.
+    """Play a timeline: a YAML file of changes to the node and their times.
 
     \b
     steps:
@@ -312,11 +312,11 @@ def play(directory: Path | None, script: Path, speed: float, check: bool) -> Non
 @_node_option
 @click.argument("gpu", required=False)
 @click.option("--recover", is_flag=True, help="Bring a lost GPU back.")
-@click.option("--node-as-made", "whole", is_flag=True, help="Everything as it was when the node was made.")
+@click.option("--node-as-made", "whole", is_flag=True, help="Restore the node to the state in which it was created.")
 def reset(directory: Path | None, gpu: str | None, recover: bool, whole: bool) -> None:
-    """Reset GPU: pending modes become current, MIG instances go."""
+    """Reset GPU: pending modes become current, MIG instances are destroyed."""
     if (gpu is None) == (not whole):
-        raise click.UsageError("which GPU? Name one, or give --node-as-made for all that was changed")
+        raise click.UsageError("no GPU is given: name one, or use --node-as-made to undo all changes")
     with _opened(directory) as node:
         if whole or gpu is None:
             node.restore()

@@ -1,6 +1,6 @@
-"""An inventory in words: every value, where it comes from, and whether anyone saw it on hardware.
+"""An inventory as text: every value, its source, and whether it was verified on hardware.
 
-Pure functions of a loaded inventory; the sources stand in the board files and in the inventory itself.
+Pure functions of a loaded inventory; the sources are in the board files and in the inventory itself.
 """
 
 from __future__ import annotations

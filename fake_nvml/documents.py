@@ -1,4 +1,4 @@
-"""YAML files read with the line of every key, so that an error can say where it is.
+"""YAML files read with the line of every key, so that errors can name it.
 
 Reads files that a user wrote or that ship with the package; only plain scalars, lists and mappings (safe loader).
 """
@@ -29,7 +29,7 @@ class Document:
     lines: Mapping[Path_, int] = field(repr=False)
 
     def error(self, where: Path_, message: str) -> InventoryError:
-        """An error that names this file, the line of `where` and its key."""
+        """Return an error that names this file, and line and key of the path `where`."""
         line = next((self.lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in self.lines), 1)
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
         return InventoryError(f"{self.path}:{line}: {key + ': ' if key else ''}{message}")

@@ -1,10 +1,10 @@
 """The files a driver installs beside NVML: a tree with the library, /dev, /proc/driver/nvidia and /sys.
 
-Made with the node and removed with it. Device files are character devices where this process may make them; else
+Created and removed with the node. Device files are character devices if this process may create them; otherwise
 they are empty plain files of the same name, which is enough for programs that only look for them. Majors: 195 for
-nvidiactl and nvidiaN (seen on an H200 machine); the dynamic ones are this module's choice and are listed in
-`proc/devices`. The tree under `sys` has what drivers read of PCI devices; its root complexes are made up, one for each
-PCIe switch of the inventory.
+nvidiactl and nvidiaN (observed on an H200 machine); the dynamic ones are this module's choice and are listed in
+`proc/devices`. The tree under `sys` has the files that drivers read of PCI devices; its root complexes are invented,
+one for each PCIe switch of the inventory.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def root_port(state: State, index: int) -> str:
 
 
 def _sysfs_device(sys: Path, state: State, index: int) -> None:
-    """What drivers read of a PCI device in sysfs: ids, class, NUMA node, CPUs, link, and the root above it."""
+    """Write the sysfs files of a PCI device: ids, class, NUMA node, CPUs, link, and the root above it."""
     gpu = state.gpus[index]
     bus = f"{gpu.domain:04x}:{gpu.bus:02x}:{gpu.device:02x}.0"
     folder = sys / "devices" / root_port(state, index) / bus

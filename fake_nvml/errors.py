@@ -1,4 +1,4 @@
-"""What goes wrong on the control side of a fake node, said so that a person can repair it."""
+"""Errors on the control side of a fake node; each message names the cause and the fix."""
 
 from __future__ import annotations
 

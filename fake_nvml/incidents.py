@@ -1,6 +1,6 @@
-"""What happens to the GPUs of a node, as changes of its state: an XID, a recovery, a reset, a new beginning.
+"""Incidents of GPUs as changes of the node's state: an XID, a recovery, a reset, a restored node.
 
-Each is called within one transaction of the node (`Node`), which ends its life.
+Each function runs within one transaction of the node (`Node`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fake_nvml.xids import (
 
 
 def report_xid(txn: Transaction, index: int, xid: int, *, gi: int = NO_INSTANCE, ci: int = NO_INSTANCE) -> None:
-    """The event of an XID on GPU `index`, after what that XID does to the GPU (`xids`)."""
+    """Report an XID on GPU `index`, after the effects of that XID on the GPU (`xids`)."""
     effects = effects_of(xid)
     device = txn.state.gpus[index]
     for field, amount in effects.add.items():
@@ -37,24 +37,24 @@ def report_xid(txn: Transaction, index: int, xid: int, *, gi: int = NO_INSTANCE,
         txn.event(index, EVENT_DOUBLE_BIT_ECC, 0, gi=gi, ci=ci)
 
 
-def forget_volatile(device: Gpu) -> None:
-    """Volatile ECC counters begin with the driver."""
+def reset_volatile(device: Gpu) -> None:
+    """Set the volatile ECC counters to 0, as a driver reload does."""
     for field in SCALARS:
         if "_volatile_" in field and get_field(device, field)[1] == 0:
             set_field(device, field, 0)
 
 
 def recover(device: Gpu) -> None:
-    """A power cycle: the GPU is back, and waits for no reset."""
+    """Bring a GPU back, as a power cycle does; it needs no reset afterwards."""
     set_field(device, "is_lost", 0)
     set_field(device, "reset_required", 0)
-    forget_volatile(device)
+    reset_volatile(device)
     if get_field(device, "recovery_action")[1] == 0:
         set_field(device, "recovery_action", 0)
 
 
 def reset(device: Gpu) -> None:
-    """Pending modes become current; MIG instances and processes are gone."""
+    """Make pending modes current and remove MIG instances and processes."""
     for pending, current in (
         ("ecc_mode_pending", "ecc_mode_current"),
         ("mig_mode_pending", "mig_mode_current"),
@@ -71,8 +71,8 @@ def reset(device: Gpu) -> None:
         row.used = 0
 
 
-def begin_again(state: State, first: bytes) -> None:
-    """The node's first generation again; events stay sent, and handles of before reach no instance of after."""
+def restore(state: State, first: bytes) -> None:
+    """Restore the node's first generation; events stay, and old handles do not name new instances."""
     head, serial = state.event_head, state.next_serial
     ctypes.memmove(ctypes.byref(state), first, len(first))
     state.event_head = head
@@ -85,21 +85,24 @@ def begin_again(state: State, first: bytes) -> None:
 
 
 def unbind(txn: Transaction, index: int) -> None:
-    """The driver is taken from GPU `index`: it is gone for NVML, and the system says so."""
+    """Unbind the driver from GPU `index`: NVML no longer lists it, and a system event reports that."""
     txn.state.gpus[index].present = 0
     txn.state.removed |= 1 << index
     txn.event(index, SYSTEM_EVENT | SYSTEM_EVENT_UNBIND, 0)
 
 
 def bind(txn: Transaction, index: int) -> None:
-    """The driver has GPU `index` again."""
+    """Bind the driver to GPU `index` again."""
     txn.state.gpus[index].present = 1
     txn.state.removed &= ~(1 << index)
     txn.event(index, SYSTEM_EVENT | SYSTEM_EVENT_BIND, 0)
 
 
 def hold(device: Gpu, pid: int, *, memory: int, utilization: int, graphics: bool, gi: int, ci: int) -> bool:
-    """Process `pid` holds `memory` bytes of the GPU or of an instance, 0 ends it; False where the table is full."""
+    """Set the `memory` in bytes that process `pid` uses of the GPU or an instance; 0 removes it.
+
+    Returns False if the table of processes is full.
+    """
     rows = [row for row in device.processes if row.used and row.pid == pid and row.gi == gi and row.ci == ci]
     if not rows and memory:
         rows = [row for row in device.processes if not row.used][:1]

@@ -1,9 +1,9 @@
-"""A node's GPUs as written down in YAML: which boards, where they sit, what differs.
+"""The inventory of a node's GPUs in YAML: their boards, PCI addresses and deviating values.
 
 Read from `inventories/*.yaml` or a user's file, checked completely, and turned into immutable values; `state.py`
-renders them. Texts `auto` for uuid and serial are made from the node's name, so that two nodes of one inventory
+renders them. Texts `auto` for uuid and serial are derived from the node's name, so that two nodes of one inventory
 differ and one node is the same in every run; GPUs with the serial `auto/NAME` of one node share it, as those of one
-module do. The file's own `source` and `verified` speak of what it says beside its boards.
+module do. The file's own `source` and `verified` cover the values that it adds to its boards.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
     if not isinstance(name, str):
         raise document.error(place, "every GPU names its board, for example `board: h100-sxm5-80gb`")
     if name not in boards:
-        boards[name] = load_board(name, asked=f"{document.error(place, '')}")
+        boards[name] = load_board(name, context=f"{document.error(place, '')}")
     board = boards[name]
     place, bus = at("bus")
     match = _BUS.match(bus) if isinstance(bus, str) else None

@@ -1,6 +1,6 @@
-"""Where the compiled libraries are.
+"""Paths of the compiled libraries.
 
-They are made by the build hook (`hatch_build.py`) and lie in `lib/` beside this file; nothing here changes them. The
+The build hook (`hatch_build.py`) writes them to `lib/` beside this file. The
 environment variable FAKE_NVML_LIB names another folder, for libraries that were built otherwise (with a sanitizer).
 """
 

@@ -1,9 +1,8 @@
-"""A fake node: its folder, its shared state, and everything a test does to it.
+"""A fake node: its folder, its shared state, and the operations of tests on it.
 
-`Node.create` makes a folder (0700) that holds the state file, a driver root and copies of the library; the node
-lives until `close` (or the end of the `with` block), which tells every process that uses it that the driver is gone
-and removes the folder. `Node.open` attaches to a node that another process made, and leaves it in place when
-closed.
+`Node.create` creates a folder (0700) with the state file, a driver root and copies of the library. The node exists
+until `close` (or the end of the `with` block): processes that use it then get Driver Not Loaded, and the folder is
+removed. `Node.open` attaches to a node of another process and does not remove it.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class Node:
 
         Args:
             inventory: an inventory, the name of a shipped one, or a path.
-            directory: where; made if missing (0700), must be empty. None: a temporary folder.
-            name: the node's name, from which `auto` UUIDs and serials are made; by default the folder's name.
+            directory: its folder; created if missing (0700), must be empty. None: a temporary folder.
+            name: the node's name, from which `auto` UUIDs and serials are derived; by default the folder's name.
 
         Raises: InventoryError, LibraryMissingError, FakeNvmlError for a folder that is in use.
         """
@@ -99,15 +98,15 @@ class Node:
     def driver_root(self) -> Path:
         """A folder with /usr/lib64/libnvidia-ml.so.1, /dev and /proc/driver/nvidia as a driver installs them.
 
-        The device files are real character devices only where this process may make them (root with CAP_MKNOD and a
-        filesystem that allows it); else they are empty plain files of the same name.
+        The device files are character devices only if this process may create them (root with CAP_MKNOD and a
+        filesystem that allows it); otherwise they are empty plain files of the same name.
         """
         return self.directory / "driver"
 
     def copy_library(self) -> Path:
         """A new copy of the library for this process to load beside others (see `binding`).
 
-        Its SONAME differs, so that loading it never stands in for the machine's own `libnvidia-ml.so.1`. The caller
+        Its SONAME differs, so that loading it never replaces the machine's own `libnvidia-ml.so.1`. The caller
         may delete the file once it is loaded.
         """
         return private_copy(library_path(), self.directory / "loaded")
@@ -138,7 +137,7 @@ class Node:
 
     @property
     def gpus(self) -> tuple[GpuView, ...]:
-        """What the node has now."""
+        """The GPUs of the node at this moment."""
         state = self.read()
         return tuple(view(state, index) for index in range(state.gpu_count))
 
@@ -266,21 +265,21 @@ class Node:
         pid: int = 0,
         program: str = "",
     ) -> int:
-        """Make NVML functions fail, be slow or not come back.
+        """Make NVML functions fail, be slow or hang.
 
         Args:
             function: the symbol, with its version, for example "nvmlDeviceGetHandleByIndex_v2" (a name without
-                version is also taken for its newest one where only that is called); "nvmlDeviceGet*" for all that
-                begin so.
+                version also matches its newest version if only that is called); "nvmlDeviceGet*" for all with
+                this prefix.
             error: what it returns; "SUCCESS" with a `delay` only slows it.
             times: how often; 0 for always.
             after: calls that are let through first.
             every: of the calls after that, only every n-th.
             probability: of each of these, from above 0 to 1; drawn from `seed` and the number of the call, so that
-                one seed gives the same run of faults again.
+                one seed gives the same sequence of faults again.
             seed: see `probability`.
             delay: seconds the call takes first.
-            hang: the call does not come back until the rule is cleared, the driver is reloaded or the node ends.
+            hang: the call hangs until the rule is cleared, the driver is reloaded or the node ends.
             gpu: only calls on this GPU; None for all.
             pid: only calls of this process; 0 for all.
             program: only processes of this name, as /proc/PID/comm has it; empty for all.
@@ -327,7 +326,7 @@ class Node:
             txn.state.log_calls = int(on)
 
     def calls(self) -> list[call_log.Call]:
-        """What was logged so far, oldest first."""
+        """Return the logged calls, oldest first."""
         return call_log.read(self.directory / call_log.FILE)
 
     def remove_gpu(self, gpu: int | str) -> None:
@@ -352,7 +351,7 @@ class Node:
         """As a driver reload: open sessions answer Driver Not Loaded until they call nvmlInit again."""
         with self._state.change() as txn:
             for index in range(txn.state.gpu_count):
-                incidents.forget_volatile(txn.state.gpus[index])
+                incidents.reset_volatile(txn.state.gpus[index])
             txn.reload_driver()
 
     def reset(self, gpu: int | str) -> None:
@@ -365,7 +364,7 @@ class Node:
         """Everything as it was when the node was made: values, MIG instances, processes, faults; events stay sent."""
         first = read_first(self.directory)
         with self._state.change() as txn:
-            incidents.begin_again(txn.state, first)
+            incidents.restore(txn.state, first)
         self.sync_driver_root()
 
     def sync_driver_root(self) -> None:

@@ -1,12 +1,11 @@
-"""A kernel's part in giving PCI devices to drivers, played on the fake node's /sys: a simulation.
+"""Simulation of the kernel's PCI driver binding on the /sys of a fake node.
 
-In a real /sys, `bind` and `unbind` are the kernel's ears: a write moves the device at once, or fails. In the tree of a
-fake node they are plain files that nobody reads, so whoever writes one calls `heed` next. The tree tells by its file
-`sys/bus/pci/simulated` that it needs this. `add_iommu` gives a node what passing a device to a virtual machine needs
-beside that. All of it belongs to the fake node and goes with it.
+In a real /sys, a write to `bind` or `unbind` moves the device at once, or fails. In the tree of a fake node they are
+plain files, so the writer calls `apply` next. The file `sys/bus/pci/simulated` marks such a tree. `add_iommu` adds the
+files that passing a device to a virtual machine needs. All files are removed with the node.
 
 Source: Linux 6.8, drivers/base/bus.c (bind, unbind), Documentation/ABI/testing/sysfs-bus-pci (driver_override) and
-Documentation/driver-api/vfio.rst (groups, /dev/vfio); sizes of BARs are made up.
+Documentation/driver-api/vfio.rst (groups, /dev/vfio); sizes of BARs are invented.
 """
 
 from __future__ import annotations
@@ -58,12 +57,12 @@ def _bars(device: Path) -> str:
 
 
 def is_simulated(sys: Path) -> bool:
-    """Whether this /sys is a fake node's, where somebody has to play the kernel."""
+    """Return whether this /sys belongs to a fake node, so that `apply` must follow each write."""
     return (sys / SIMULATED).exists()
 
 
-def heed(file: Path) -> None:
-    """Do what the kernel does on a write to this `bind` or `unbind` file. Raises OSError as that write would."""
+def apply(file: Path) -> None:
+    """Apply a write to this `bind` or `unbind` file, as the kernel does. Raises the OSError of such a write."""
     address = file.read_text().strip()
     file.write_text("")
     driver = file.parent
@@ -90,7 +89,7 @@ def _bind(driver: Path, device: Path, address: str) -> None:
     (driver / address).symlink_to(os.path.relpath(device, driver))
     (device / "driver").symlink_to(os.path.relpath(driver, device))
     if driver.name == NATIVE:
-        _begin_anew(_root(driver).parent / "state", address)
+        _reset_driver_state(_root(driver).parent / "state", address)
     if driver.name == VFIO:
         dev, number = _dev(driver), (device / "iommu_group").resolve().name
         (dev / "vfio" / number).touch()
@@ -111,8 +110,8 @@ def _unbind(driver: Path, device: Path, address: str) -> None:
             folder.rmdir()
 
 
-def _begin_anew(state: Path, address: str) -> None:
-    """What the driver nvidia knew of a GPU is gone once it has let go of it: persistence mode is off, as by default."""
+def _reset_driver_state(state: Path, address: str) -> None:
+    """Reset the state that the nvidia driver loses when it unbinds a GPU: persistence mode is off, as by default."""
     file = StateFile(state)
     try:
         with file.change() as txn:

@@ -1,6 +1,6 @@
-"""What a GPU cannot be: values that contradict each other, and an identity that another GPU of the node has.
+"""Checks of a GPU's values: contradictions between them, and identities that another GPU of the node has.
 
-Asked before an inventory becomes a node and before a changed field is committed. It reads values and changes nothing.
+They run before an inventory becomes a node and before a changed field is committed. They change nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _AT_MOST: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
 
 
 def contradiction(read: Read, fields: Sequence[str] | None = None) -> tuple[str, str] | None:
-    """The first field that the GPU cannot have beside its other fields, and why.
+    """Return the first field that contradicts the GPU's other fields, and the reason.
 
     Args:
-        read: tells the GPU's values.
-        fields: only what these take part in; None: all.
+        read: returns the GPU's values.
+        fields: only contradictions of these; None: all.
     """
     for parts, whole in _AT_MOST:
         named = [name for name in (*parts, whole) if fields is None or name in fields]
@@ -45,6 +45,6 @@ def contradiction(read: Read, fields: Sequence[str] | None = None) -> tuple[str,
 
 
 def shared(gpus: Sequence[Read], index: int, field: str) -> int | None:
-    """The other GPU that has GPU `index`'s value of `field`, one of `OWN`; None where it is alone with it."""
+    """Return another GPU with GPU `index`'s value of `field`, one of `OWN`; None if there is none."""
     value = gpus[index](field)
     return next((other for other, read in enumerate(gpus) if other != index and read(field) == value), None)

@@ -1,7 +1,7 @@
-"""The end of a node by its folder: also of a node that nobody can open any more, and of a rack.
+"""Removal of a node, or of a rack, by its folder, also if the node cannot be opened any more.
 
-`Node.close` ends a node that this process has open. Here is what a person has left: a folder whose state is damaged, or
-was written by another version of this package. Only a folder that holds what `Node.create` makes is removed.
+`Node.close` removes a node that this process has open. This module removes folders whose state is damaged or was
+written by another version of this package. It only removes folders with the files that `Node.create` writes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ _MADE_OF: Final = (FIRST, "driver/usr/lib64/libnvidia-ml.so.1")
 
 
 def remove_node(directory: Path | str) -> list[Path]:
-    """End the node in `directory`, or every node of the rack in it, and remove the folder.
+    """Remove the node in `directory`, or every node of the rack in it, with its folder.
 
-    Programs that use a node get Driver Not Loaded. Where the state cannot be read they are not told; the files go
-    all the same.
+    Programs that use a node get Driver Not Loaded, unless the state cannot be read; the files are removed in any case.
 
-    Returns: the folders of the nodes that are gone.
+    Returns: the folders of the removed nodes.
     Raises: FakeNvmlError for a folder that is neither a node's nor a rack's; nothing was removed then.
     """
     folder = Path(directory).resolve()

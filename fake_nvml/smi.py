@@ -1,6 +1,6 @@
-"""What `nvidia-smi` lists, for a person who looks at a fake node: `-L`, `mig -lgi`, `mig -lgip`, `mig -lgipp`.
+"""Text of `nvidia-smi -L`, `mig -lgi`, `mig -lgip` and `mig -lgipp` for a fake node.
 
-Everything is asked through an initialised `pynvml` module, so the text shows what any program of the node would see.
+All values are read through an initialised `pynvml` module, so the text shows the values that any program gets.
 Pure functions from that module to text.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from fake_nvml.smi_ask import gpus, has_mig_on
+from fake_nvml.smi_values import gpus, has_mig_on
 
 _WIDTH = 79
 _NO_PROFILES = "No GPU instance profiles found: Not Found\n"

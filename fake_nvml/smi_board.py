@@ -1,10 +1,10 @@
-"""What `nvidia-smi -q` prints of a board and its place on the bus; see `smi_query`."""
+"""Rows of `nvidia-smi -q` about a board and its PCI address; see `smi_query`."""
 
 from __future__ import annotations
 
 import ctypes
 
-from fake_nvml.smi_ask import Gpu, Row, of, on, plain, plain_text, yes
+from fake_nvml.smi_values import Gpu, Row, of, on, plain, plain_text, yes
 
 _ARCHITECTURES = {6: "Turing", 7: "Ampere", 8: "Ada Lovelace", 9: "Hopper", 10: "Blackwell"}
 _VIRTUALIZATION = ("None", "Pass-Through", "VGPU", "Host VGPU", "Host VSGA")
@@ -24,10 +24,10 @@ _REASONS = (
 
 
 def identity(gpu: Gpu, part: str) -> list[Row]:
-    """Who the board is, and its modes; `part` is its part number, which NVML does not tell."""
-    mig, brand = gpu.pair("nvmlDeviceGetMigMode", on), gpu.ask("nvmlDeviceGetBrand")
+    """Return the rows of identity and modes; `part` is the part number, which NVML does not report."""
+    mig, brand = gpu.pair("nvmlDeviceGetMigMode", on), gpu.read("nvmlDeviceGetBrand")
     platform = gpu.nvml.c_nvmlPlatformInfo_v2_t()
-    placed = gpu.ask("nvmlDeviceGetPlatformInfo", ctypes.byref(platform)) is not None
+    placed = gpu.read("nvmlDeviceGetPlatformInfo", ctypes.byref(platform)) is not None
     slot, tray, host = (
         (str(ord(getattr(platform, name))) if placed else "N/A") for name in ("slotNumber", "trayIndex", "hostId")
     )
@@ -100,12 +100,12 @@ def _architecture(value: int) -> str:
 
 def bus(gpu: Gpu) -> list[Row]:
     """Its PCI address and link, and what holds its clocks down."""
-    pci = gpu.ask("nvmlDeviceGetPciInfo")
+    pci = gpu.read("nvmlDeviceGetPciInfo")
     extended = gpu.nvml.c_nvmlPciInfoExt_v1_t() if hasattr(gpu.nvml, "c_nvmlPciInfoExt_v1_t") else None
     extended = extended or gpu.nvml.nvmlPciInfoExt_v1_t()
     extended.version = gpu.nvml.nvmlPciInfoExt_v1
-    gpu.ask("nvmlDeviceGetPciInfoExt", ctypes.byref(extended))
-    reasons = gpu.ask("nvmlDeviceGetCurrentClocksEventReasons") or 0
+    gpu.read("nvmlDeviceGetPciInfoExt", ctypes.byref(extended))
+    reasons = gpu.read("nvmlDeviceGetCurrentClocksEventReasons") or 0
     current = gpu.text("nvmlDeviceGetCurrPcieLinkGeneration")
     counters = [(74, "SW Power Capping"), (76, "Sync Boost"), (269, "SW Thermal Slowdown")]
     counters += [(270, "HW Thermal Slowdown"), (271, "HW Power Braking")]

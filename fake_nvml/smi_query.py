@@ -1,8 +1,8 @@
-"""What `nvidia-smi -q` prints, for a person who looks at a fake node.
+"""Text of `nvidia-smi -q` for a fake node.
 
-Everything is asked through an initialised `pynvml` module; a row whose question is not supported says N/A, and so do
-the rows of features that the fake does not have. `tests/fake_nvml` compares the text of the inventory `h200` with what
-nvidia-smi printed on the H200 that it was made from.
+All values are read through an initialised `pynvml` module. Rows of values that are not supported, and of features that
+the fake does not have, are N/A. `tests/fake_nvml` compares the text of the inventory `h200` with the text that
+nvidia-smi printed on the H200 from which it was recorded.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from fake_nvml.smi_ask import MIB, Gpu, Row, mib, mib_up, of, on, plain, watts, yes
 from fake_nvml.smi_board import bus, identity
+from fake_nvml.smi_values import MIB, Gpu, Row, mib, mib_up, of, on, plain, watts, yes
 
 _COLUMN = 55
 _COMPUTE_MODES = ("Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process")
@@ -31,8 +31,8 @@ def query(nvml: Any, part_numbers: Sequence[str], *, now: datetime | None = None
 
     Args:
         nvml: an initialised pynvml module.
-        part_numbers: of each GPU, by index; NVML itself does not tell them.
-        now: what the line Timestamp says; by default the present.
+        part_numbers: of each GPU, by index; NVML itself does not report them.
+        now: the time of the line Timestamp; by default the present.
     """
     cuda = nvml.nvmlSystemGetCudaDriverVersion()
     count = nvml.nvmlDeviceGetCount()
@@ -67,8 +67,8 @@ def _line(depth: int, label: str, value: str | None) -> str:
 
 
 def _memory(gpu: Gpu) -> list[Row]:
-    memory, bar = gpu.ask("nvmlDeviceGetMemoryInfo", gpu.nvml.nvmlMemory_v2), gpu.ask("nvmlDeviceGetBAR1MemoryInfo")
-    rates = gpu.ask("nvmlDeviceGetUtilizationRates")
+    memory, bar = gpu.read("nvmlDeviceGetMemoryInfo", gpu.nvml.nvmlMemory_v2), gpu.read("nvmlDeviceGetBAR1MemoryInfo")
+    rates = gpu.read("nvmlDeviceGetUtilizationRates")
     reserved = -(-memory.reserved // (1 << MIB))
     free = -(-memory.free // (1 << MIB))
     bar_used = bar.bar1Used >> MIB if bar is not None else 0
@@ -121,9 +121,9 @@ def _ecc(gpu: Gpu) -> list[Row]:
             (2, "DRAM Uncorrectable", count(1, counter, 2)),
         ]
 
-    repair = gpu.ask("nvmlDeviceGetRepairStatus")
-    rows = gpu.ask("nvmlDeviceGetRemappedRows")
-    histogram = gpu.ask("nvmlDeviceGetRowRemapperHistogram") if rows is not None else None
+    repair = gpu.read("nvmlDeviceGetRepairStatus")
+    rows = gpu.read("nvmlDeviceGetRemappedRows")
+    histogram = gpu.read("nvmlDeviceGetRowRemapperHistogram") if rows is not None else None
     remapped = [str(rows[0]), "0", str(rows[1]), "0", yes(rows[2]), yes(rows[3])] if rows is not None else ["N/A"] * 6
     retired = [gpu.text("nvmlDeviceGetRetiredPages", cause, show=lambda pages: str(len(pages))) for cause in (0, 1)]
     labels = ["Correctable Error", "Inactive Correctable Error", "Uncorrectable Error", "Inactive Uncorrectable Error"]
@@ -183,7 +183,7 @@ def _power(gpu: Gpu) -> list[Row]:
         ("Max Power Limit", 188),
     )
     profiles = gpu.nvml.c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t()
-    has_profiles = gpu.ask("nvmlDeviceWorkloadPowerProfileGetCurrentProfiles", ctypes.byref(profiles)) is not None
+    has_profiles = gpu.read("nvmlDeviceWorkloadPowerProfileGetCurrentProfiles", ctypes.byref(profiles)) is not None
     requested, enforced = (
         _profile_names(mask) if has_profiles else "N/A"
         for mask in (profiles.requestedProfilesMask, profiles.enforcedProfilesMask)
@@ -247,13 +247,13 @@ def _clocks(gpu: Gpu) -> list[Row]:
 
 def _fabric(gpu: Gpu) -> list[Row]:
     info = gpu.nvml.c_nvmlGpuFabricInfo_v3_t()
-    asked = gpu.ask("nvmlDeviceGetGpuFabricInfoV", ctypes.byref(info))
-    known = asked is not None and info.state != 0
+    fabric = gpu.read("nvmlDeviceGetGpuFabricInfoV", ctypes.byref(info))
+    known = fabric is not None and info.state != 0
     done = known and info.state == 3
     cluster = str(uuid.UUID(bytes=bytes(info.clusterUuid)))
     status = "Success" if info.status == 0 else gpu.nvml.nvmlErrorString(info.status)
     details = ("Bandwidth", "Route Recovery in progress", "Route Unhealthy", "Access Timeout Recovery")
-    processes = gpu.ask("nvmlDeviceGetComputeRunningProcesses") or []
+    processes = gpu.read("nvmlDeviceGetComputeRunningProcesses") or []
     rows: list[Row] = [
         (0, "Fabric", None),
         (1, "State", of(_FABRIC_STATES)(info.state) if known else "N/A"),

@@ -1,8 +1,8 @@
-"""What `nvidia-smi` prints without arguments: the GPUs, the MIG devices if any GPU has MIG on, and the processes.
+"""Text of `nvidia-smi` without arguments: GPUs, MIG devices if any GPU has MIG on, and processes.
 
 The layout is that of nvidia-smi 580.126.09 (on an A100 with MIG devices, and on an L40S and an RTX PRO 6000 with
-processes). Where nvidia-smi names itself, this says `fake_nvml`. Everything is asked through an initialised `pynvml`
-module. Pure functions from that module to text.
+processes). Where nvidia-smi prints its own name, this prints `fake_nvml`. All values are read through an
+initialised `pynvml` module. Pure functions from that module to text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from fake_nvml.smi_ask import MIB, gpus, has_mig_on, or_na
+from fake_nvml.smi_values import MIB, gpus, has_mig_on, or_na
 
 _WHOLE: Final = 89  # characters between the outer bars
 _NO_INSTANCE: Final = 0xFFFFFFFF
@@ -98,7 +98,7 @@ def _gpu_rows(nvml: Any, index: int, handle: Any) -> list[tuple[str, str, str]]:
 
 
 def _mig_lines(nvml: Any) -> Iterator[str]:
-    """Nothing where no GPU has MIG on."""
+    """Return the lines of MIG devices; none if no GPU has MIG on."""
     parents = [(index, handle) for index, handle in gpus(nvml) if handle is not None and has_mig_on(nvml, handle)]
     if not parents:
         return
@@ -158,11 +158,11 @@ def _processes(nvml: Any, index: int, handle: Any) -> Iterator[str]:
     """A line for each process of a GPU, those of its MIG devices by their ids."""
     kinds: dict[tuple[int, int, int], str] = {}
     used: dict[tuple[int, int, int], int | None] = {}
-    for kind, ask in (
+    for kind, getter in (
         ("C", nvml.nvmlDeviceGetComputeRunningProcesses),
         ("G", nvml.nvmlDeviceGetGraphicsRunningProcesses),
     ):
-        for process in ask(handle):
+        for process in getter(handle):
             key = (_instance(process.gpuInstanceId), _instance(process.computeInstanceId), process.pid)
             kinds[key] = f"{kinds[key]}+{kind}" if key in kinds else kind
             used[key] = process.usedGpuMemory

@@ -76,7 +76,7 @@ def get_field(gpu: Gpu, name: str) -> tuple[int | str, int]:
 
 
 def objection(state: State, index: int, field: str) -> str | None:
-    """Why GPU `index`, after a change of `field`, cannot be; None where it can."""
+    """Return why GPU `index` is impossible after a change of `field`; None if it is possible."""
 
     def reader(gpu: Gpu) -> Read:
         def read(name: str) -> int | str:
@@ -147,7 +147,7 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
 
 @lru_cache(maxsize=64)
 def _nameless(spec: GpuSpec) -> bytes:
-    """What a GPU of this kind has before it belongs to a node: most of its bytes, and the same in every node."""
+    """Return the row of a GPU of this kind without its identity: most of its bytes, the same in every node."""
     gpu = Gpu()
     gpu.present = 1
     gpu.domain, gpu.bus, gpu.device = spec.domain, spec.bus, spec.device
@@ -218,12 +218,12 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
     """Write the state file of a new node, atomically.
 
     Args:
-        path: where; its folder exists.
-        inventory: what the node has.
-        node: the node's name, from which `auto` identities are made.
+        path: of the file; its folder must exist.
+        inventory: the GPUs of the node.
+        node: the node's name, from which `auto` identities are derived.
         mode: permission bits; processes that may only read it cannot change the node.
 
-    Raises: OSError where there is no room for all that the node can write later.
+    Raises: OSError if there is no room for everything that the node can write later.
     """
     header = Header(magic=MAGIC, layout_version=LAYOUT_VERSION, file_size=FILE_SIZE, gen=0)
     header.epoch = secrets.randbits(62)

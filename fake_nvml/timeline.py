@@ -1,7 +1,7 @@
-"""A timeline: what happens to a node, and when, written down in YAML and played against the real clock (or another).
+"""A timeline: changes of a node and their times in YAML, played against the real clock (or another).
 
-Read from a user's file and checked completely before the first step acts; it owns nothing but its steps. What a step
-says is what the method of `Node` with that meaning takes.
+The file is checked completely before the first step runs. The arguments of a step are those of the method of `Node`
+that it calls.
 """
 
 from __future__ import annotations
@@ -135,15 +135,15 @@ class Timeline:
     def play(
         self, node: Node, *, clock: Clock | None = None, speed: float = 1.0, stop: threading.Event | None = None
     ) -> Iterator[Step]:
-        """Do each step when its time comes, and yield it when it is done.
+        """Run each step at its time, and yield it when it is done.
 
         Args:
             node: what the steps change.
-            clock: whose seconds count; by default the machine's.
+            clock: the clock of the seconds; by default that of the machine.
             speed: 2 plays twice as fast.
             stop: ends the play when set.
 
-        Raises: FakeNvmlError where the node has no such GPU or link.
+        Raises: FakeNvmlError if the node has no such GPU or link.
         """
         clock, stop = clock or RealClock(), stop or threading.Event()
         begun = clock.monotonic()

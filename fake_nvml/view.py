@@ -1,4 +1,4 @@
-"""What a GPU of a node is at one moment, for a person or a test that looks at the node from outside of NVML."""
+"""Snapshots of a GPU for tests and tools that read the node without NVML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fake_nvml.state import get_field
 
 @dataclass(frozen=True, slots=True)
 class GpuView:
-    """What one GPU is, read at one moment."""
+    """Identity, modes and condition of one GPU, read at one moment."""
 
     index: int
     uuid: str

@@ -1,7 +1,7 @@
-"""What happens to a node, as lines for a person who watches it: the difference of two generations, and events.
+"""Changes of a node as lines of text: the difference of two generations, and events.
 
 `changes` is a pure function of two copies of the state; `Watch` reads those and the ring of events from an open node,
-which its owner closes. Changes that follow each other faster than they are read come as one.
+which its owner closes. Changes between two reads are reported as one.
 """
 
 from __future__ import annotations

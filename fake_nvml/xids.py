@@ -1,8 +1,8 @@
-"""What an XID does to a GPU besides being reported.
+"""Effects of an XID on a GPU, besides the event.
 
 The catalogue is NVIDIA's (docs.nvidia.com/deploy/xid-errors); counters move in the same transaction as the event,
-as a driver would have done by the time it reports. XIDs that are not listed change nothing and are passed on
-untouched.
+as a driver would have done by the time it reports. XIDs that are not listed have no effect and are
+reported as they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read the dynamic tables of a shared library from its file: name, dependencies and symbols.
 
-The library is not loaded, so a broken one can be examined too. Parsing is pyelftools'; this module selects the few facts
-that the NVML rules need.
+The library is not loaded, so a broken one can be examined too. pyelftools parses the file; this module selects the few
+facts that the NVML rules need.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _(patch: Patch) -> None:
 
 @mutant("mig-with-first-instance", rule="NV-097")
 def _(patch: Patch) -> None:
-    """Every MIG device gets the capabilities of the first that was asked for."""
+    """Every MIG device gets the capabilities of the first one that was prepared."""
     first: list[Any] = []
 
     def change(device: Any, nodes: list[Any]) -> list[Any]:

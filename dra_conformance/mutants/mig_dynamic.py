@@ -1,4 +1,4 @@
-"""Faults in MIG devices that are made on demand: what is published of them, and how they are made and unmade."""
+"""Faults in dynamic MIG: the published devices and counters, and how instances are created and destroyed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Original = Callable[..., Any]
 
 
 def is_place(device: Any) -> bool:
-    """Whether a device is a place for a MIG device."""
+    """Whether a device is a placement for a MIG device."""
     return type(device).__name__ == "MigSlot"
 
 
 def counting(patch: Patch, change: Callable[[Any, list[Any]], list[Any]]) -> None:
-    """Bend what devices take of counters."""
+    """Change the counters that devices consume."""
     patch.wrap(f"{DEVICES}:counters_of", lambda original: lambda device: change(device, original(device)))
 
 
@@ -33,7 +33,7 @@ def counting(patch: Patch, change: Callable[[Any, list[Any]], list[Any]]) -> Non
 
 @mutant("places-have-uuids", rule="NV-034")
 def _(patch: Patch) -> None:
-    """A place is published with a uuid made up of its name."""
+    """A placement is published with a uuid made up of its name."""
 
     def make(original: Original) -> Original:
         def attributes(device: Any) -> Any:
@@ -47,7 +47,7 @@ def _(patch: Patch) -> None:
 
 @mutant("places-have-memory-slices-as-capacity", rule="NV-034")
 def _(patch: Patch) -> None:
-    """A place is published with capacities memorySlice<n>, as a device that exists."""
+    """A placement is published with capacities memorySlice<n>, as a device that exists."""
 
     def make(original: Original) -> Original:
         def capacity(device: Any) -> Any:
@@ -61,7 +61,7 @@ def _(patch: Patch) -> None:
 
 @mutant("memory-slice-counters-from-zero", rule="NV-035")
 def _(patch: Patch) -> None:
-    """Every place takes its memory slices from 0 on."""
+    """Every placement takes its memory slices from 0 on."""
 
     def make(original: Original) -> Original:
         def slices(device: Any) -> Any:
@@ -74,7 +74,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-memory-slice-counter-a-device", rule="NV-035")
 def _(patch: Patch) -> None:
-    """Every place takes its first memory slice and no more."""
+    """Every placement takes its first memory slice and no more."""
 
     def make(original: Original) -> Original:
         return lambda device: original(device)[:1] if is_place(device) else original(device)
@@ -84,7 +84,7 @@ def _(patch: Patch) -> None:
 
 @mutant("counters-that-nothing-takes", rule="NV-035b")
 def _(patch: Patch) -> None:
-    """Places take memory slices only up to the third, and multiprocessors by halves."""
+    """Placements take memory slices only up to the third, and multiprocessors by halves."""
 
     def make(original: Original) -> Original:
         def consumed(self: Any, minor: int, amounts: Any, slices: Any) -> Any:
@@ -97,7 +97,7 @@ def _(patch: Patch) -> None:
 
 @mutant("counters-of-earlier-claims-forgotten", rule="NV-035b")
 def _(patch: Patch) -> None:
-    """The scheduler counts what one claim takes, and forgets what claims before it took."""
+    """The scheduler counts what one claim takes, and ignores what earlier claims took."""
     patch.wrap(
         "reference_impl.scheduler.allocator.counters:available", lambda original: lambda pool, names: original(pool, [])
     )
@@ -126,7 +126,7 @@ def _(patch: Patch) -> None:
 
 @mutant("counters-with-the-devices", rule="NV-038")
 def _(patch: Patch) -> None:
-    """All devices lie in as few slices as they fit in, not one for each GPU."""
+    """All devices are in as few slices as possible, not in one for each GPU."""
 
     def make(original: Original) -> Original:
         def slices(self: Any) -> Any:
@@ -187,7 +187,7 @@ def _(patch: Patch) -> None:
     scenario="mig/dynamic_slices#the-placements-of-an-gpu-are-those-of-nvidia-s-table",
 )
 def _(patch: Patch) -> None:
-    """Places carry the index of the query in the profile id's stead."""
+    """Placements carry the index of the query instead of the profile id."""
     patch.wrap(
         "reference_impl.kubelet_plugin.devices:mig_name",
         lambda original: lambda minor, profile, number, start: original(minor, profile, number % 5, start),
@@ -199,7 +199,7 @@ def _(patch: Patch) -> None:
 
 @mutant("names-alone-are-compared", rule="NV-060c")
 def _(patch: Patch) -> None:
-    """A device is in use only where another claim has one of the same name."""
+    """A device is in use only if another claim has one of the same name."""
     patch.replace(f"{PREPARER}.clash", lambda self, wanted, taken: wanted.device == taken.device)
 
 
@@ -219,13 +219,13 @@ def _(patch: Patch) -> None:
 
 @mutant("mig-stays-on", rule="NV-113")
 def _(patch: Patch) -> None:
-    """MIG mode is never turned off again."""
+    """MIG mode is not switched off."""
     patch.replace(f"{INSTANCES}.settle", lambda self, gpu: None)
 
 
 @mutant("instances-are-never-unmade", rule="NV-113")
 def _(patch: Patch) -> None:
-    """Unprepare forgets the claim and leaves its instances."""
+    """Unprepare removes the claim and leaves its instances."""
 
     def make(original: Original) -> Original:
         def roll_back(self: Any, uid: str, entry: Any) -> None:
@@ -242,7 +242,7 @@ def _(patch: Patch) -> None:
 
 @mutant("instances-in-use-are-forgotten", rule="NV-114")
 def _(patch: Patch) -> None:
-    """An instance that cannot be unmade is logged, and its claim forgotten."""
+    """An instance that cannot be destroyed is logged, and its claim removed."""
 
     def make(original: Original) -> Original:
         def destroy(self: Any, slot: Any) -> None:
@@ -258,7 +258,7 @@ def _(patch: Patch) -> None:
 
 @mutant("a-compute-instance-that-is-gone-is-an-error", rule="NV-114")
 def _(patch: Patch) -> None:
-    """A GPU instance without its compute instance cannot be unmade."""
+    """A GPU instance without its compute instance cannot be destroyed."""
 
     def make(original: Original) -> Original:
         def clear(self: Any, instance: Any) -> None:
@@ -273,7 +273,7 @@ def _(patch: Patch) -> None:
 
 @mutant("leftovers-stay-at-start", rule="NV-115")
 def _(patch: Patch) -> None:
-    """At start nobody looks for instances."""
+    """At start the driver does not look for instances."""
     patch.replace(f"{INSTANCES}.sweep", lambda self, found, keep: [])
 
 
@@ -285,7 +285,7 @@ def _(patch: Patch) -> None:
 
 @mutant("half-made-devices-not-seen-at-start", rule="NV-115b")
 def _(patch: Patch) -> None:
-    """At start only instances that are whole MIG devices are unmade."""
+    """At start only instances that are whole MIG devices are destroyed."""
 
     def make(original: Original) -> Original:
         def instances(self: Any, slot: Any) -> Any:
@@ -298,7 +298,7 @@ def _(patch: Patch) -> None:
 
 @mutant("leftovers-in-the-way", rule="NV-116")
 def _(patch: Patch) -> None:
-    """What an attempt before left at the place is not removed first."""
+    """An instance that a failed attempt left at the placement is not removed first."""
 
     def make(original: Original) -> Original:
         def realize(self: Any, uid: str, chosen: Any, held: Any) -> Any:
@@ -336,13 +336,13 @@ def _(patch: Patch) -> None:
 
 @mutant("failed-prepare-leaves-its-devices", rule="NV-116b")
 def _(patch: Patch) -> None:
-    """Nothing is undone when Prepare fails."""
+    """A failed Prepare is not rolled back."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
 @mutant("nvml-chooses-the-place", rule="NV-117")
 def _(patch: Patch) -> None:
-    """The instance is made wherever NVML finds room."""
+    """The instance is created at a placement that NVML chooses."""
 
     def make(original: Original) -> Original:
         def create(self: Any, slot: Any) -> Any:

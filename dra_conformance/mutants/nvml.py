@@ -1,7 +1,6 @@
-"""Faults in the fake NVML: most are one changed line of its C sources, built for the run and gone with it.
+"""Faults in the fake NVML: most change one line of its C sources, in a library that is built for the run.
 
-The line that is changed stands here word for word, so that a mutant whose line has moved fails loudly instead of
-changing nothing.
+Each mutant has the changed line verbatim, so that one whose line has moved fails instead of changing nothing.
 """
 
 from __future__ import annotations
@@ -193,7 +192,7 @@ def _(patch: Patch) -> None:
 
 @mutant("number-is-the-id", rule="NVML-034")
 def _(patch: Patch) -> None:
-    """A profile's id is the number by which it was asked."""
+    """A profile's id is the number of the query."""
     patch.source(
         "mig/profiles.c",
         "    *out = gpu.profiles[profile];\n    return OK;",
@@ -213,7 +212,7 @@ def _(patch: Patch) -> None:
 
 @mutant("second-version-differs", rule="NVML-036")
 def _(patch: Patch) -> None:
-    """The first version counts decoders where copy engines belong."""
+    """The first version has the decoders in the field of the copy engines."""
     patch.source(
         "mig/profiles.c",
         "    FILL(info, &p);",
@@ -322,7 +321,7 @@ def _(patch: Patch) -> None:
 
 @mutant("remapped-rows-beside-instances", rule="NVML-051")
 def _(patch: Patch) -> None:
-    """Remapped rows are told though instances exist."""
+    """Remapped rows are reported although instances exist."""
     patch.source("device/health.c", "    if (has_instances(&gpu)) return E_NOT_SUPPORTED;", "    (void)has_instances;")
 
 
@@ -388,7 +387,7 @@ def _(patch: Patch) -> None:
 
 @mutant("first-version-of-another-clique", rule="NVML-066")
 def _(patch: Patch) -> None:
-    """The first version of the fabric's structure tells another clique."""
+    """The first version of the fabric's structure has another clique."""
     patch.source(
         "device/topology.c",
         "    out->cliqueId = (unsigned int)f.clique;",
@@ -427,6 +426,6 @@ def _(patch: Patch) -> None:
 
 @mutant("waiter-of-a-freed-set-sleeps-on", rule="NVML-064", patience=2)
 def _(patch: Patch) -> None:
-    """Who waits on a set that is freed waits until the time is up."""
+    """A wait on a set that is freed lasts until its timeout."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
     patch.source("events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))

@@ -43,7 +43,7 @@ def _(patch: Patch) -> None:
 
 @mutant("rates-change-places", rule="NVML-005")
 def _(patch: Patch) -> None:
-    """The memory's utilisation stands where the GPU's belongs."""
+    """The utilisations of GPU and memory are swapped."""
     patch.source(
         "device/readings.c",
         "device, F_utilization_gpu, F_utilization_memory, out",
@@ -64,7 +64,7 @@ def _(patch: Patch) -> None:
 
 @mutant("no-permission-is-no-driver", rule="NVML-053")
 def _(patch: Patch) -> None:
-    """Who may not change the state is told that there is no driver."""
+    """A process that may not change the state gets DRIVER_NOT_LOADED."""
     patch.source(
         "state/state.c",
         "errno == EACCES || errno == EPERM || errno == EROFS ? E_NO_PERMISSION : E_DRIVER_NOT_LOADED",
@@ -102,7 +102,7 @@ def _(patch: Patch) -> None:
 
 @mutant("profile-with-double-memory", rule="NVML-054")
 def _(patch: Patch) -> None:
-    """The first version of a profile tells twice its memory."""
+    """The first version of a profile has twice its memory."""
     patch.source(
         "mig/profiles.c",
         "    FILL(info, &p);",
@@ -114,7 +114,7 @@ def _(patch: Patch) -> None:
     "links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-active-links-reaches-no-other-gpu"
 )
 def _(patch: Patch) -> None:
-    """Only the links of the GPU that asks are looked at."""
+    """Only the links of the first GPU are checked."""
     patch.source("device/topology.c", "has_link(&one) && has_link(&two);", "has_link(&one);")
 
 

@@ -171,7 +171,7 @@ def _allocated(world: World, node: str, pod: str) -> list[Obj]:
 
 @then('each of the pods "{pods}" on "{node}" gets the device nodes of its own MIG device and of no other')
 def _(world: World, pods: str, node: str) -> None:
-    """The containers have the node of the GPU and the capability nodes of the allocated device; no two pods share one."""
+    """Compare the nodes of GPU and capabilities with the allocated device; no two pods share a capability."""
     own = re.compile(r"/dev/nvidia\d+|/dev/nvidia-caps/.+")
     capabilities: list[str] = []
     for pod in words(pods):

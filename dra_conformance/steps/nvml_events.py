@@ -39,7 +39,7 @@ class Events:
 
 @given("an event set for the XIDs of {gpus}")
 def _(world: World, gpus: str) -> None:
-    """Create an event set, register it for the XIDs of `every GPU` or one such as `GPU 0`, and bind its handle: `set`."""
+    """Create an event set, register it for the XIDs of `every GPU` or of one, and bind its handle: `set`."""
     library = world.nvml()
     nvml = library.module
     one = re.fullmatch(r"GPU (\d+)", gpus)

@@ -93,7 +93,7 @@ def _unlike(want: list[str], got: list[str]) -> list[str]:
 
 @then("every getter returns the value that was recorded on the GPU's board")
 def _(world: World) -> None:
-    """Compare all getters of the fake, and those of a real GPU that no machine changes, if the board is the recorded one.
+    """Compare all getters of the fake, or the constant ones of a real GPU, if the board is the recorded one.
 
     On other boards, and in all other getters, the result must be a value or one of NVML's errors.
     """

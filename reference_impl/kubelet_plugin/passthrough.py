@@ -229,7 +229,7 @@ class Passthrough:
         finally:
             os.close(descriptor)
         if file.name in ("bind", "unbind") and pci_kernel.is_simulated(self._root.sysfs):
-            pci_kernel.heed(file)
+            pci_kernel.apply(file)
 
 
 def twins(found: Found, held: set[str]) -> set[str]:

@@ -1,7 +1,7 @@
 """`python -m tests.fake_nvml.sanitized`: the tests of this folder on a library built with ASan and UBSan.
 
-The library is built into a temporary folder that is gone afterwards. Where there is no gcc with the sanitizers'
-runtime, one line says so; with CI=true that is a failure.
+The library is built into a temporary folder, which is removed afterwards. Without a gcc with the sanitizers' runtime
+one line reports that; with CI=true it is a failure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def runtimes() -> list[str] | None:
-    """The shared runtimes of both sanitizers; None where gcc does not have them."""
+    """Return the shared runtimes of both sanitizers; None if gcc does not have them."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return None

@@ -1,4 +1,4 @@
-"""What a person does to a node: queries, timelines, faults of every kind, the call log, taking back what was done."""
+"""Control of a node: queries, timelines, faults of every kind, the call log, and undoing changes."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_commands(tmp_path: Path) -> None:
     assert "mismatch" in run("smi", "-L", status=1)
     assert "No such" not in run("reset", "--node-as-made")
     assert run("smi", "-L").count("NVIDIA H200") == 8
-    assert "which GPU?" in run("reset", status=2)
+    assert "no GPU is given" in run("reset", status=2)
     run("calls", "--start")
     run("smi", "-L")
     run("calls", "--stop")

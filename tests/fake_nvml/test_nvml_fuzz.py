@@ -1,11 +1,12 @@
-"""Random functions with random arguments: any answer is good, a crash or a hang is not.
+"""Random functions with random arguments: any return code is accepted, a crash or a hang is not.
 
 Prototypes are read from the C sources as the preprocessor leaves them, so every implemented function takes part, with
 handles, numbers and buffers of the right kind and every wrong content: stale and foreign handles, NULL, odd versions,
-huge numbers. What only the caller can break is spared: a length or count is never larger than the buffer behind it.
-Each function must be seen beyond the checks of its arguments: versions are found by asking, and handles of every kind
-and what random calls took away are made again after each thousand.
-With the sanitizers (`make nvml-sanitized`) each write beyond a structure is found too.
+huge numbers. Only invalid memory of the caller is excluded: a length or count is never larger than its buffer.
+
+Each function must get past the checks of its arguments: versions are found by trying, and handles of every kind and
+objects that random calls removed are created again after each thousand. With the sanitizers (`make nvml-sanitized`)
+each write beyond a structure is found too.
 """
 
 from __future__ import annotations

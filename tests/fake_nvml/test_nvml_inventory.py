@@ -1,4 +1,4 @@
-"""Inventories and the command: what is refused, where, and with what advice."""
+"""Inventories and the command: errors with their location and advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What monitors and administrators ask beside the plain getters: samples, processes, GPM, accounting, locked clocks."""
+"""Functions of monitors and administrators: samples, processes, GPM, accounting, locked clocks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The library in a process of another C library: musl, where `musl-gcc` is installed (`apt-get install musl-tools`).
+"""The library in a process of another C library: musl, if `musl-gcc` is installed (`apt-get install musl-tools`).
 
-Both ways are tried: the library as it is built here, whose names musl knows too, and one that musl-gcc builds.
+Two builds are tested: the one of this machine, whose symbols musl has too, and one by musl-gcc.
 """
 
 from __future__ import annotations

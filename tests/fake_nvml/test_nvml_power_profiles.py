@@ -31,7 +31,7 @@ def wanted(module: Any, profiles: Iterable[int]) -> Any:
 
 
 def now(module: Any, handle: Any) -> tuple[list[int], list[int]]:
-    """What is requested and what is enforced."""
+    """Return the requested and the enforced profiles."""
     current = module.c_nvmlWorkloadPowerProfileCurrentProfiles_v1_t()
     module.nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(handle, ctypes.byref(current))
     assert names(current.perfProfilesMask) == SUPPORTED

@@ -1,4 +1,4 @@
-"""The fake in the processes that load it: what it needs and leaves alone, and how processes of one node share its state."""
+"""The fake in the processes that load it: its dependencies, its side effects, and the state that processes share."""
 
 from __future__ import annotations
 

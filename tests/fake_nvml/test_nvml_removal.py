@@ -1,4 +1,4 @@
-"""States that nobody can read are refused with the reason, and the way out that is named works."""
+"""Unreadable states are rejected with the reason, and the suggested fix works."""
 
 from __future__ import annotations
 

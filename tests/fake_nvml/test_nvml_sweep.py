@@ -1,4 +1,4 @@
-"""Writers killed at a thousand random points, and thirty-two readers at once: nobody ever sees half a change."""
+"""Writers killed at a thousand random points, and thirty-two readers at once: no reader sees a partial write."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _write(state: State, number: int) -> None:
 
 
 def test_the_sweep_finds_a_library_that_changes_the_state_in_place(make_node: Make, tmp_path: Path) -> None:
-    """What makes the two tests above able to fail: without the second copy, kills leave half a change behind."""
+    """Check that the two tests above can fail: without the second copy, kills leave a partial write behind."""
     library = build.variant(
         tmp_path / "variant",
         "state/state.c",

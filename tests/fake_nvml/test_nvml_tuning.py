@@ -1,4 +1,4 @@
-"""What an administrator tunes, events of the system, and what no board has: each answers for itself, not as a stub."""
+"""Settings of administrators, events of the system, and features that no board has: all are implemented, no stubs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the texts of `nvidia-smi` ask a node and a GPU, and how they write numbers; see `smi_query` and `smi_table`."""
+"""Reading values for the texts of `nvidia-smi`, and writing numbers; see `smi_query` and `smi_table`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Row = tuple[int, str, str | None]
 
 
 class Gpu:
-    """Asks one GPU; what it does not support is N/A."""
+    """Getters of one GPU; values that it does not support are N/A."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self.nvml = nvml
         self.handle = handle
 
-    def ask(self, name: str, *arguments: Any) -> Any:
-        """The answer of a getter, None where it is not supported."""
+    def read(self, name: str, *arguments: Any) -> Any:
+        """Return the value of a getter, None if it is not supported."""
         try:
             return getattr(self.nvml, name)(self.handle, *arguments)
         except (self.nvml.NVMLError_NotSupported, self.nvml.NVMLError_NotReady):
@@ -28,12 +28,12 @@ class Gpu:
 
     def text(self, name: str, *arguments: Any, show: Callable[[Any], str] = str) -> str:
         """The answer as a person reads it."""
-        value = self.ask(name, *arguments)
+        value = self.read(name, *arguments)
         return "N/A" if value is None else show(value)
 
     def pair(self, name: str, show: Callable[[Any], str]) -> tuple[str, str]:
         """A current and a pending value."""
-        value = self.ask(name)
+        value = self.read(name)
         return ("N/A", "N/A") if value is None else (show(value[0]), show(value[1]))
 
     def field(self, field: int, show: Callable[[Any], str]) -> str:
@@ -53,10 +53,10 @@ def gpus(nvml: Any) -> list[tuple[int, Any]]:
     return rows
 
 
-def or_na(nvml: Any, ask: Callable[[], Any]) -> str:
-    """The answer as text, N/A where it is not supported."""
+def or_na(nvml: Any, getter: Callable[[], Any]) -> str:
+    """Return the value as text, N/A if it is not supported."""
     try:
-        return str(ask())
+        return str(getter())
     except nvml.NVMLError_NotSupported:
         return "N/A"
 
@@ -77,7 +77,7 @@ def yes(value: int) -> str:
 
 
 def of(names: Sequence[str]) -> Callable[[int], str]:
-    """A number that stands for a name."""
+    """Return the name of a number."""
     return lambda value: names[value] if 0 <= value < len(names) else f"Unknown ({value})"
 
 
@@ -105,5 +105,5 @@ def mib(value: int) -> str:
 
 
 def mib_up(value: int) -> str:
-    """What is used or reserved is rounded up, as nvidia-smi does."""
+    """Return used or reserved memory in MiB, rounded up as nvidia-smi does."""
     return f"{(value + (1 << MIB) - 1) >> MIB} MiB"
