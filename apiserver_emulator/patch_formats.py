@@ -1,6 +1,6 @@
 """Patch formats: JSON patch (RFC 6902), merge patch (RFC 7396), strategic merge patch. Functions on private copies.
 
-Strategic merge is in `strategic_merge`, server-side apply in `managed_fields`.
+Strategic merge is in `strategic_merge`, server-side apply in `server_side_apply`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from apiserver_emulator import managed_fields
+from apiserver_emulator import server_side_apply
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.handlers.options import WriteOptions
@@ -49,7 +49,7 @@ class _Apply:
         obj: Obj = orjson.loads(self.config)
         if obj["metadata"].pop("resourceVersion", None) or obj["metadata"].pop("uid", None):
             raise conflict(info.group, info.resource, info.name, "the object to apply to does not exist")
-        managed_fields.apply_new(
+        server_side_apply.apply_new(
             obj,
             self.core.node(self.resource, info.version),
             manager=self.manager,
@@ -77,7 +77,7 @@ class _Apply:
         converter = self.core.converter(self.resource, self.info.version)
         current = converter(old.copy()) if converter else old.copy()
         config: Obj = orjson.loads(self.config)
-        return managed_fields.apply(
+        return server_side_apply.apply(
             current,
             config,
             self.core.node(self.resource, self.info.version),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_emulator import ApiServerEmulator, managed_fields
+from apiserver_emulator import ApiServerEmulator, field_sets, managed_fields
 from dra_api.client import ApiError, Conflict, KubeClient
 from dra_api.objects import CONFIG_MAPS, NODES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 
@@ -150,7 +150,7 @@ def test_more_than_ten_update_managers_are_merged_into_ancient_changes(
 
 def test_fields_v1_round_trip() -> None:
     fields = {"f:a": {".": {}, "f:b": {}}, "f:c": {'k:{"n":"x"}': {".": {}, "f:d": {}}}, "f:e": {}}
-    assert managed_fields.encode(managed_fields.decode(fields)) == fields
+    assert field_sets.encode(field_sets.decode(fields)) == fields
 
 
 def test_an_apply_that_changes_nothing_has_no_time(client: KubeClient) -> None:
